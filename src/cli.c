@@ -426,6 +426,9 @@ static void name_moved(const char *word)
 		{"scembed", "--expression", "screduce expression"},
 		{"scembed", "--pca", "screduce pca --components K"},
 		{"scembed", "--screen", "scperturb screen --genes K"},
+		{"scembed", "--predict", "scpredict cells or genes"},
+		{"scembed", "--reconstruct", "scpredict expression"},
+		{"scembed", "--attribute", "scpredict attribution --head NAME --class CLASS"},
 	};
 	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
 		if (strcmp(program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)

@@ -36,10 +36,8 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	free(config);
 	r->counts = c.arch->counts;
 	r->cell_token = c.arch->cell_token;
-	if (r->counts && asked.truncate)
-		die("--truncate: the model in %s has no tokens", asked.model);
-	if (r->counts && !(what & (INFERENCE_COUNTS | INFERENCE_MASKED)))
-		die("%s: a model of counts: expected one of tokens", asked.model);
+	if (r->counts && (asked.truncate || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
+		die("%sthe model in %s has no tokens", asked.truncate ? "--truncate: " : "", asked.model);
 	if (r->layer == LAYER_USUAL)
 		r->layer = r->counts || r->cell_token ? 0 : -1;
 	r->most = asked.batch ? asked.batch : r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# scembed --attribute: integrated gradients of both encoders against a float64 integral of another form (tests/ref/attribute.py), their sum, the
+# scpredict attribution: integrated gradients of both encoders against a float64 integral of another form (tests/ref/attribute.py), their sum, the
 # same values for any batch and number of threads, and what is refused.
 load helper
 
@@ -34,30 +34,30 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-# attribute MODEL TOKENS HEAD[:CLASS] [COLUMNS]: the table of the reference
+# attribute MODEL HEAD TOKENS [COLUMNS]: the table of the reference
 attribute() {
-	scembed -q -M "$1" --attribute "$2" -o x.att "$3" && scview x.att -c "${4:-cell,attributed,output,baseline,token,attribution}"
+	scpredict attribution -q -M "$1" --head "$2" -o x.att "$3" && scview x.att -c "${4:-cell,attributed,output,baseline,token,attribution}"
 }
 
 reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 
-@test "scembed --attribute: BERT, a class, a fixed class, a number, a reversed head: as the integral in float64" {
+@test "scpredict attribution: BERT, a class, a fixed class, a number, a reversed head: as the integral in float64" {
 	scview few.tok -c cell,token > few.tsv
 	attribute bert cell_type few.tok > a.tsv
 	reference bert few.tsv a.tsv cell_type 2 0.01 # measured 2e-3: ReLU makes corners
 	attribute bert donor few.tok > a.tsv
 	reference bert few.tsv a.tsv donor 2 0.01
-	attribute bert cell_type:type2 few.tok > a.tsv
+	scpredict attribution -q -M bert --head cell_type --class type2 few.tok | scview - -c cell,attributed,output,baseline,token,attribution > a.tsv
 	reference bert few.tsv a.tsv cell_type 2 0.01 fixed
 	[ "$(cut -f 2 a.tsv | sort -u | tr '\n' ' ')" = "attributed type2 " ]
-	scembed -q -M bert --attribute size few.tok | scview - -c cell,output,baseline,token,attribution | sed 's/\t/\t-\t/' > a.tsv
+	scpredict attribution -q -M bert --head size few.tok | scview - -c cell,output,baseline,token,attribution | sed 's/\t/\t-\t/' > a.tsv
 	reference bert few.tsv a.tsv size 2 0.01
-	paste <(cut -f 3 a.tsv | tail -n +2) <(scembed -q -M bert --predict --head size few.tok | scview - -c predicted | tail -n +2) |
+	paste <(cut -f 3 a.tsv | tail -n +2) <(scpredict cells -q -M bert --head size few.tok | scview - -c predicted | tail -n +2) |
 		awk '($1 - $2) ^ 2 > 1e-8 { exit 1 }'
 }
 
 # bats test_tags=slow
-@test "scembed --attribute: bmfm_llama with values, whose first norm makes the baseline a cliff" {
+@test "scpredict attribution: bmfm_llama with values, whose first norm makes the baseline a cliff" {
 	values fewb.tok > few.tsv
 	for head in cell_type donor; do
 		attribute llama $head fewb.tok > a.tsv
@@ -65,7 +65,7 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 	done
 }
 
-@test "scembed --attribute: the sum is output - baseline within 1 %, and the columns say so" {
+@test "scpredict attribution: the sum is output - baseline within 1 %, and the columns say so" {
 	local model
 	for model in bert llama; do
 		local tok=all.tok && [ $model = bert ] || tok=some.tok
@@ -73,12 +73,12 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 		awk -F '\t' 'NR > 1 { n = split($5, a, " "); sum = 0; for (i in a) sum += a[i]; d = $1 - $2; bad += n != split($6, t, " ") || $4 < 16
 			bad += (sum - d) ^ 2 > (0.0101 * d) ^ 2 || (sum / d - $3) ^ 2 > 1e-6 || n < 10; rows++ } END { exit bad || rows < 10 }' a.tsv
 	done
-	scembed -M llama --attribute donor --report report.tsv some.tok -o some.att
+	scpredict attribution -M llama --head donor --report report.tsv some.tok -o some.att
 	grep -q "^cells_incomplete	0$" report.tsv
 	awk '$1 == "completeness_error" { exit !($2 > 0 && $2 <= 0.01) }' report.tsv
 }
 
-@test "scembed --attribute: a step too few to add up is said" {
+@test "scpredict attribution: a step too few to add up is said" {
 	$PYTHON - <<-'END'
 		import json, os, shutil
 		import numpy as np
@@ -92,21 +92,21 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 		open("steep/model.safetensors", "wb").write(raw)
 	END
 	undigest steep/model.safetensors
-	run -0 scembed -M steep --attribute size few.tok -o steep.att
+	run -0 scpredict attribution -M steep --head size few.tok -o steep.att
 	assert_output --regexp "warning: [12] of 2 cells: their attributions do not add up to output - baseline within 1 %, or still change, after 256 steps"
 	[ "$(scview steep.att -c steps | sort -n | tail -n 1)" = 256 ]
 }
 
-@test "scembed --attribute: batches and threads change only rounding, or nothing" {
-	scembed -q -M llama --attribute cell_type some.tok -o one.att
-	scembed -q -M llama --attribute cell_type -@ 2 some.tok -o two.att
+@test "scpredict attribution: batches and threads change only rounding, or nothing" {
+	scpredict attribution -q -M llama --head cell_type some.tok -o one.att
+	scpredict attribution -q -M llama --head cell_type -@ 2 some.tok -o two.att
 	cmp <(scview one.att) <(scview two.att)
-	scembed -q -M llama --attribute cell_type --batch-tokens 1 some.tok -o single.att
+	scpredict attribution -q -M llama --head cell_type --batch-tokens 1 some.tok -o single.att
 	paste -d ' ' <(scview one.att -c attribution) <(scview single.att -c attribution) | awk 'NR > 1 { n = NF / 2
 		for (i = 1; i <= n; i++) { off += ($i - $(i + n)) ^ 2; size += $i ^ 2 } } END { exit !(size > 0 && off < 1e-6 * size) }'
 }
 
-@test "scembed --attribute: cells without genes keep their row" {
+@test "scpredict attribution: cells without genes keep their row" {
 	$PYTHON - <<-'END'
 		import os, sys
 		import numpy as np
@@ -120,26 +120,24 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 		    blocks.append(b)
 		scstream.write("bare.tok", stream.header, blocks)
 	END
-	run -0 scembed -M llama --attribute donor bare.tok -o bare.att
+	run -0 scpredict attribution -M llama --head donor bare.tok -o bare.att
 	assert_output --partial "1 of 2 cells have no gene: they have no attributions"
 	run -0 scview bare.att -c output,steps,attribution
 	assert_line --regexp "^(NA|NaN|nan)?	0	$"
 }
 
-@test "scembed --attribute: what it cannot do is one line" {
-	run -1 scembed -M bert --attribute nothing all.tok -o no.att
-	assert_output "scembed: --attribute nothing: the model in bert has no such head: expected HEAD or HEAD:CLASS, with HEAD one of cell_type, size, donor"
-	run -1 scembed -M bert --attribute cell_type:none all.tok -o no.att
-	assert_output "scembed: --attribute cell_type:none: the head 'cell_type' has no class 'none'"
-	run -1 scembed -M bert --attribute size:type1 all.tok -o no.att
-	assert_output "scembed: --attribute size:type1: the head 'size' predicts a number, which has no classes"
-	run -2 scembed -M bert --attribute size --predict all.tok -o no.att
-	assert_output --partial "--predict does not go with --attribute"
+@test "scpredict attribution: what it cannot do is one line" {
+	run -1 scpredict attribution -M bert --head nothing all.tok -o no.att
+	assert_output "scpredict attribution: --head: the model in bert has no 'nothing': expected cell_type, size, donor"
+	run -1 scpredict attribution -M bert --head cell_type --class none all.tok -o no.att
+	assert_output "scpredict attribution: --class: the head 'cell_type' has no class 'none'"
+	run -1 scpredict attribution -M bert --head size --class type1 all.tok -o no.att
+	assert_output "scpredict attribution: --class: the head 'size' predicts a number, which has no classes"
 	maskgen -q plain.tok -o pre.masked
 	sctrain mlm -q -c tiny --lr 0.001 pre.masked -o pre
-	run -1 scembed -M pre --attribute cells plain.tok -o no.att
-	assert_output "scembed: --attribute: the model in pre predicts no classes and no numbers of cells: fine-tune it with sctrain cells"
+	run -1 scpredict attribution -M pre plain.tok -o no.att
+	assert_output "scpredict attribution: the model in pre does not predict classes or numbers of cells: train it with sctrain cells"
 	scview few.tok -c cell >/dev/null
-	scembed -q -M bert --attribute size few.tok -o once.att
+	scpredict attribution -q -M bert --head size few.tok -o once.att
 	assert_file_not_exist no.att
 }

@@ -22,16 +22,16 @@ setup() {
 	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 }
 
-@test "scembed --node: a name means what it means in the whole ontology, also if its other terms were pruned" {
+@test "scpredict cells --node: a name means what it means in the whole ontology, also if its other terms were pruned" {
 	printf '\n[Term]\nid: Z:9\nname: abc\nis_a: X:1\n' | cat t.obo - | sed '/^name: type1$/a synonym: "abc" EXACT []\nsynonym: "kind" EXACT []' |
 		sed '/^name: abc$/a synonym: "Kind" EXACT []' >names.obo
 	sctrain wced -q --config tiny --head cell_type:hce --ontology names.obo -o named c1.masked
 	local name
 	for name in abc kInD; do # the name of Z:9, which no cell has; a synonym of both
-		run -1 scembed -M named --predict --node $name -o never.pred c1.tok
-		assert_output "scembed: --node: '$name' is no term that the head can predict: expected ids, names or exact synonyms of named/ontology.obo"
+		run -1 scpredict cells -M named --node $name -o never.pred c1.tok
+		assert_output "scpredict cells: --node: '$name' is no term that the head can predict: expected ids, names or exact synonyms of named/ontology.obo"
 	done
-	scembed -q -M named --predict --node type1,cell -o node.pred c1.tok
+	scpredict cells -q -M named --node type1,cell -o node.pred c1.tok
 	run scview -H node.pred
 	assert_output --partial '"node.X:11"'
 	refute_output --partial '"node.Z:9"'
@@ -39,10 +39,10 @@ setup() {
 
 @test "--head position=K: cells with fewer CLS tokens are refused by predictions, validations and sctrain eval" {
 	local short="c1.masked: head cell_type: position 2: a cell begins with 1 CLS token: expected at most 0"
-	scembed -q -M m3 --predict -o c3.pred c3.tok
-	run -1 scembed -M m3 --predict -o c1.pred c1.tok
+	scpredict cells -q -M m3 -o c3.pred c3.tok
+	run -1 scpredict cells -M m3 -o c1.pred c1.tok
 	assert_output "scembed: ${short/masked/tok}"
-	run -1 scembed -M m3 --attribute cell_type -o c1.pred c1.tok
+	run -1 scpredict attribution -M m3 --head cell_type -o c1.pred c1.tok
 	assert_output "scembed: ${short/masked/tok}"
 	assert_not_exists c1.pred
 	scembed -q -M m3 -o c1.emb c1.tok # embeddings read no head
@@ -83,8 +83,8 @@ all.$config/config.json:1"
 		sctrain eval -M all.$config -o all.tsv all.masked
 	done
 	refused all.tok kept kept.bmfm-tiny scembed -M kept.bmfm-tiny -o x.emb all.tok
-	refused kept.tok all all.bmfm-tiny scembed -M all.bmfm-tiny --predict -o x.emb kept.tok
-	refused all.tok kept kept.bmfm-tiny scembed -M kept.bmfm-tiny --reconstruct -o x.emb all.tok
+	refused kept.tok all all.bmfm-tiny scpredict cells -M all.bmfm-tiny -o x.emb kept.tok
+	refused all.tok kept kept.bmfm-tiny scpredict expression -M kept.bmfm-tiny -o x.emb all.tok
 	scembed -q -M kept.tiny -o all.emb all.tok # it reads no values
 	sctrain value -q --init kept.bmfm-tiny -o after kept.values
 	assert_not_exists x.emb
@@ -132,11 +132,11 @@ all.$config/config.json:1"
 	assert_line "sctrain wced: warning: 20 of 60 cells have no label in column 'wced': its head does not learn from them"
 	run -0 head -1 cell/train.tsv
 	assert_output --partial "loss.wced.value_other	loss.column.wced	loss.expression"
-	scembed -q -M cell --predict --head column.wced -o cell.pred named.tok
+	scpredict cells -q -M cell --head column.wced -o cell.pred named.tok
 	sctrain eval -M cell named.masked >eval.tsv
 	sctrain value -q --config tiny --init cell --head wced:ce --head expression:ce -o value named.values
-	scembed -q -M value --predict --head column.expression -o value.pred named.tok
-	scembed -q -M value --predict --head wced -o value.pred named.tok
+	scpredict cells -q -M value --head column.expression -o value.pred named.tok
+	scpredict cells -q -M value --head wced -o value.pred named.tok
 	run -2 sctrain wced --head wced:ce --head wced:mse -o never named.masked
 	assert_line --index 0 "sctrain wced: column 'wced' is to be predicted twice"
 	cat >>both.obo ../t.obo <(printf '\n[Term]\nid: Y:1\nname: donor1\n\n[Term]\nid: Y:2\nname: donor2\n\n[Term]\nid: Y:3\nname: donor3\n')

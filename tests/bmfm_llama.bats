@@ -52,7 +52,7 @@ table() { scview "$1" --columns "$2"; }
 	assert shape["cls.predictions.predictions.decoder.field_decoders.expressions_wced.weight"] == [2 * 118, 64]
 	END
 	sctrain cells -q --init whole --label cell_type sim.types -o types
-	scembed -q -M types --predict sim.tok -o p.scs
+	scpredict cells -q -M types sim.tok -o p.scs
 	grep -q '"model_type":[[:space:]]*"bmfm_llama"' types/config.json
 }
 

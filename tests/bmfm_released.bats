@@ -25,19 +25,19 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 		scembed -q -M $kind.model --pool token:0 $kind.tok | scview -c cell,x - > x.tsv
 		reference states $kind $kind $kind.tsv x.tsv 0
 		for h in cell_type_ontology_term_id tissue tissue_general donor_id $([ $kind = wced ] && echo sex); do
-			scembed -q -M $kind.model --predict --head $h $kind.tok | scview -c cell,logit - > h.tsv
+			scpredict cells -q -M $kind.model --head $h $kind.tok | scview -c cell,logit - > h.tsv
 			reference head $kind $kind $h $kind.tsv h.tsv
 		done
 	done
 	scembed -q -M wced.model --pool token:1,2 wced.tok | scview -c cell,x - > x.tsv
 	reference states wced wced wced.tsv x.tsv 1,2
-	scembed -q -M wced.model --reconstruct wced.tok | scview -c gene,value,expressed,gated - > r.tsv
+	scpredict expression -q -M wced.model wced.tok | scview -c gene,value,expressed,gated - > r.tsv
 	reference reconstruct wced wced.tsv r.tsv
 	maskgen -q --objective value --zeros batch --max-len 60 --without-zeros 0 mlm.tok -o mlm.masked
 	scview -c input,input_value,position,value mlm.masked > m.tsv
 	sctrain eval -q -M mlm.model mlm.masked > e.tsv
 	reference masked mlm m.tsv e.tsv
-	run -0 scembed -q -M wced.model --predict --head cell_type_ontology_term_id --decode greedy --node CL:0000001 wced.tok -o p.scs
+	run -0 scpredict cells -q -M wced.model --head cell_type_ontology_term_id --decode greedy --node CL:0000001 wced.tok -o p.scs
 }
 
 @test "released BMFM: a folder, the folder of a checkpoint and the checkpoint give the same model; sctrain --init reads it" {
@@ -68,9 +68,9 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 		values few.tok > few.tsv
 		scembed -q -M large.$kind.model few.tok | scview -c cell,x - > x.tsv
 		reference states large.$kind $kind few.tsv x.tsv 0
-		scembed -q -M large.$kind.model --predict --head tissue few.tok | scview -c cell,logit - > h.tsv
+		scpredict cells -q -M large.$kind.model --head tissue few.tok | scview -c cell,logit - > h.tsv
 		reference head large.$kind $kind tissue few.tsv h.tsv
-		[ $kind = mlm ] || scembed -q -M large.$kind.model --reconstruct few.tok | scview -c gene,value,expressed,gated - > r.tsv
+		[ $kind = mlm ] || scpredict expression -q -M large.$kind.model few.tok | scview -c gene,value,expressed,gated - > r.tsv
 		[ $kind = mlm ] || reference reconstruct large.$kind few.tsv r.tsv
 		rm -rf large.$kind large.$kind.model
 	done

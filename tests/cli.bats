@@ -12,6 +12,7 @@ tools() {
 	sctrain|sctrain mlm --config tiny|sim.masked|model
 	scperturb|scperturb apply --delete all|sim.tok|records
 	scembed|scembed -M sim.model|sim.tok|records
+	scpredict|scpredict cells -M sim.types|sim.tok|records
 	screduce|screduce pca -k 5|sim.counts|records
 	ctaprobe|ctaprobe cells --label cell_type|sim.emb|text
 	scmetric|scmetric integration --label cell_type|sim.emb|text
@@ -72,6 +73,7 @@ setup_file() {
 	mkdir "$SMALL"
 	make_small "$SMALL"
 	cd "$SMALL"
+	maskgen -q --strategy none --keep cell_type sim.tok | sctrain cells -q --label cell_type --init sim.model -o sim.types
 	scembed -q -M sim.model --of genes sim.tok -o sim.genes
 	ctaprobe cells -q --label cell_type sim.emb -o sim.score
 }
@@ -239,7 +241,6 @@ setup() {
 	refused "depgraph --tsv" "--stats"
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
-	refused "scembed -M m --predict" "--layer 0" "--pool mean"
 	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--repeats 2" \
 		--every-class "--protocol cz"
 	refused "ctaprobe cells --label a --fold c" "--folds 3" "--repeats 2"

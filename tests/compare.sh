@@ -62,8 +62,8 @@ pipeline() {
 	scsample -q -n 20 tok -o few.tok
 	scperturb apply -q --delete all --controls 1 few.tok -o perturbed.tok
 	scembed -q -M mlm.model --layer 0 --pool first tok -o first.emb
-	scembed -q -M cells.model --predict --probabilities test.tok -o cells.pred
-	scembed -q -M genes.model --predict test.tok -o genes.pred
+	scpredict cells -q -M cells.model --probabilities test.tok -o cells.pred
+	scpredict genes -q -M genes.model test.tok -o genes.pred
 	ctaprobe cells -q --label cell_type --folds 4 --group donor emb -o probe.tsv
 	ctaprobe score -q --label cell_type cells.pred -o score.tsv
 	ctaprobe genes -q genes.pred -o genes.auc

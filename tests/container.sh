@@ -81,7 +81,7 @@ END
 cat > "$work/data/train.sh" <<'END'
 set -eu
 [ "$(id -u)" != 0 ]
-for t in h5tok rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric scgenes armstat scsample scperturb scsim scview corrmask scstream; do
+for t in h5tok rankenc depgraph maskgen sctrain scembed scpredict screduce ctaprobe scmetric scgenes armstat scsample scperturb scsim scview corrmask scstream; do
 	$t --version > /dev/null
 done
 sctrain mlm -q --config tiny sim.masked -o one.model

@@ -258,7 +258,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		ref predict odd.s what="${what%%:*}"
 		bad 1 "odd.s: cell 7: ${what#*:}, $expected" -l cell_type odd.s
 	done
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scembed --predict" -l cell_type tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scpredict cells" -l cell_type tr.emb
 	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
 	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
 	ref make none.emb what=nolabel cells=50
@@ -500,12 +500,12 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	make_small small
 	for i in 1 2; do
 		$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make small/sim.model g$i.model genes yes no seed=$i
-		scembed -q -M g$i.model --predict small/sim.tok -o g$i.pred
+		scpredict genes -q -M g$i.model small/sim.tok -o g$i.pred
 	done
 	ctaprobe genes g1.pred g2.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv g1.pred g2.pred
 	# with all genes in the stream, those of the training set are not scored
-	scembed -q -M g1.model --predict --all-genes small/sim.tok | ctaprobe genes -q >all.tsv
+	scpredict genes -q -M g1.model --all-genes small/sim.tok | ctaprobe genes -q >all.tsv
 	ctaprobe genes g1.pred >held.tsv
 	diff <(grep -v ^unlabelled all.tsv) <(grep -v ^unlabelled held.tsv)
 }
@@ -533,7 +533,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "--roc needs two classes, but three.pred has 3" --roc r.out three.pred
 	bad 1 "--positive needs two classes, but three.pred has 3" --positive sensitive three.pred
 	bad 1 "--positive: 'some' is not a class of heldout.pred; its classes are 'sensitive' and 'insensitive'" --positive some heldout.pred
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scembed --predict" tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scpredict cells" tr.emb
 	ref predict p.s
 	bad 1 "p.s: these are predictions of cells: use ctaprobe score" p.s
 	run ctaprobe score -l cell_type heldout.pred

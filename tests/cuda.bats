@@ -156,8 +156,8 @@ near() {
 		gpu sctrain cells -q --config small.json --label cell_type --device $d -o "cells.$d" label.masked
 	done
 	near 1e-3 cells.cuda,float/train.tsv cells.cpu/train.tsv
-	gpu scembed -q --predict -M cells.cpu --device cpu -o cpu.pred cells.tok
-	gpu scembed -q --predict -M cells.cpu --device cuda,float -o gpu.pred cells.tok
+	gpu scpredict cells -q -M cells.cpu --device cpu -o cpu.pred cells.tok
+	gpu scpredict cells -q -M cells.cpu --device cuda,float -o gpu.pred cells.tok
 	cmp <(scview --columns cell,predicted cpu.pred) <(scview --columns cell,predicted gpu.pred)
 }
 

@@ -39,7 +39,7 @@ says() {
 	run -1 ctaprobe cells -l cell_type sim.tok
 	assert_output --partial "expected embedding: run scembed first"
 	run -1 ctaprobe score -l cell_type sim.tok
-	assert_output --partial "expected prediction: run scembed --predict first"
+	assert_output --partial "expected prediction: run scpredict cells first"
 }
 
 @test "errors: a file that is no stream is named for what it is" {
@@ -85,7 +85,7 @@ says() {
 @test "errors: a model that is not finished names its newest checkpoint" {
 	why="unfinished: its training is not finished: sctrain --resume continues it; unfinished/checkpoint-12 is a model"
 	says "$why" scembed -M unfinished sim.tok
-	says "$why" scembed --predict -M unfinished sim.tok
+	says "$why" scpredict cells -M unfinished sim.tok
 	run -1 sctrain eval -M unfinished sim.masked
 	assert_output "sctrain eval: $why"
 	run -1 sctrain mlm --init unfinished -o new sim.masked

@@ -75,7 +75,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 
 @test "golden v1: a model of counts embeds and reconstructs as it did, and its training goes on, as that of a classifier" {
 	scembed -q -M "$V1/nb_model" --device cpu "$S/counts.scs" | golden close "$S/nb_embedding.scs" - 1e-5
-	scembed -q -M "$V1/nb_model" --device cpu --reconstruct "$S/validation.scs" | golden close "$S/reconstruction.scs" - 1e-5
+	scpredict expression -q -M "$V1/nb_model" --device cpu "$S/validation.scs" | golden close "$S/reconstruction.scs" - 1e-5
 	mkdir nb cells
 	cp -r "$V1/nb_checkpoint/checkpoint-8" nb/
 	sctrain nb -q --config "$V1/nb_model/config.json" --batch-key donor --eval "$S/validation.scs" --eval-every 4 --save-every 8 \
@@ -109,8 +109,8 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 
 @test "golden v1: models embed and predict as they did" {
 	scembed -q -M "$V1/model" --device cpu "$S/tokens.scs" | golden close "$S/embedding.scs" - 1e-5
-	scembed -q -M "$V1/cells_model" --device cpu --predict --probabilities "$S/tokens.scs" | golden close "$S/prediction.scs" - 1e-5
-	scembed -q -M "$V1/genes_model" --device cpu --predict "$S/tokens.scs" | golden close "$S/gene_prediction.scs" - 1e-5
+	scpredict cells -q -M "$V1/cells_model" --device cpu --probabilities "$S/tokens.scs" | golden close "$S/prediction.scs" - 1e-5
+	scpredict genes -q -M "$V1/genes_model" --device cpu "$S/tokens.scs" | golden close "$S/gene_prediction.scs" - 1e-5
 }
 
 @test "golden v1: training goes on from a checkpoint with the same losses" {

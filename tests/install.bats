@@ -134,7 +134,7 @@ broken_links() {
 	run -0 ${finetune/finetune/table1} FOLDS=2 STARTS="scratch pmi" CROSS="'other tissue.h5ad'"
 	G=results/genes/latest
 	h5tok -q "other tissue.h5ad" | rankenc -q -m results/prepared/latest/vocab.tsv --max-len 64 -o cross.tok
-	for fold in 0 1; do scembed -q --predict -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
+	for fold in 0 1; do scpredict genes -q -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
 	ctaprobe genes -q cross-0.pred cross-1.pred | diff - $G/pmi.cross.score.tsv
 	run -0 awk -F '\t' '$1 == "auc_fold_mean" { printf "%.4f", $2 }' $G/pmi.cross.score.tsv
 	assert_equal "$(sed -n '/^Across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"

@@ -58,7 +58,7 @@ missing_names() {
 	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help | awk '{ print $1 }')
 	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/experiments/*.md docs/guide/*.md; do
 		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157])\b' "$doc" | sort -u); do
-			[ -e "$name" ] || [[ ${name##*/} =~ ^[A-Z]+\. ]] || echo "$doc: $name"
+			[ -e "$name" ] || [[ $name =~ (^|/)[A-Z]+[./] ]] || echo "$doc: $name"
 		done
 		for target in $(grep -oE '`make [^`]*`' "$doc" | tr -d '`' | sed 's/"[^"]*"//g' | tr ' ' '\n' | grep -xE '[a-z][a-z0-9-]+' | sort -u); do
 			case $target in

@@ -149,7 +149,7 @@ setup() {
 	BIN=$BIN "$P/arm.sh" bmfm --inputs "$R/split-1" --arm untrained+tuned --seed 2 --label cell_type --out hand3 --epochs 6 --batch 12 --lr 0.008 --keep-models 1 > /dev/null
 	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .007 && $c["step"] > 60) }' hand3/tuned/train.tsv
 	# the rarest third of the classes is that of the training cells, in all arms alike
-	scembed -q -M hand3/tuned --predict "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
+	scpredict cells -q -M hand3/tuned "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
 	awk -F '\t' '$1 == "f1_rare"' tuned.tsv | diff - <(grep '^f1_rare' hand3/scores.tsv)
 	run -2 "$P/arm.sh" bmfm --inputs "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"

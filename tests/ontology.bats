@@ -1,4 +1,4 @@
-# Labels that are terms of an ontology: sctrain --head COL:hce, scembed --decode and --node, ctaprobe score --ontology.
+# Labels that are terms of an ontology: sctrain --head COL:hce, scpredict cells --decode and --node, ctaprobe score --ontology.
 load helper
 
 # 500 cells of four types, whose labels are ids, names and exact synonyms of data/blood-cells.obo, some of them terms above these, some no terms
@@ -76,26 +76,26 @@ ref() { # ref COMMAND ARGUMENT...
 	END
 }
 
-@test "scembed --decode, --node: leaves, the way down, probabilities of any term, as plain Python has them" {
+@test "scpredict cells --decode, --node: leaves, the way down, probabilities of any term, as plain Python has them" {
 	local how
 	for how in leaf greedy; do
-		scembed -q -M model --predict --head cell_type --decode $how --node "T cell,CL:0000738" --node "CD8-positive, alpha-beta T cell" -o $how.pred test.tok
+		scpredict cells -q -M model --head cell_type --decode $how --node "T cell,CL:0000738" --node "CD8-positive, alpha-beta T cell" -o $how.pred test.tok
 		run ref decode cl.obo $how.pred $how CL:0000084 CL:0000738 CL:0000625
 		assert_success
 		assert_output "125 cells"
 	done
 	# ids and names of the predicted terms reach obs
-	scembed -q -M model --predict -o greedy.pred test.tok
+	scpredict cells -q -M model -o greedy.pred test.tok
 	scembed -q -M model test.tok | scview -q -O h5ad - -o named.h5ad
 	scview -q -O h5ad --into named.h5ad --key t greedy.pred
 	run $PYTHON -c 'import anndata, sys; o = anndata.read_h5ad("named.h5ad").obs; print(*sorted(set(zip(o["t_predicted"], o["t_predicted_name"]))), sep="\n")'
 	assert_success
 	assert_line "('CL:0000236', 'B cell')"
-	scembed -q -M model --predict -o one.pred test.tok
+	scpredict cells -q -M model -o one.pred test.tok
 	cmp <(scview -c cell,predicted,lineage one.pred) <(scview -c cell,predicted,lineage leaf.pred)
 }
 
-@test "scembed --decode greedy: it differs from the likeliest leaf where the children of a term share its probability" {
+@test "scpredict cells --decode greedy: it differs from the likeliest leaf where the children of a term share its probability" {
 	# 4 leaves: two T cells with 30 % each, and a B cell with 40 %
 	$PYTHON - <<-'END'
 		import os, sys
@@ -112,8 +112,8 @@ ref() { # ref COMMAND ARGUMENT...
 		open("split/model.safetensors", "wb").write(raw)
 	END
 	undigest split/model.safetensors
-	scembed -q -M split --predict --decode leaf -o leaf.pred test.tok
-	scembed -q -M split --predict --decode greedy -o greedy.pred test.tok
+	scpredict cells -q -M split --decode leaf -o leaf.pred test.tok
+	scpredict cells -q -M split --decode greedy -o greedy.pred test.tok
 	run scview -c predicted leaf.pred
 	assert_line --index 1 CL:0000236
 	run scview -c predicted,lineage greedy.pred
@@ -123,7 +123,7 @@ ref() { # ref COMMAND ARGUMENT...
 }
 
 @test "ctaprobe score: predictions that are terms, and labels that are names: --ontology is named" {
-	scembed -q -M model --predict -o names.pred test.tok
+	scpredict cells -q -M model -o names.pred test.tok
 	run ctaprobe score --label cell_type names.pred
 	assert_success
 	assert_line --partial "note: names.pred: the predictions are terms: give --ontology MODEL/ontology.obo if"
@@ -133,7 +133,7 @@ ref() { # ref COMMAND ARGUMENT...
 }
 
 @test "ctaprobe score --ontology: as plain Python scores them" {
-	scembed -q -M model --predict -o one.pred test.tok
+	scpredict cells -q -M model -o one.pred test.tok
 	ctaprobe score -q --label cell_type --ontology cl.obo -o one.tsv one.pred
 	run ref score cl.obo one.pred cell_type one.tsv
 	assert_success
@@ -191,7 +191,7 @@ ref() { # ref COMMAND ARGUMENT...
 		cmp whole.$task/model.safetensors cut.$task/model.safetensors
 		cmp whole.$task/ontology.obo cut.$task/ontology.obo
 	done
-	scembed -q -M whole.mlm --predict --head cell_type -o x.pred test.tok
+	scpredict cells -q -M whole.mlm --head cell_type -o x.pred test.tok
 	run ref decode cl.obo x.pred leaf
 	assert_success
 }
@@ -260,19 +260,16 @@ ref() { # ref COMMAND ARGUMENT...
 	run sctrain cells -q "${HCE[@]}" -o x mono.masked
 	assert_failure 1
 	assert_output "sctrain cells: mono.masked: all labels in column 'cell_type' lie on or above CL:0000860 (classical monocyte): there is nothing to tell apart"
-	run scembed -M model --predict --node "T cell,CL:0000990" -o x.pred test.tok
+	run scpredict cells -M model --node "T cell,CL:0000990" -o x.pred test.tok
 	assert_failure 1
-	assert_output "scembed: --node: 'CL:0000990' is no term that the head can predict: expected ids, names or exact synonyms of model/ontology.obo"
-	run scembed -M model --decode greedy -o x.pred test.tok
-	assert_failure 2
-	assert_line --index 0 "scembed: --decode needs --predict"
+	assert_output "scpredict cells: --node: 'CL:0000990' is no term that the head can predict: expected ids, names or exact synonyms of model/ontology.obo"
 	cp -r model bare
 	rm bare/ontology.obo
-	run scembed -M bare --predict -o refused.pred test.tok
+	run scpredict cells -M bare -o refused.pred test.tok
 	assert_failure 1
-	assert_output "scembed: bare/ontology.obo: No such file or directory"
+	assert_output "scpredict cells: bare/ontology.obo: No such file or directory"
 	sed '/^id: CL:0000624/,/^$/d' model/ontology.obo >bare/ontology.obo
-	run scembed -M bare --predict -o refused.pred test.tok
+	run scpredict cells -M bare -o refused.pred test.tok
 	assert_failure 1
 	assert_not_exists refused.pred
 }
@@ -292,7 +289,7 @@ ref() { # ref COMMAND ARGUMENT...
 		a, b = json.load(open("p/config.json"))["corrmask_heads"]
 		assert a["id2label"] == b["id2label"] and len(a["id2label"]) > 15    # ids and names are the same terms
 	END
-	scembed -q -M p --predict --head cell_type --decode greedy --node CL:0000542 -o p.pred p.tok
+	scpredict cells -q -M p --head cell_type --decode greedy --node CL:0000542 -o p.pred p.tok
 	run ref decode "$cl" p.pred greedy CL:0000542
 	assert_success
 	ctaprobe score -q --label cell_type --ontology "$cl" -o p.tsv p.pred

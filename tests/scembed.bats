@@ -12,14 +12,7 @@ setup_file() {
 		rankenc -q --keep-empty -m vocab$v.tsv -o cells$v.tok sim.counts
 		maskgen -q -u --epochs 4 cells$v.tok | sctrain mlm -q --config tiny -o model$v
 		scview -c token cells$v.tok >tokens$v.tsv
-		for task in cells genes; do
-			$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make model$v $task$v.model $task "T cell, CD4" B NK seed=2
-		done
 	done
-}
-
-head_ref() {
-	$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" "$@"
 }
 
 setup() {
@@ -80,131 +73,6 @@ assert "--model xxh3:" in h["provenance"][-1]["options"]
 assert "token" not in [c["name"] for c in h["columns"]]'
 }
 
-@test "scembed --predict: logits, classes and probabilities of cells are those of a float64 reading" {
-	for v in '' 2; do
-		scembed -q -M cells$v.model --predict --probabilities cells$v.tok -o p.pred
-		head_ref cells cells$v.model tokens$v.tsv p.pred
-		scembed -q -M cells$v.model --predict --batch-tokens 60 cells$v.tok -o p.pred
-		head_ref cells cells$v.model tokens$v.tsv p.pred
-	done
-	# order and columns of the input
-	scview -c cell,barcode,n_counts,cell_type,donor cells2.tok | cmp - <(scview -c cell,barcode,n_counts,cell_type,donor p.pred)
-	run scview -n 1 p.pred
-	assert_line -n 0 "cell	barcode	n_counts	cell_type	donor	logit	predicted	probability"
-	scview -H p.pred | grep -q -- '--predict --model xxh3:'
-}
-
-@test "scembed --predict: tokens of held-out genes, or of all, with their classes and logits" {
-	for v in '' 2; do
-		scembed -q -M genes$v.model --predict cells$v.tok -o p.pred
-		head_ref genes genes$v.model tokens$v.tsv p.pred
-		scembed -q -M genes$v.model --predict --batch-tokens 60 cells$v.tok -o p.pred
-		head_ref genes genes$v.model tokens$v.tsv p.pred
-		scembed -q -M genes$v.model --predict --all-genes cells$v.tok -o all.pred
-		head_ref genes genes$v.model tokens$v.tsv all.pred all
-	done
-	scview -c cell,barcode,n_counts,cell_type,donor cells2.tok | cmp - <(scview -c cell,barcode,n_counts,cell_type,donor p.pred)
-	# one held-out gene: most cells have no token of it, and stay
-	awk -F'\t' -v OFS='\t' 'NR > 1 && ++k != 40 { $5 = "train" } { print }' genes.model/genes.tsv >one.tsv
-	cp -r genes.model one.model
-	cp one.tsv one.model/genes.tsv
-	run scembed -v -M one.model --predict cells.tok -o p.pred
-	assert_success
-	assert_line --regexp "120 cells, [0-9]+ tokens, [0-9]+ of them predicted, [1-9][0-9]* cells without any"
-	head_ref genes one.model tokens.tsv p.pred
-	# another model's stream of a genes.tsv: all genes can be predicted without
-	rm one.model/genes.tsv
-	scembed -q -M one.model --predict --all-genes cells.tok -o p.pred
-	run scview -n 0 p.pred
-	assert_output "cell	barcode	n_counts	cell_type	donor	token	logit.T cell, CD4	logit.B	logit.NK"
-}
-
-@test "scembed --predict: the same bytes on 1, 2 and 3 threads, from file and pipe" {
-	for task in cells genes; do
-		scembed -q -M $task.model --predict -o one.pred cells.tok
-		scembed -q -M $task.model --predict -@ 2 -o two.pred - <cells.tok
-		cat cells.tok | scembed -q -M $task.model --predict -@ 3 >three.pred
-		cmp one.pred two.pred
-		cmp one.pred three.pred
-	done
-}
-
-@test "scembed --predict: AnnData and numpy exports have classes, probabilities and logits" {
-	scembed -q -M cells.model --predict --probabilities cells.tok -o p.pred
-	scview -q -O h5ad p.pred -o p.h5ad
-	scview -O npy p.pred >logit.npy
-	scview -O npy -c predicted p.pred >predicted.npy
-	scview -O npy -c probability p.pred >probability.npy
-	$PYTHON - <<-'END'
-		import warnings
-		warnings.simplefilter("ignore")
-		import anndata, numpy as np
-		a = anndata.read_h5ad("p.h5ad")
-		z, y, p = (np.load(n + ".npy") for n in ("logit", "predicted", "probability"))
-		assert (a.X == z).all() and list(a.var_names) == ["T cell, CD4", "B", "NK"]
-		assert list(a.obs["predicted"]) == [a.var_names[i] for i in y] and (z.argmax(1) == y).all()
-		assert list(a.obs["predicted"].cat.categories) == list(a.var_names)
-		assert a.obs["probability"].dtype == np.float32 and (a.obs["probability"] == p).all()
-		assert np.abs(a.obsm["probabilities"].max(1) - p).max() < 1e-6 and "cell_type" in a.obs
-	END
-	scembed -q -M genes.model --predict cells.tok -o g.pred
-	run scview -O h5ad g.pred -o g.h5ad
-	assert_failure 1
-	assert_output --partial "g.pred: predictions of genes: AnnData has no place for lists; use -O tsv"
-	assert_not_exist g.h5ad
-}
-
-@test "scembed --predict: models and options that do not fit" {
-	bad() {         # bad STATUS MESSAGE ARGUMENT...
-		run scembed -o bad.pred "${@:3}" cells.tok
-		assert_failure "$1"
-		assert_line -n 0 "scembed: $2"
-		assert_not_exist bad.pred
-	}
-	bad 1 "--predict: the model in model has no classifier: fine-tune it with sctrain cells or sctrain genes" -M model --predict
-	bad 1 "--all-genes: the model in cells.model classifies cells" -M cells.model --predict --all-genes
-	bad 1 "--probabilities: the model in genes.model classifies genes" -M genes.model --predict --probabilities
-	bad 2 "--layer does not go with --predict" -M cells.model --predict --layer 0
-	bad 2 "--pool does not go with --predict" -M cells.model --predict --pool mean
-	bad 2 "--all-genes needs --predict" -M genes.model --all-genes
-	bad 2 "--probabilities needs --predict" -M genes.model --probabilities
-	cp -r genes.model odd.model
-	rm odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes" -M odd.model --predict
-	sed 's/\ttest/\ttrain/' genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: no gene is in the split test; --all-genes predicts all genes" -M odd.model --predict
-	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
-	line=$(grep -n -m 1 NKT odd.model/genes.tsv)
-	bad 1 "odd.model/genes.tsv: line ${line%%:*}: label 'NKT' is none of the model's 3 classes" -M odd.model --predict
-	cut -f 1-4 genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 1: no column split (expected gene_id, label and split)" -M odd.model --predict
-	sed '$p' genes.model/genes.tsv | sed '3p' >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 4: gene $(sed -n 3p genes.model/genes.tsv | cut -f 1) occurs twice" -M odd.model --predict
-	sed '3s/\t.*//' genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 3: no field label" -M odd.model --predict
-	: >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: empty: expected a table of genes" -M odd.model --predict
-	cp model/model.safetensors odd.model
-	cp genes.model/genes.tsv odd.model
-	bad 1 "odd.model/model.safetensors has no 'classifier.weight': it is not that of a fine-tuned model" -M odd.model --predict
-	cp genes.model/model.safetensors odd.model
-	sed 's/"0": "T cell, CD4"/"0": "B"/' genes.model/config.json >odd.model/config.json
-	bad 1 "odd.model/config.json: id2label: two classes are named 'B'" -M odd.model --predict
-	# a second prediction would take the columns of the first
-	$PYTHON - <<-END
-		import sys
-		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
-		import scstream
-		s = scstream.read("cells.tok")
-		h = dict(s.header)
-		h["columns"] = [dict(c, name="predicted") if c["name"] == "donor" else c for c in h["columns"]]
-		scstream.write("taken.tok", h, [dict({k: v for k, v in b.items() if k != "donor"}, predicted=b["donor"]) for b in s])
-	END
-	run scembed -M cells.model --predict taken.tok -o bad.pred
-	assert_failure 1
-	assert_output "scembed: taken.tok: has a column 'predicted', which the prediction needs"
-}
-
 @test "scembed: the same bytes on 1, 2 and 3 threads, from file and pipe" {
 	scembed -q -M model -o one.emb cells.tok
 	scembed -q -M model -@ 2 -o two.emb - <cells.tok
@@ -231,11 +99,11 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_output "scembed: warning: $empty of 120 cells have no token to embed: their vectors are NaN"
 	scview -O npy few.emb >x.npy
 	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed few.model few.tsv2 -1 mean x.npy
-	head_ref make few.model few.cells cells x y
-	run scembed -M few.cells --predict --probabilities few.tok -o few.pred
+	$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make few.model few.cells cells x y
+	run scpredict cells -M few.cells --probabilities few.tok -o few.pred
 	assert_success
-	assert_output "scembed: warning: $empty of 120 cells have no token: their logits are NaN"
-	head_ref cells few.cells few.tsv2 few.pred
+	assert_output "scpredict cells: warning: $empty of 120 cells have no token: their logits are NaN"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" cells few.cells few.tsv2 few.pred
 }
 
 @test "scembed: cells longer than the positions are an error, or cut with --truncate" {

@@ -177,22 +177,22 @@ above() {
 	cmp <(cut -f1-4,7- whole/train.tsv) <(cut -f1-4,7- cut/train.tsv)
 }
 
-@test "scembed --predict --head: each head says what float64 reads" {
+@test "scpredict cells --head: each head says what float64 reads" {
 	local head
 	for head in cell_type donor size; do
-		scembed -q -M model --predict --head $head -o $head.pred test.tok
+		scpredict cells -q -M model --head $head -o $head.pred test.tok
 		run ref predict model $head test.tsv $head.pred
 		assert_success
 	done
 	run scview -H donor.pred
-	assert_output --partial '"options":	"--predict --head donor'
+	assert_output --partial '"options":	"--head donor'
 	run ctaprobe score --label cell_type cell_type.pred
 	assert_success
 	above "$(awk '$1 == "accuracy" { print $2 }' <<<"$output")" 0.6
 }
 
 @test "ctaprobe score --target: predicted numbers, as numpy and scipy score them" {
-	scembed -q -M model --predict --head size -o size.pred test.tok
+	scpredict cells -q -M model --head size -o size.pred test.tok
 	ctaprobe score --target size -o size.tsv size.pred
 	run $PYTHON - <<-'END'
 		import os, sys
@@ -218,7 +218,7 @@ above() {
 	run ctaprobe score --label donor size.pred
 	assert_failure 1
 	assert_output "ctaprobe score: size.pred: these are predictions of numbers: --target COL instead of --label"
-	scembed -q -M model --predict --head donor -o donor.pred test.tok
+	scpredict cells -q -M model --head donor -o donor.pred test.tok
 	run ctaprobe score --target size donor.pred
 	assert_failure 1
 	assert_output --partial "these are no predictions of numbers"
@@ -248,10 +248,10 @@ above() {
 	assert_failure 1
 	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little from it \(their standard deviation is 0\): there is nothing to predict$"
 	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
-	run scembed -M unnamed --predict --head donor -o x.pred test.tok
+	run scpredict cells -M unnamed --head donor -o x.pred test.tok
 	assert_failure 1
-	assert_output "scembed: --head: the model in unnamed has one head, which has no name: leave out --head"
-	scembed -q -M model --predict --head size -o size.pred test.tok
+	assert_output "scpredict cells: --head: the model in unnamed has one head, which has no name: leave out --head"
+	scpredict cells -q -M model --head size -o size.pred test.tok
 	run scview -O h5ad -o x.h5ad size.pred
 	assert_failure 1
 	assert_output "scview: size.pred: predictions of numbers make no matrix: add them to the .h5ad of the cells with --into FILE"
@@ -269,9 +269,9 @@ above() {
 	maskgen -q --strategy none --keep cell_type,size -o moved.masked moved.tok
 	sctrain cells -q --label cell_type --target size --init model --lr 0 -o moved moved.masked
 	sctrain cells -q --target size --init model --lr 0 -o single moved.masked
-	scembed -q -M model --predict --head size -o size.pred test.tok
-	scembed -q -M moved --predict --head size -o moved.pred test.tok
-	scembed -q -M single --predict -o single.pred test.tok
+	scpredict cells -q -M model --head size -o size.pred test.tok
+	scpredict cells -q -M moved --head size -o moved.pred test.tok
+	scpredict cells -q -M single -o single.pred test.tok
 	run $PYTHON - <<-'END'
 		import json, os, sys
 		import numpy as np
@@ -285,8 +285,8 @@ above() {
 	assert_success
 }
 
-@test "scembed --predict: numbers far from 0 keep their digits; one that is not finite is an error" {
-	scembed -q -M model --predict --head size -o size.pred test.tok
+@test "scpredict cells: numbers far from 0 keep their digits; one that is not finite is an error" {
+	scpredict cells -q -M model --head size -o size.pred test.tok
 	cp -r model far
 	cp -r model huge
 	$PYTHON - <<-'END'
@@ -300,7 +300,7 @@ above() {
 		        head["mean"], head["scale"] = -1e308, 1.7e308
 		    json.dump(c, open(name + "/config.json", "w"))
 	END
-	scembed -q -M far --predict --head size -o far.pred test.tok
+	scpredict cells -q -M far --head size -o far.pred test.tok
 	run $PYTHON - <<-'END'
 		import os, sys
 		import numpy as np
@@ -310,9 +310,9 @@ above() {
 		assert near.dtype == far.dtype == np.float64 and np.ptp(near) > 0.1 and abs(far - 1e9 - near).max() < 1e-6
 	END
 	assert_success
-	run scembed -q -M huge --predict --head size -o huge.pred test.tok
+	run scpredict cells -q -M huge --head size -o huge.pred test.tok
 	assert_failure 1
-	assert_output --regexp "^scembed: --predict: a prediction of 'size' is -?inf, expected a finite number"
+	assert_output --regexp "^scpredict cells: a prediction of 'size' is -?inf, expected a finite number"
 	[ ! -e huge.pred ]
 	# streams of earlier versions have float32
 	$PYTHON - <<-'END'
@@ -340,17 +340,17 @@ above() {
 		del c["corrmask_heads"]
 		json.dump(c, open("plain/config.json", "w"))
 	END
-	scembed -q -M model --predict --head cell_type -o first.pred test.tok
-	scembed -q -M plain --predict -o plain.pred test.tok
+	scpredict cells -q -M model --head cell_type -o first.pred test.tok
+	scpredict cells -q -M plain -o plain.pred test.tok
 	cmp <(scview -c cell,logit,predicted first.pred) <(scview -c cell,logit,predicted plain.pred)
 	# donor was the second head, and is the first now
 	sctrain cells -q --label donor --target size --init model --lr 0 -o swapped step.masked
-	scembed -q -M swapped --predict --head donor -o swapped.pred test.tok
-	scembed -q -M model --predict --head donor -o donor.pred test.tok
+	scpredict cells -q -M swapped --head donor -o swapped.pred test.tok
+	scpredict cells -q -M model --head donor -o donor.pred test.tok
 	cmp <(scview -c cell,logit swapped.pred) <(scview -c cell,logit donor.pred)
 	# one label alone is an unnamed head: it takes the weights of the head with its classes
 	sctrain cells -q --label donor --init model --lr 0 -o donor step.masked
-	scembed -q -M donor --predict -o alone.pred test.tok
+	scpredict cells -q -M donor -o alone.pred test.tok
 	cmp <(scview -c cell,logit alone.pred) <(scview -c cell,logit donor.pred)
 	run scview -H alone.pred
 	refute_output --partial "corrmask_heads"
@@ -422,17 +422,14 @@ above() {
 	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little from it (their standard deviation is 0): there is nothing to predict"
 }
 
-@test "scembed --predict: the head must be chosen, and be one" {
-	run scembed -M model --predict -o x test.tok
+@test "scpredict cells: the head must be chosen, and be one" {
+	run scpredict cells -M model -o x test.tok
 	assert_failure 1
-	assert_output "scembed: --predict: the model in model has several heads: choose one with --head: cell_type, donor, size"
-	run scembed -M model --predict --head age -o x test.tok
+	assert_output "scpredict cells: the model in model has several heads: choose one with --head: cell_type, donor, size"
+	run scpredict cells -M model --head age -o x test.tok
 	assert_failure 1
-	assert_output "scembed: --head: the model in model has no 'age': expected cell_type, donor, size"
-	run scembed -M model --predict --head size --probabilities -o x test.tok
+	assert_output "scpredict cells: --head: the model in model has no 'age': expected cell_type, donor, size"
+	run scpredict cells -M model --head size --probabilities -o x test.tok
 	assert_failure 1
-	assert_output "scembed: --probabilities: the head 'size' predicts a number"
-	run scembed -M model --head size -o x test.tok
-	assert_failure 2
-	assert_line --index 0 "scembed: --head needs --predict"
+	assert_output "scpredict cells: --probabilities: the head 'size' predicts a number"
 }

@@ -250,19 +250,19 @@ same_training() {
 	ref latent model plain.tsv emb.tsv
 }
 
-@test "scembed --reconstruct: expected counts of masked genes are those of numpy" {
-	scembed -q -M model --reconstruct -o test.rec test.mc
+@test "scpredict expression: expected counts of masked genes are those of numpy" {
+	scpredict expression -q -M model -o test.rec test.mc
 	scview -c library,gene,count,expected test.rec >rec.tsv
 	ref expected model test.tsv rec.tsv
 	assert_equal "$(scview -H test.rec | grep -c '"prediction"')" 1
-	scembed -q -M model --reconstruct --batch-tokens 1 -o single.rec test.mc
+	scpredict expression -q -M model --batch-tokens 1 -o single.rec test.mc
 	scview -c library,gene,count,expected single.rec >rec.tsv
 	ref expected model test.tsv rec.tsv
-	run scembed -M model --reconstruct -o x test.counts
+	run scpredict expression -M model -o x test.counts
 	assert_failure 1
 	assert_output --partial "a counts stream, expected masked-counts"
-	run scembed -M model --reconstruct --predict -o x test.mc
-	assert_failure 2
+	run -1 scpredict cells -M model -o x test.mc
+	assert_output --partial "the model in model has no tokens"
 }
 
 @test "sctrain nb: bad input" {
@@ -322,7 +322,7 @@ same_training() {
 	fails "expected increasing order" order.mc
 	fails "out of order" twice.mc
 	fails "column 'count' is ragged f32, expected ragged u32" half.mc
-	run scembed -q -M model --reconstruct -o bad.rec zero.mc
+	run scpredict expression -q -M model -o bad.rec zero.mc
 	assert_failure 1
 	assert_not_exist bad.rec
 	run scembed -M model -o none.emb none.counts

@@ -191,8 +191,8 @@ edited() {
 	scembed -q -M model --layer 0 -o x.emb test.tok
 	scview -O npy x.emb >x.npy
 	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv 0 mean x.npy
-	run -1 scembed -M model --predict -o never test.tok
-	assert_output --partial "the model in model has no classifier"
+	run -1 scpredict cells -M model -o never test.tok
+	assert_output --partial "the model in model does not predict"
 	assert_file_not_exist never
 }
 

@@ -34,7 +34,7 @@ make_into() {
 	maskgen -q --batch 30 into.tok | sctrain mlm -q --config tiny -o into.model
 	maskgen -q --strategy none --keep cell_type --batch 30 into.tok | sctrain cells -q --label cell_type --init into.model -o into.types
 	scembed -q -M into.model into.tok -o into.emb
-	scembed -q -M into.types --predict --probabilities into.tok -o into.pred
+	scpredict cells -q -M into.types --probabilities into.tok -o into.pred
 	scsample -q -n 40 into.pred -o few.pred
 	mkdir "$BATS_FILE_TMPDIR/into"
 	cp into.h5ad into.counts into.emb into.pred few.pred "$BATS_FILE_TMPDIR/into"

@@ -177,7 +177,7 @@ refused() {
 			run scperturb shift $o some.emb
 			assert_failure 2
 		done
-		for o in "--similarity mean --pool mean" "--similarity mean --truncate" "--pool rest --truncate" "--similarity mean --predict"; do
+		for o in "--similarity mean --pool mean" "--similarity mean --truncate" "--pool rest --truncate"; do
 			run scembed -M model $o some.tok
 			assert_failure 2
 		done
@@ -188,7 +188,7 @@ refused() {
 	local message="a perturbed copy of scperturb, which would count as a cell: leave copies out with scsample --where perturbation=original"
 	scembed -q -M model cells.tok -o cells.emb
 	maskgen -q -u --strategy none --keep cell_type cells.tok | sctrain cells -q --label cell_type --config tiny -o types.model
-	scembed -q -M types.model --predict some.tok -o some.pred
+	scpredict cells -q -M types.model some.tok -o some.pred
 	for kind in tok emb pred; do scsample -q --where perturbation=original some.$kind -o only.$kind; done
 	while read -r kind tool; do
 		run --separate-stderr $tool -o out <some.$kind

@@ -237,7 +237,7 @@ hand_model() {
 	ctaprobe cells -q -l cell_type --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
 	maskgen --strategy none --keep cell_type --epochs 3 --seed 2 -u $I/train.tok |
 		sctrain cells -q --label cell_type --init hand.model --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 2 --device cpu -o hand.cells
-	scembed -q --predict -M hand.cells --device cpu -u $I/test.tok | ctaprobe score -q -l cell_type --train $I/train.tok |
+	scpredict cells -q -M hand.cells --device cpu -u $I/test.tok | ctaprobe score -q -l cell_type --train $I/train.tok |
 		diff - $R/runs/corrmask-1-2/finetune.score.tsv
 	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $I/train.tok |
 		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch

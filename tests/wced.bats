@@ -1,4 +1,4 @@
-# Whole cells: rankenc --vocab-style bmfm, maskgen --objective cell and value of tokens with counts, sctrain wced and value, scembed --reconstruct.
+# Whole cells: rankenc --vocab-style bmfm, maskgen --objective cell and value of tokens with counts, sctrain wced and value, scpredict expression.
 load helper
 
 # 240 cells of two files, one of which lacks the last 30 of 120 genes. Genes are in the order of their ids.
@@ -379,8 +379,8 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	edited ../b.tok between.tok 't = at("token", 3); t[5] = 4'
 	local what="position 9: gene "
 	for f in twice between; do
-		for how in "" --reconstruct; do
-			run -1 scembed -M ../model $how -o never $f.tok
+		for how in scembed "scpredict expression"; do
+			run -1 $how -M ../model -o never $f.tok
 			assert_output --partial "$f.tok: cell 3, $what"
 			assert_not_exists never
 		done
@@ -436,7 +436,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	sctrain wced -q $TINY --head cell_type:ce -o two-heads kept.masked
 	run sctrain eval -M two-heads test.masked
 	assert_success
-	assert_line "sctrain eval: note: head cell_type is not evaluated here: scembed --predict --head cell_type, then ctaprobe score"
+	assert_line "sctrain eval: note: head cell_type is not evaluated here: scpredict cells --head cell_type, then ctaprobe score"
 	maskgen -q --strategy none --keep cell_type train.tok >plain.masked
 	run -1 sctrain cells --init two-heads --config bmfm-tiny --label cell_type -o refused plain.masked
 	assert_output --partial "expected maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
@@ -603,7 +603,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.9 * first) }' llama/train.tsv
 	maskgen -q --objective cell --strategy none --keep cell_type --batch 20 train.tok -o labels.masked
 	sctrain cells -q --label cell_type --init llama -o labels labels.masked
-	scembed -q -M labels --predict a.tok -o a.pred
+	scpredict cells -q -M labels a.tok -o a.pred
 	scembed -q -M llama a.tok -o a.emb
 	# the order of the genes changes rounding alone
 	sctrain eval -q -M llama <(maskgen -q --objective cell --strategy none --order rank all.tok) >rank.tsv
@@ -611,23 +611,21 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	paste rank.tsv random.tsv | awk 'NR > 1 { d = $2 - $4; if (d > 1e-5 * $2 || d < -1e-5 * $2) exit 1 }'
 }
 
-@test "scembed --reconstruct: values, probabilities and the gated prediction are those of numpy" {
-	scembed -q -M model --reconstruct a.tok | scview -c gene,value,expressed,gated >all.tsv
+@test "scpredict expression: values, probabilities and the gated prediction are those of numpy" {
+	scpredict expression -q -M model a.tok | scview -c gene,value,expressed,gated >all.tsv
 	scview -c token,count a.tok >tokens.tsv
 	ref reconstruct model tokens.tsv all.tsv
 	id=$(awk -F'\t' '$1 == 50 { print $2 }' vocab.tsv)
 	symbol=$(awk -F'\t' '$1 == 44 { print $3 }' vocab.tsv)
-	scembed -q -M model --reconstruct --gene "$id" --gene "$symbol" --gene "$id" a.tok | scview -c gene,value,expressed,gated >two.tsv
+	scpredict expression -q -M model --gene "$id" --gene "$symbol" --gene "$id" a.tok | scview -c gene,value,expressed,gated >two.tsv
 	ref reconstruct model tokens.tsv two.tsv
 	assert_equal "$(sed -n 2p two.tsv | cut -f1)" "44 50"
 	# batches of other sizes, and threads
-	cmp <(scembed -q -M model --reconstruct -@ 2 a.tok | scview -c gene,value,expressed,gated) all.tsv
-	scembed -q -M model --reconstruct --batch-tokens 500 a.tok | scview -c gene,value,expressed,gated >parts.tsv
+	cmp <(scpredict expression -q -M model -@ 2 a.tok | scview -c gene,value,expressed,gated) all.tsv
+	scpredict expression -q -M model --batch-tokens 500 a.tok | scview -c gene,value,expressed,gated >parts.tsv
 	ref reconstruct model tokens.tsv parts.tsv
-	run -1 scembed -M model --reconstruct --gene NONE a.tok
-	assert_output "scembed: --gene NONE: no gene of the vocabulary has this id or symbol"
-	run -2 scembed -M model --gene "$id" a.tok
-	assert_output --partial "needs --reconstruct"
-	run -1 scembed -M values --reconstruct a.tok
-	assert_output --partial "predicts neither counts nor whole cells"
+	run -1 scpredict expression -M model --gene NONE a.tok
+	assert_output "scpredict expression: --gene NONE: no gene of the vocabulary has this id or symbol"
+	run -1 scpredict expression -M values a.tok
+	assert_output --partial "does not predict expression: train it with sctrain wced"
 }

@@ -25,7 +25,7 @@ static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [
 static const struct {
 	const char *name, *maker; /* maker: for messages */
 } kinds[] = {{"counts", "h5tok"}, {"tokens", "rankenc"}, {"masked", "maskgen"}, {"masked-counts", "maskgen on counts"},
-	{"graph", "depgraph"}, {"embedding", "scembed"}, {"prediction", "scembed --predict"}, {"medians", "rankenc --fit --sums"}};
+	{"graph", "depgraph"}, {"embedding", "scembed"}, {"prediction", "scpredict cells"}, {"medians", "rankenc --fit --sums"}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 size_t type_size(enum column_type t)

@@ -17,7 +17,7 @@ BMFM_LR     ?= 0.002
 
 BMFM_SETTINGS := SCALE SEED BMFM_CELLS BMFM_EPOCHS BMFM_LR
 $(eval $(call run_folder,BMFM,bmfm,$(BMFM_SETTINGS)))
-BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sctrain scembed ctaprobe)
+BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sctrain scpredict ctaprobe)
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
 bmfm_stage = $(call stage_in,$(BMFM),$1)
 
@@ -48,7 +48,7 @@ $(BMFM)/bmfm.model/model.safetensors: $(BMFM)/train.tok $(BMFM)/test.masked $(BM
 	$(call bmfm_stage,sctrain) $(PIPELINES)/train.sh wced $(BMFM)/bmfm.model $< $(bmfm_masks) --epochs $(BMFM_EPOCHS) -- --config bmfm-tiny \
 		--head term:hce,position=1 --ontology $(BMFM_ONTOLOGY) --eval $(BMFM)/test.masked --lr $(BMFM_LR) --seed $(SEED) -@ $(THREADS)
 $(BMFM)/leaf.pred $(BMFM)/greedy.pred: $(BMFM)/%.pred: $(BMFM)/test.tok $(BMFM)/bmfm.model/model.safetensors
-	$(call bmfm_stage,scembed-$*) $(BIN)/scembed -v -M $(BMFM)/bmfm.model --predict --head term --decode $* -@ $(THREADS) -o $@ $<
+	$(call bmfm_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(BMFM)/bmfm.model --head term --decode $* -@ $(THREADS) -o $@ $<
 $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv: $(BMFM)/%.score.tsv: $(BMFM)/%.pred
 	$(call bmfm_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label term --ontology $(BMFM_ONTOLOGY) -o $@ $<
 

@@ -39,13 +39,13 @@ score_left_out() {
 	wide || { scsample -q -o "$out/all.emb" "$out/train.emb" "$out/test.emb" && integration "$left_out" "$batch_by" "$out/all.emb"; }
 }
 predict() { # OUT OPTION...
-	scembed -v -M "$out/model" --predict --head "$column" "${@:2}" "${compute[@]}" -o "$out/$1.pred" "$inputs/test.tok" && by_terms term "$1"
+	scpredict cells -v -M "$out/model" --head "$column" "${@:2}" "${compute[@]}" -o "$out/$1.pred" "$inputs/test.tok" && by_terms term "$1"
 }
 predictions() { predict head && { [ -z "$left_out" ] || predict greedy --decode greedy; }; }
 # Draws are of groups, since cells of one are alike; if the test has fewer than three, of cells
 predict_tuned() {
 	local unit=()
-	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$inputs/test.tok" || return
+	scpredict cells -v -M "$out/tuned" "${compute[@]}" -o "$out/tuned.pred" "$inputs/test.tok" || return
 	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 4 ] || unit=(--group "$batch_by")
 	ctaprobe score -v --label "$label" --train "$inputs/train.tok" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
@@ -65,11 +65,11 @@ by_gene() {
 measure() {
 	batch_by=$(cat "$inputs/group") # whole groups are in one part, so a batch is one of them
 	column=${learn[1]:-} column=${column%%:*} # of --head COLUMN:LOSS
-	[ -z "$column" ] || stage "scembed-$name-head" predictions
+	[ -z "$column" ] || stage "scpredict-$name-head" predictions
 	[[ $task = mlm || -z $task || $arm = untrained* || -n $left_out ]] || stage "eval-$name" by_gene
 	if [[ $arm = *+tuned ]]; then
 		stage "sctrain-$name-tuned" tune
-		stage "scembed-$name-tuned" predict_tuned
+		stage "scpredict-$name-tuned" predict_tuned
 	else
 		stage "embed-$name" embed_cells %.tok train test
 		stage "ctaprobe-$name" "score${left_out:+_left_out}"

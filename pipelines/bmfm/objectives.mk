@@ -44,7 +44,7 @@ OBJ_SIM     := --genes 300 --modules 30 --module-share 1 --depth 600 --activity 
 OBJ_SETTINGS := DATA LABEL GROUP CELLS SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(MIN_CLASS),MIN_CLASS) ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS \
 	BMFM_LR BMFM_BATCH BMFM_CONFIG MIN_EXPRESSED
 $(eval $(call run_folder,OBJ,bmfm-inputs,$(OBJ_SETTINGS)))
-OBJ_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc depgraph scsample maskgen sctrain scembed screduce ctaprobe scmetric armstat)
+OBJ_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc depgraph scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat)
 obj_stage = $(call stage_in,$(OBJ),$1)
 obj_each = $(OBJ_SEEDS:%=$(OBJ)/split-%/$1)
 

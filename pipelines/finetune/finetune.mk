@@ -78,7 +78,7 @@ endef
 $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 
 $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
-	$(call ft_stage,scembed-$*) $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
+	$(call ft_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
 $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok $(PREPARED)/group
 	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
 

@@ -63,9 +63,9 @@ $$(GC)/$1.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.pred)
 $$(GC)/$1.cross.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred)
 	$$(call gc_stage,ctaprobe-$1-cross) $$(BIN)/ctaprobe genes -v -o $$@ $$^
 $$(GC_FOLDS:%=$$(GC)/$1-%.pred): $$(GC)/$1-%.pred: $$(FT)/test.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scembed-$1-$$*) $$(BIN)/scembed --predict -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
+	$$(call gc_stage,scpredict-$1-$$*) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
 $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred): $$(GC)/$1-%.cross.pred: $$(GC)/cross.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scembed-$1-$$*-cross) $$(BIN)/scembed --predict -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
+	$$(call gc_stage,scpredict-$1-$$*-cross) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
 endef
 $(foreach m,$(STARTS),$(eval $(call gc_start,$m)))
 

@@ -143,6 +143,6 @@ def digests(run):
 
 
 def versions():
-    for t in ("h5tok", "rankenc", "depgraph", "maskgen", "sctrain", "scembed", "screduce", "ctaprobe", "scmetric", "armstat"):
+    for t in ("h5tok", "rankenc", "depgraph", "maskgen", "sctrain", "scembed", "scpredict", "screduce", "ctaprobe", "scmetric", "armstat"):
         if has(t):
             yield [t, " ".join(tool(t, "--version"))]

@@ -15,7 +15,7 @@ set_up() {
 reconstruct() {
 	local rate
 	for rate in 0.1 0.2 0.3 0.5 0.7; do
-		scembed --reconstruct -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
+		scpredict expression -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
 			scmetric reconstruction -v -o "$out/valid-$rate.score.tsv"
 	done
 }

@@ -40,7 +40,7 @@ R2_IN_SETTINGS := DATA LABEL TARGET GROUP CELLS SEED HVG FLAVOR PER_GROUP NB_BAT
 R2_SETTINGS := $(R2_IN_SETTINGS) HIDDEN LATENT NB_EPOCHS NB_LR
 $(eval $(call run_folder,R2_IN,r2mae-cells-inputs,$(R2_IN_SETTINGS)))
 $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
-R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed screduce ctaprobe scmetric armstat scview)
+R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat scview)
 
 .PHONY: r2mae-cells-now
 r2mae-cells: ## masking rates for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)

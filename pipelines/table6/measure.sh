@@ -17,7 +17,7 @@ probe() {
 		ctaprobe cells -v --label "$label" --train "$out/learn.emb" --test "$out/test.emb" -@ "$threads" -o "$out/probe.score.tsv"
 }
 score() {
-	scembed --predict -q -M "$out/cells" "${compute[@]}" -u "$inputs/test.tok" |
+	scpredict cells -q -M "$out/cells" "${compute[@]}" -u "$inputs/test.tok" |
 		ctaprobe score -v --label "$label" --train "$inputs/train.tok" -o "$out/finetune.score.tsv"
 }
 measure() {

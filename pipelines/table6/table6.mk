@@ -29,7 +29,7 @@
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
 # To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On
-# the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, ctaprobe, armstat and gnuplot (table6-runs: no gnuplot). Give the
+# the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, scpredict, ctaprobe, armstat and gnuplot (table6-runs: no gnuplot). Give the
 # settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
 
 own_table2_STRATEGIES := random pmi pmi-rand corrmask-100 corrmask
@@ -57,7 +57,7 @@ endif
 T6_EPOCHS := $(if $(filter file,$(origin EPOCHS)),$(call scale,1,3,3),$(EPOCHS))
 T6_SETTINGS := CONFIG T6_EPOCHS BATCH LR FT_EPOCHS FT_LR FT_ARGS $(if $(value PT_ARGS),PT_ARGS) $(ft_stop)
 $(eval $(call run_folder,T6,table6,$(T6_IN_SETTINGS) $(T6_SETTINGS),$(INPUTS:%=@$(T6_IN)/settings)))
-T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe armstat)
+T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed scpredict ctaprobe armstat)
 t6_in_stage = $(call stage_in,$(T6_IN),$1)
 t6_threads = $(job_threads)
 

@@ -7,7 +7,6 @@
  */
 #include "scembed.h"
 
-#include "cli.h"
 #include "cells/copies.h"
 #include "label/label.h"
 
@@ -25,6 +24,8 @@ struct sums { /* of classes [first, last) */
 	double *sum; /* [classes, V, C] */
 	double *square; /* [classes, V] sum of squared lengths */
 	uint64_t *n; /* [classes, V] cells */
+	float *h; /* [tokens of a batch, C] */
+	size_t h_cap;
 };
 
 static void sums_init(struct sums *s, size_t first, size_t last, size_t V, size_t C)
@@ -41,6 +42,7 @@ static void sums_release(struct sums *s)
 	free(s->sum);
 	free(s->square);
 	free(s->n);
+	free(s->h);
 	*s = (struct sums){0};
 }
 
@@ -63,9 +65,9 @@ void genes_check(const char *by)
 				"--by %s: the vectors of genes have a column '%s' of their own: expected a column of another name", by, by);
 }
 
-static void output_open(struct output *o, const struct genes_options *g, const struct header *from, size_t C, char *const *name,
-	size_t names, const struct cli *cli, const char *model)
+static void output_open(struct output *o, const struct inference *r, size_t C, int fixed, const char *by, const struct classes *class)
 {
+	const struct header *from = stream_header(r->in);
 	*o = (struct output){.by = -1};
 	header_init(&o->h, "embedding");
 	vocab_copy(&o->h.vocab, &from->vocab);
@@ -75,15 +77,15 @@ static void output_open(struct output *o, const struct genes_options *g, const s
 	o->barcode = header_add(&o->h, "barcode", STR);
 	o->symbol = header_add(&o->h, "symbol", STR);
 	o->token = header_add(&o->h, "token", id_type(from->vocab.n));
-	if (!g->fixed) {
+	if (!fixed) {
 		o->cells = header_add(&o->h, "cells", U64);
 		o->spread = header_add(&o->h, "spread", F64);
 	}
-	if (g->by)
-		o->by = header_add_categorical(&o->h, g->by, name, names);
+	if (by)
+		o->by = header_add_categorical(&o->h, by, class->name, class->n);
 	o->x = header_add_fixed(&o->h, "x", F32, (uint32_t)C);
-	cli_provenance(cli, &o->h, model);
-	o->to = cli_create(cli, &o->h);
+	cli_provenance(r->cli, &o->h, r->identity);
+	o->to = cli_create(r->cli, &o->h);
 	block_reset(&o->b, stream_header(o->to));
 }
 
@@ -92,6 +94,17 @@ static void flush(struct output *o)
 	if (o->b.rows)
 		must(stream_write(o->to, &o->b, &e), &e);
 	block_reset(&o->b, stream_header(o->to));
+}
+
+/* Write the rest; returns the number of rows. */
+static uint64_t output_close(struct output *o)
+{
+	flush(o);
+	must(stream_commit(o->to, &e), &e);
+	stream_free(o->to);
+	block_release(&o->b);
+	header_release(&o->h);
+	return o->rows;
 }
 
 /* A row without its numbers; returns its index in the block. class: its name, or NULL. */
@@ -135,21 +148,19 @@ static void write_sums(struct output *o, const struct sums *s, const struct clas
 /* ---- contextual ---- */
 
 /* Add the states of rows [from, to) of a block, all of class `class`. */
-static void add_cells(struct run *r, struct sums *s, const struct block *b, size_t from, size_t to, size_t class,
-	const struct genes_options *g, const char *name)
+static void add_cells(struct inference *r, struct sums *s, const struct block *b, size_t from, size_t to, size_t class)
 {
-	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	must(batch_tokens(&r->packed, &r->col, b, from, to, model_positions(model_config(r->model)), g->cut, eos, name, &e), &e);
+	inference_pack(r, b, from, to);
 	const struct batch *p = &r->packed.b;
 	size_t tokens = p->offset[to - from];
-	grow(r->h, r->h_cap, tokens * s->C + 1);
+	grow(s->h, s->h_cap, tokens * s->C + 1);
 	if (tokens)
-		must(model_hidden(r->model, p, g->layer, r->h, &e), &e);
+		must(model_hidden(r->model, p, (int)r->layer, s->h, &e), &e);
 	for (size_t t = 0; t < tokens; t++) {
-		if (p->id[t] < g->special)
+		if (p->id[t] < b->header->vocab.nspecial)
 			continue;
 		size_t row = (class - s->first) * s->V + p->id[t];
-		const float *h = r->h + t * s->C;
+		const float *h = s->h + t * s->C;
 		double *sum = s->sum + row * s->C, square = 0;
 		for (size_t j = 0; j < s->C; j++) {
 			sum[j] += (double)h[j];
@@ -158,21 +169,18 @@ static void add_cells(struct run *r, struct sums *s, const struct block *b, size
 		s->square[row] += square;
 		s->n[row]++;
 	}
-	r->cells += to - from;
-	r->tokens += tokens;
 	progress("%" PRIu64 " cells", r->cells);
 }
 
 /* The cells of a block in batches of one class each; class [rows], MISSING_CODE and others than those of s are passed over. */
-static void add_block(
-	struct run *r, struct sums *s, const struct block *b, const uint32_t *class, const struct genes_options *g, const char *name)
+static void add_block(struct inference *r, struct sums *s, const struct block *b, const uint32_t *class)
 {
-	const uint64_t *offset = b->group[r->col.input_group].offset;
 	for (size_t from = 0, to; from < b->rows; from = to) {
-		for (to = from + 1; to < b->rows && class[to] == class[from] && offset[to + 1] - offset[from] <= (uint64_t)g->batch; to++)
+		size_t end = inference_batch(r, b, from);
+		for (to = from + 1; to < end && class[to] == class[from]; to++)
 			;
 		if (class[from] >= s->first && class[from] < s -> last)
-			add_cells(r, s, b, from, to, class[from], g, name);
+			add_cells(r, s, b, from, to, class[from]);
 	}
 }
 
@@ -206,90 +214,83 @@ static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream
 	return rank;
 }
 
-static void contextual(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+static uint64_t contextual(struct inference *r, const char *by)
 {
 	struct classes found = {0}, sorted = {0};
 	struct labels l = {0};
 	struct block b = {0};
 	struct sums s;
 	struct output o;
-	size_t V = stream_header(in)->vocab.n, each = V * r->C * sizeof(double), unlabelled = 0, cap = 0;
+	struct stream *in = r->in;
+	size_t V = stream_header(in)->vocab.n, C = model_config(r->model)->hidden_size, each = V * C * sizeof(double), unlabelled = 0,
+	       cap = 0;
 	uint32_t *rank = NULL, *class = NULL;
-	if (g->by) {
+	if (by) {
 		must(stream_index(in, &e), &e);
-		must(labels_init(&l, stream_header(in), g->by, &found, stream_name(in), &e), &e);
+		must(labels_init(&l, stream_header(in), by, &found, r->name, &e), &e);
 		rank = read_classes(&l, &found, in, &unlabelled);
 		uint32_t *order = classes_sorted(&found);
 		for (size_t i = 0; i < found.n; i++)
 			classes_add(&sorted, found.name[order[i]], strlen(found.name[order[i]]));
 		free(order);
 	}
-	size_t n = g->by ? sorted.n : 1, together = each < MEMORY ? MEMORY / each : 1;
-	output_open(&o, g, stream_header(in), r->C, sorted.name, sorted.n, cli, model);
+	size_t n = by ? sorted.n : 1, together = each < MEMORY ? MEMORY / each : 1;
+	output_open(&o, r, C, 0, by, &sorted);
 	for (size_t first = 0; first < n; first += together) {
 		size_t k = 0;
-		sums_init(&s, first, first + together < n ? first + together : n, V, r->C);
-		while (next_block(in, &k, &b, g->by != NULL)) {
+		sums_init(&s, first, first + together < n ? first + together : n, V, C);
+		while (next_block(in, &k, &b, by != NULL)) {
 			grow(class, cap, b.rows);
 			for (size_t i = 0; i < b.rows; i++) {
-				uint32_t code = g->by ? labels_at(&l, &b, i) : 0;
-				class[i] = g->by && code != MISSING_CODE ? rank[code] : code;
+				uint32_t code = by ? labels_at(&l, &b, i) : 0;
+				class[i] = by && code != MISSING_CODE ? rank[code] : code;
 			}
-			add_block(r, &s, &b, class, g, stream_name(in));
+			add_block(r, &s, &b, class);
 		}
-		write_sums(&o, &s, g->by ? &sorted : NULL);
+		write_sums(&o, &s, by ? &sorted : NULL);
 		sums_release(&s);
 	}
 	if (unlabelled)
-		info("%s: %zu cell%s in column '%s' and %s left out", stream_name(in), unlabelled,
-			unlabelled == 1 ? " has no value" : "s have no value", g->by, unlabelled == 1 ? "is" : "are");
-	flush(&o);
-	must(stream_commit(o.to, &e), &e);
-	r->genes_written = o.rows;
-	stream_free(o.to);
-	block_release(&o.b);
+		info("%s: %zu cell%s in column '%s' and %s left out", r->name, unlabelled,
+			unlabelled == 1 ? " has no value" : "s have no value", by, unlabelled == 1 ? "is" : "are");
 	block_release(&b);
-	header_release(&o.h);
 	labels_release(&l);
 	classes_release(&found);
 	classes_release(&sorted);
 	free(rank);
 	free(class);
+	return output_close(&o);
 }
 
 /* ---- static ---- */
 
-static void table(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+static uint64_t table(struct inference *r)
 {
-	const char *name = model_config(r->model)->arch->table;
-	const struct tensor *t = model_find(r->model, name ? name : "");
+	const struct model_config *c = model_config(r->model);
+	const struct tensor *t = model_find(r->model, c->arch->table ? c->arch->table : "");
+	const struct vocab *v = &stream_header(r->in)->vocab;
 	struct output o;
-	size_t V = stream_header(in)->vocab.n;
-	if (!t || t->shape[1] != r->C || t->shape[0] < V)
-		die("--of static: the model has no table of %zu token embeddings", V);
+	size_t C = c->hidden_size;
+	if (!t || t->shape[1] != C || t->shape[0] < v->n)
+		die("--of static: the model has no table of %zu token embeddings", v->n);
 	float *x = xmalloc(t->n * sizeof *x);
 	model_read(r->model, PARAM, t, x);
-	output_open(&o, g, stream_header(in), r->C, NULL, 0, cli, model);
-	for (size_t token = g->special; token < V; token++) {
+	output_open(&o, r, C, 1, NULL, NULL);
+	for (size_t token = v->nspecial; token < v->n; token++) {
 		size_t i = add_row(&o, token, NULL);
-		memcpy((float *)o.b.col[o.x].data + i * r->C, x + token * r->C, r->C * sizeof *x);
+		memcpy((float *)o.b.col[o.x].data + i * C, x + token * C, C * sizeof *x);
 		if (block_full(&o.b))
 			flush(&o);
 	}
-	flush(&o);
-	must(stream_commit(o.to, &e), &e);
-	r->genes_written = o.rows;
-	stream_free(o.to);
-	block_release(&o.b);
-	header_release(&o.h);
 	free(x);
+	return output_close(&o);
 }
 
-void genes_run(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+void genes_run(struct inference *r, int fixed, const char *by)
 {
-	(g->fixed ? table : contextual)(r, g, in, cli, model);
+	uint64_t genes = fixed ? table(r) : contextual(r, by);
 	cli_measured("cells", (double)r->cells);
 	cli_measured("tokens", (double)r->tokens);
-	cli_measured("genes", (double)r->genes_written);
-	cli_report(cli, "%" PRIu64 " cells, %" PRIu64 " tokens, vectors of %" PRIu64 " genes", r->cells, r->tokens, r->genes_written);
+	cli_measured("genes", (double)genes);
+	cli_report(r->cli, "%" PRIu64 " cells, %" PRIu64 " tokens, vectors of %" PRIu64 " genes", r->cells, r->tokens, genes);
 }

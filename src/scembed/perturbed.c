@@ -4,8 +4,6 @@
  */
 #include "scembed.h"
 
-#include "cli.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +11,7 @@
 
 struct perturbed {
 	enum similarity similarity;
-	const char *name; /* of the input */
+	size_t C; /* numbers of a vector */
 	int kind, gene, group; /* columns of the input, and the group of gene */
 	uint8_t *base_kind; /* [categories] is this a row to compare with? */
 	size_t special; /* ids below this are no genes */
@@ -34,13 +32,10 @@ static int is_perturbed(const struct header *h)
 	return kind >= 0 && gene >= 0 && h->col[kind].type == CATEGORICAL && h->col[gene].shape == RAGGED;
 }
 
-void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name)
+static void open_input(struct perturbed *p, const struct header *h, const char *name)
 {
-	struct perturbed *p = r->perturbed = xcalloc(1, sizeof *p);
 	if (!is_perturbed(h))
 		die("%s: these are no perturbed cells: expected those of scperturb", name);
-	p->similarity = similarity;
-	p->name = name;
 	p->kind = header_find(h, "perturbation");
 	p->gene = header_find(h, "gene");
 	p->group = h->col[p->gene].group;
@@ -54,17 +49,17 @@ void perturbed_open(struct run *r, enum similarity similarity, const struct head
 	p->member = xcalloc(h->vocab.n, sizeof *p->member);
 }
 
-void perturbed_header(struct run *r, struct header *h)
+static void make_header(struct perturbed *p, struct header *h, const struct inference *r)
 {
 	static const char *const columns[] = {"x", "x_original", "similarity", "token", "cosine"};
-	struct perturbed *p = r->perturbed;
+	header_derive(h, "embedding", stream_header(r->in));
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		if (header_find(h, columns[i]) >= 0)
-			die("%s: has a column '%s', which the output needs", p->name, columns[i]);
+			die("%s: has a column '%s', which the output needs", r->name, columns[i]);
 	p->x = p->x_original = p->mean = p->token = p->cosine = -1;
 	if (p->similarity == SIMILARITY_NONE) {
-		p->x = header_add_fixed(h, "x", F32, (uint32_t)r->C);
-		p->x_original = header_add_fixed(h, "x_original", F32, (uint32_t)r->C);
+		p->x = header_add_fixed(h, "x", F32, (uint32_t)p->C);
+		p->x_original = header_add_fixed(h, "x_original", F32, (uint32_t)p->C);
 		return;
 	}
 	p->mean = header_add(h, "similarity", F64);
@@ -75,19 +70,19 @@ void perturbed_header(struct run *r, struct header *h)
 	p->out_group = h->col[p->token].group;
 }
 
-static uint64_t cell_of(const struct run *r, const struct block *b, size_t row)
+static uint64_t cell_of(const struct inference *r, const struct block *b, size_t row)
 {
 	return ((const uint64_t *)b->col[r->col.cell].data)[row];
 }
 
 /* The cell's tokens [n] and states become the base. */
-static void keep_base(struct run *r, const uint32_t *id, const float *h, size_t n)
+static void keep_base(struct inference *r, const uint32_t *id, const float *h, size_t n)
 {
-	struct perturbed *p = r->perturbed;
+	struct perturbed *p = r->of;
 	grow(p->id, p->id_cap, n);
-	grow(p->base, p->base_cap, n * r->C);
+	grow(p->base, p->base_cap, n * p->C);
 	memcpy(p->id, id, n * sizeof *id);
-	memcpy(p->base, h, n * r->C * sizeof *h);
+	memcpy(p->base, h, n * p->C * sizeof *h);
 	p->n = n;
 }
 
@@ -97,9 +92,9 @@ static int compared(const struct perturbed *p, uint32_t id)
 }
 
 /* The tokens that base and cell share: their places in p->before and p->after [returned]. */
-static size_t align(struct run *r, const struct block *b, size_t row, const uint32_t *id, size_t n)
+static size_t align(struct inference *r, const struct block *b, size_t row, const uint32_t *id, size_t n)
 {
-	struct perturbed *p = r->perturbed;
+	struct perturbed *p = r->of;
 	const uint64_t *offset = b->group[p->group].offset;
 	size_t i = 0, k = 0, m = 0;
 	p->stamp++;
@@ -121,7 +116,7 @@ static size_t align(struct run *r, const struct block *b, size_t row, const uint
 		die("%s: cell %" PRIu64
 		    ": a perturbed row that differs from the row before it in more than its genes: expected the order of "
 		    "scperturb",
-			p->name, cell_of(r, b, row));
+			r->name, cell_of(r, b, row));
 	return m;
 }
 
@@ -147,9 +142,9 @@ static double cosine(const float *a, const float *b, size_t C)
 	return ab / sqrt(aa * bb);
 }
 
-static void write_similarity(struct run *r, size_t to, const uint32_t *id, const float *h, size_t m)
+static void write_similarity(struct inference *r, size_t to, const uint32_t *id, const float *h, size_t m)
 {
-	struct perturbed *p = r->perturbed;
+	struct perturbed *p = r->of;
 	struct block *out = &r->out;
 	double sum = 0;
 	uint64_t at = 0;
@@ -159,7 +154,7 @@ static void write_similarity(struct run *r, size_t to, const uint32_t *id, const
 		out->group[p->out_group].offset[to + 1] = at + m;
 	}
 	for (size_t i = 0; i < m; i++) {
-		double c = cosine(p->base + p->before[i] * r->C, h + p->after[i] * r->C, r->C);
+		double c = cosine(p->base + p->before[i] * p->C, h + p->after[i] * p->C, p->C);
 		sum += c;
 		if (p->token < 0)
 			continue;
@@ -170,20 +165,20 @@ static void write_similarity(struct run *r, size_t to, const uint32_t *id, const
 	r->empty += !m;
 }
 
-static void write_means(struct run *r, size_t to, const float *h, size_t m)
+static void write_means(struct inference *r, size_t to, const float *h, size_t m)
 {
-	struct perturbed *p = r->perturbed;
-	mean_state((float *)r->out.col[p->x].data + to * r->C, h, p->after, m, r->C);
-	mean_state((float *)r->out.col[p->x_original].data + to * r->C, p->base, p->before, m, r->C);
+	struct perturbed *p = r->of;
+	mean_state((float *)r->out.col[p->x].data + to * p->C, h, p->after, m, p->C);
+	mean_state((float *)r->out.col[p->x_original].data + to * p->C, p->base, p->before, m, p->C);
 	r->empty += !m;
 }
 
 /* A row that is compared with itself: both vectors are the mean of all its genes; there is no similarity. */
-static void write_base(struct run *r, const struct block *b, size_t row, size_t to, const uint32_t *id, const float *h, size_t n)
+static void write_base(struct inference *r, const struct block *b, size_t row, size_t to, const uint32_t *id, const float *h, size_t n)
 {
-	struct perturbed *p = r->perturbed;
+	struct perturbed *p = r->of;
 	if (b->group[p->group].offset[row] != b->group[p->group].offset[row + 1])
-		die("%s: cell %" PRIu64 ": an unperturbed row with perturbed genes", p->name, cell_of(r, b, row));
+		die("%s: cell %" PRIu64 ": an unperturbed row with perturbed genes", r->name, cell_of(r, b, row));
 	keep_base(r, id, h, n);
 	p->has_base = 1;
 	p->base_cell = cell_of(r, b, row);
@@ -196,20 +191,22 @@ static void write_base(struct run *r, const struct block *b, size_t row, size_t 
 		r->out.group[p->out_group].offset[to + 1] = r->out.group[p->out_group].offset[to];
 }
 
-void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer)
+static void rows(struct inference *r, size_t first, size_t n)
 {
 	struct error e;
-	struct perturbed *p = r->perturbed;
+	const struct block *b = r->b;
+	size_t from = r->from;
+	struct perturbed *p = r->of;
 	const struct batch *packed = &r->packed.b;
-	grow(p->h, p->h_cap, (size_t)packed->offset[n] * r->C);
-	must(model_hidden(r->model, packed, layer, p->h, &e), &e);
+	grow(p->h, p->h_cap, (size_t)packed->offset[n] * p->C);
+	must(model_hidden(r->model, packed, (int)r->layer, p->h, &e), &e);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t code = ((const uint32_t *)b->col[p->kind].data)[from + i];
 		const uint32_t *id = packed->id + packed->offset[i];
-		const float *h = p->h + packed->offset[i] * r->C;
+		const float *h = p->h + packed->offset[i] * p->C;
 		size_t length = packed->offset[i + 1] - packed->offset[i];
 		if (code == MISSING_CODE || (!p->base_kind[code] && (!p->has_base || p->base_cell != cell_of(r, b, from + i))))
-			die("%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb", p->name,
+			die("%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb", r->name,
 				cell_of(r, b, from + i));
 		if (p->base_kind[code]) {
 			write_base(r, b, from + i, first + i, id, h, length);
@@ -223,11 +220,16 @@ void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t fi
 	}
 }
 
-void perturbed_release(struct run *r)
+void perturbed_run(struct inference *r, enum similarity similarity)
 {
-	struct perturbed *p = r->perturbed;
-	if (!p)
-		return;
+	struct perturbed *p = r->of = xcalloc(1, sizeof *p);
+	struct header h = {0};
+	p->similarity = similarity;
+	p->C = model_config(r->model)->hidden_size;
+	open_input(p, stream_header(r->in), r->name);
+	make_header(p, &h, r);
+	inference_run(r, &h, rows, NULL);
+	inference_report(r, "rows have no token but the perturbed ones: their results are NaN");
 	free(p->base_kind);
 	free(p->member);
 	free(p->id);

@@ -1,8 +1,7 @@
 /* --pool: which hidden states make the vector of a cell. */
 #include "scembed.h"
 
-#include "cli.h"
-
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,28 +35,32 @@ void pool_read(struct pool *p, const char *text)
 	usage_error("--pool: '%s' is none of mean, cls, first, rest and token:K,...", text);
 }
 
-void pool_check(const struct run *r, const struct header *h)
+void pool_open(struct pool *p, const struct header *h)
 {
-	if (r->pool.kind == POOL_CLS && r->cls < 0)
+	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
+	p->cls = vocab_token(&h->vocab, TOKEN_CLS);
+	p->eos = vocab_token(&h->vocab, TOKEN_EOS);
+	p->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
+	if (p->kind == POOL_CLS && p->cls < 0)
 		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
 			vocab_token_name(&h->vocab, TOKEN_CLS));
-	for (size_t i = 0; r->pool.kind == POOL_TOKENS && i < r->pool.n; i++)
-		if (cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS) && r->pool.position[i] >= r->ncls)
+	for (size_t i = 0; p->kind == POOL_TOKENS && i < p->n; i++)
+		if (cls && p->position[i] >= p->ncls)
 			die("--pool token:%u: the cells begin with %zu token%s for the whole cell: expected a position below %zu",
-				r->pool.position[i], r->ncls, r->ncls > 1 ? "s" : "", r->ncls);
+				p->position[i], p->ncls, p->ncls > 1 ? "s" : "", p->ncls);
 }
 
 /* The tokens [*from, *to) of the cell's n whose mean is part k of its vector. */
-static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t k, size_t *from, size_t *to)
+static void choose_tokens(const struct pool *p, const uint32_t *id, size_t n, size_t k, size_t *from, size_t *to)
 {
 	*from = *to = 0;
-	switch (r->pool.kind) {
+	switch (p->kind) {
 	case POOL_MEAN:
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
-		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
+		*from = n && id[0] == (uint32_t)p->cls && p->cls >= 0 ? p->ncls < n ? p->ncls : n : 0;
+		*to = n > *from && id[n - 1] == (uint32_t)p->eos && p->eos >= 0 ? n - 1 : n;
 		break;
 	case POOL_CLS:
-		*to = n && id[0] == (uint32_t)r->cls;
+		*to = n && id[0] == (uint32_t)p->cls;
 		break;
 	case POOL_FIRST:
 		*to = n > 0;
@@ -65,23 +68,22 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 	case POOL_REST: /* perturbed.c */
 		break;
 	case POOL_TOKENS:
-		*from = r->pool.position[k] < n ? r->pool.position[k] : n;
+		*from = p->position[k] < n ? p->position[k] : n;
 		*to = *from + (*from < n);
 		break;
 	}
 }
 
-size_t pool_ranges(const struct run *r, uint32_t *range)
+size_t pool_ranges(const struct pool *p, const struct batch *b, uint32_t *range)
 {
-	const struct batch *p = &r->packed.b;
 	size_t empty = 0;
-	for (size_t i = 0; i < p->ncell; i++) {
+	for (size_t i = 0; i < b->ncell; i++) {
 		int lacks = 0;
-		for (size_t k = 0; k < r->pool.n; k++, range += 2) {
+		for (size_t k = 0; k < p->n; k++, range += 2) {
 			size_t from, to;
-			choose_tokens(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], k, &from, &to);
-			range[0] = p->offset[i] + (uint32_t)from;
-			range[1] = p->offset[i] + (uint32_t)to;
+			choose_tokens(p, b->id + b->offset[i], b->offset[i + 1] - b->offset[i], k, &from, &to);
+			range[0] = b->offset[i] + (uint32_t)from;
+			range[1] = b->offset[i] + (uint32_t)to;
 			lacks |= from == to;
 		}
 		empty += (size_t)lacks;

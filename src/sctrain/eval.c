@@ -112,7 +112,7 @@ static void tell_others(const struct objective *o, const struct config_heads *he
 {
 	for (size_t i = 0; i < heads->n; i++)
 		if (i != o->index)
-			info("head %s is not evaluated here: scembed --predict --head %s, then ctaprobe score", head_name(&heads->head[i]),
+			info("head %s is not evaluated here: scpredict cells --head %s, then ctaprobe score", head_name(&heads->head[i]),
 				head_name(&heads->head[i]));
 }
 

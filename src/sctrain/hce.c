@@ -131,7 +131,7 @@ static void add_file(struct objective *o, struct train *t)
 		for (size_t v = 0; v < x->ontology->n; v++)
 			chosen[v] |= y->leaves.kept[v];
 	}
-	ontology_add_namesakes(x->ontology, chosen); /* scembed --node must find what the same name means here */
+	ontology_add_namesakes(x->ontology, chosen); /* scpredict cells --node must find what the same name means here */
 	train_add_file(t, o, ontology_print(x->ontology, chosen));
 	free(chosen);
 }

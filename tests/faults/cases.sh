@@ -16,9 +16,9 @@ inputs() {
 		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
-		scembed -q -M model tok -o emb && scembed -q --of genes -M model tok -o genes.emb && scembed -q -M cells.model --predict tok -o pred &&
+		scembed -q -M model tok -o emb && scembed -q --of genes -M model tok -o genes.emb && scpredict cells -q -M cells.model tok -o pred &&
 		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
-		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
+		scpredict genes -q -M genes.model tok -o genes.pred && scpredict expression -q -M nb.model masked.counts -o rec &&
 		scsample -q -n 40 tok -o some && scperturb apply -q --delete SIMG000010,SIMG000020 --controls 1 some -o perturbed &&
 		scembed -q -M model perturbed -o perturbed.emb &&
 		ctaprobe score -q --label cell_type pred -o one.score &&
@@ -70,10 +70,10 @@ cases() {
 		scperturb	scperturb apply -q --delete all --controls 1 $I/tok -o out
 		scembed	scembed -q -M $I/model $I/tok -o out
 		scembed-similarity	scembed -q -M $I/model --similarity genes $I/perturbed -o out
-		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
+		scpredict-cells	scpredict cells -q -M $I/cells.model $I/tok -o out
 		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
-		scembed-genes	scembed -q -M $I/genes.model --predict $I/tok -o out
-		scembed-reconstruct	scembed -q --reconstruct -M $I/nb.model $I/masked.counts -o out
+		scpredict-genes	scpredict genes -q -M $I/genes.model $I/tok -o out
+		scpredict-expression	scpredict expression -q -M $I/nb.model $I/masked.counts -o out
 		screduce-expression	screduce expression -q $I/counts -o out
 		screduce-pca	screduce pca -q -k 5 $I/counts -o out
 		ctaprobe-cells	ctaprobe cells -q --label cell_type --folds 3 $I/emb -o out

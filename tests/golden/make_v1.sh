@@ -38,6 +38,6 @@ sctrain genes -q --gene-labels genes.tsv --fold 0/3 --init model --lr 1e-2 -o ge
 rm -rf none genes.tsv config.json vocab.tsv {cells,genes}_model/{train.tsv,checkpoint-*}
 
 scembed -q -M model -o $s/embedding.scs $s/tokens.scs
-scembed -q -M cells_model --predict --probabilities -o $s/prediction.scs $s/tokens.scs
-scembed -q -M genes_model --predict -o $s/gene_prediction.scs $s/tokens.scs
+scpredict cells -q -M cells_model --probabilities -o $s/prediction.scs $s/tokens.scs
+scpredict genes -q -M genes_model -o $s/gene_prediction.scs $s/tokens.scs
 for f in "$s"/*.scs; do golden dump "$f" > "${f%.scs}.txt"; done

@@ -38,5 +38,5 @@ find cells_checkpoint -mindepth 1 -maxdepth 1 ! -name checkpoint-2 ! -name losse
 rm nb_model/train.tsv obs.h5ad
 # embedding and reconstruction of the model of counts
 scembed -q -M nb_model --device cpu -o $s/nb_embedding.scs "$old/streams/counts.scs"
-scembed -q -M nb_model --device cpu --reconstruct -o $s/reconstruction.scs $s/validation.scs
+scpredict expression -q -M nb_model --device cpu -o $s/reconstruction.scs $s/validation.scs
 for f in "$s"/*.scs; do golden dump "$f" > "${f%.scs}.txt"; done

@@ -4,7 +4,7 @@ Gauss-Legendre on quarters of decades of its length.
 
 attribute.py MODEL TOKENS.tsv ATTRIBUTIONS.tsv HEAD SPECIALS TOLERANCE [fixed]
     TOKENS.tsv: columns cell, token and perhaps value; ATTRIBUTIONS.tsv: cell, attributed (or - for a number), output, baseline, token, attribution,
-    of scembed --attribute. SPECIALS: ids below this are no genes. HEAD: a name, or - for a model with one head. Without
+    of scpredict attribution. SPECIALS: ids below this are no genes. HEAD: a name, or - for a model with one head. Without
     fixed the class must be the predicted one.
 """
 import os

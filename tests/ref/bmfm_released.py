@@ -5,8 +5,8 @@ model computes, in float64 from these files and not from what scstream from-bmfm
 bmfm_released.py make DIR wced|mlm small|released GENES.txt     DIR/hub (config.json, model.safetensors, checkpoint_metadata.json, tokenizers) and
     DIR/lightning (NAME.ckpt, tokenizers), DIR/some.obo. GENES.txt: the first genes of the vocabulary; of `released`, 19,283 in all
 bmfm_released.py states DIR wced|mlm TOKENS.tsv X.tsv POSITION,...     columns cell,token,value; cell,x of scembed
-bmfm_released.py head DIR wced|mlm NAME TOKENS.tsv LOGITS.tsv     columns cell,logit of scembed --predict --head NAME
-bmfm_released.py reconstruct DIR TOKENS.tsv PREDICTION.tsv     columns gene,value,expressed,gated of scembed --reconstruct
+bmfm_released.py head DIR wced|mlm NAME TOKENS.tsv LOGITS.tsv     columns cell,logit of scpredict cells --head NAME
+bmfm_released.py reconstruct DIR TOKENS.tsv PREDICTION.tsv     columns gene,value,expressed,gated of scpredict expression
 bmfm_released.py masked DIR MASKED.tsv EVAL.tsv     columns input,input_value,position,value; what sctrain eval printed
 """
 import io

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model directories with a classifier, and bert.py's float64 reading of what scembed --predict says with them.
+"""Model directories with a classifier, and bert.py's float64 reading of what scpredict cells says with them.
 
 head.py make MODEL OUT cells|genes LABEL... [seed=N]
     A model directory with MODEL's encoder and vocabulary and a random head, large enough that its classes differ. For genes also

@@ -4,7 +4,7 @@
 Usage: hf_save.py BIN TOKENS.tok        BIN: the folder of the tools; a tokens stream of cells of 1 to 64 tokens, a few dozen
 Random models of every kind a user may hand us (three heads and none, float16 and bfloat16, gelu and relu, an old file with
 position_ids and the decoder) are saved, and the mean of their hidden states is compared; for the two classifiers also what
-scembed --predict says, with names of classes and without. Exits 1 above 1e-5. Measured: 2.4e-7, and 1.1e-6 for logits.
+scpredict cells says, with names of classes and without. Exits 1 above 1e-5. Measured: 2.4e-7, and 1.1e-6 for logits.
 """
 import io
 import os
@@ -65,7 +65,7 @@ for name, model in models.items():
         model = model.float().eval()
         with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory() as out:
             model.save_pretrained(tmp)
-            tool("scembed", "-q", "-M", tmp, "--predict", *([] if name == "cells" else ["--all-genes"]), "-o", out + "/x.pred", tokens)
+            tool("scpredict", *(["cells"] if name == "cells" else ["genes", "--all-genes"]), "-q", "-M", tmp, "-o", out + "/x.pred", tokens)
             with torch.no_grad():
                 want = [model(torch.tensor([r])).logits[0].numpy() for r in rows]
             names = labels or ["LABEL_0", "LABEL_1"]

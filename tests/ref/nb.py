@@ -3,7 +3,7 @@
 
     nb.py loss MODEL CELLS.tsv          mean negative log likelihood of the masked genes
     nb.py latent MODEL CELLS.tsv EMB.tsv     compare with scembed's column x
-    nb.py expected MODEL CELLS.tsv REC.tsv   compare with scembed --reconstruct
+    nb.py expected MODEL CELLS.tsv REC.tsv   compare with scpredict expression
 CELLS.tsv is scview -c gene,count,masked[,donor] (latent: without masked) of the cells.
 """
 import csv

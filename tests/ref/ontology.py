@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ontologies in plain Python, without lib/label: OBO files, leaves, decoding, hierarchical scores.
 
-ontology.py decode OBO PREDICTION greedy|leaf NODE...   the columns of scembed --predict of a head with an ontology
+ontology.py decode OBO PREDICTION greedy|leaf NODE...   the columns of scpredict cells of a head with an ontology
 ontology.py score OBO PREDICTION LABEL SCORES.tsv      ctaprobe score --ontology
 ontology.py pruned OBO MODEL HEAD                       the classes in config.json, and the terms of MODEL/ontology.obo
 """

@@ -1,5 +1,5 @@
 /*
- * scembed --attribute: integrated gradients [Sundararajan et al. 2017, eq. 1] of a head's number f, the logit of a class or a number. The
+ * scpredict attribution: integrated gradients [Sundararajan et al. 2017, eq. 1] of a head's number f, the logit of a class or a number. The
  * baseline is a vector of 0 for every gene (gene + value, nn/input.h); special tokens stay as they are.
  *     attribution_t = v_t . integral over a from 0 to 1 of df/dv_t (a v);    sum over t = f(v) - f(0), exactly
  *
@@ -13,15 +13,32 @@
  * changes by the length of v. A cell is done when the sum is within 1 % of f(v) - f(0), and its attributions together changed by less than 1 %
  * since half as many steps.
  */
-#include "scembed.h"
+#include "scpredict.h"
 
-#include "cli.h"
+#include "cli_model.h"
 #include "nn/input.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *head, *class_name;
+
+static struct option_def options[] = {
+	{0, "Predictions", OPT_GROUP},
+	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
+	{0, "class", OPT_STRING, &class_name, "CLASS", "attribute the logit of this class (default: of each cell the predicted one)",
+		.changes = 1},
+	{0},
+};
+
+struct cli attribution_cli = {.name = "scpredict attribution",
+	.operands = "[FILE...]",
+	.summary = "How much each gene of a cell adds to the output of a head.",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 #define TOLERANCE 0.01
 enum { STEPS_MIN = 8, STEPS_MAX = 256 };
@@ -36,7 +53,8 @@ struct part {
 	int done;
 };
 
-struct attribute {
+struct attribution {
+	struct chosen chosen;
 	uint32_t fixed; /* the class, or ROW_NONE: that which is predicted */
 	size_t outputs, C;
 	double scale, mean; /* of a number: its unit */
@@ -55,84 +73,42 @@ struct attribute {
 	double worst; /* |1 - completeness| of all */
 };
 
-static const struct head_spec *spec(const struct run *r)
-{
-	return &r->heads.head[r->head];
-}
-
 /* ---- which head and class ---- */
 
-static int can(const struct head_spec *s)
+static int fit(const struct head_spec *s)
 {
 	return s->kind->rows == ROWS_CELL && (head_classifies(s->kind) || s->kind->target == TARGET_VALUE);
 }
 
-static _Noreturn void no_head(const struct run *r, const char *dir, const char *text)
+static void choose(struct attribution *a)
 {
-	char *all = xstrdup("");
-	for (size_t i = 0; i < r->heads.n; i++) {
-		if (!can(&r->heads.head[i]))
-			continue;
-		char *more = xasprintf("%s%s%s", all, *all ? ", " : "", head_name(&r->heads.head[i]));
-		free(all);
-		all = more;
-	}
-	if (!*all)
-		die("--attribute: the model in %s predicts no classes and no numbers of cells: fine-tune it with sctrain cells", dir);
-	die("--attribute %s: the model in %s has no such head: expected HEAD or HEAD:CLASS, with HEAD one of %s", text, dir, all);
-}
-
-/* Does text name this head? Returns what is behind the name, "" or ":CLASS". A class can have colons, and so can a head. */
-static const char *behind_name(const struct head_spec *s, const char *text)
-{
-	size_t n = strlen(head_name(s));
-	return strncmp(text, head_name(s), n) == 0 && (!text[n] || text[n] == ':') ? text + n : NULL;
-}
-
-void attribute_open(struct run *r, const char *dir, const char *text)
-{
-	struct error e;
-	struct attribute *a = r->attribute = xcalloc(1, sizeof *a);
-	char *config = xasprintf("%s/config.json", dir);
-	const char *class = NULL;
-	must(config_heads_load(&r->heads, config, &e), &e);
-	free(config);
-	for (size_t i = 0; i < r->heads.n; i++) {
-		const char *rest = can(&r->heads.head[i]) ? behind_name(&r->heads.head[i], text) : NULL;
-		if (!rest || (class && strlen(rest) >= strlen(class))) /* the longest name */
-			continue;
-		r->head = i;
-		class = rest;
-	}
-	if (!class)
-		no_head(r, dir, text);
-	const struct head_spec *s = spec(r);
+	choose_head(&a->chosen, head, fit, "classes or numbers of cells", "cells");
+	const struct head_spec *s = chosen(&a->chosen);
 	a->fixed = ROW_NONE;
 	a->scale = s->kind->target != TARGET_VALUE || s->scale == 0 ? 1 : s->scale;
 	a->mean = s->kind->target == TARGET_VALUE ? s->mean : 0;
 	a->outputs = head_classifies(s->kind) ? s->nlabel : 1;
-	if (!*class)
+	if (!class_name)
 		return;
 	if (!head_classifies(s->kind))
-		die("--attribute %s: the head '%s' predicts a number, which has no classes", text, head_name(s));
+		die("--class: the head '%s' predicts a number, which has no classes", head_name(s));
 	for (uint32_t k = 0; k < s->nlabel; k++)
-		if (strcmp(s->label[k], class + 1) == 0)
+		if (strcmp(s->label[k], class_name) == 0)
 			a->fixed = k;
 	if (a->fixed == ROW_NONE)
-		die("--attribute %s: the head '%s' has no class '%s'", text, head_name(s), class + 1);
+		die("--class: the head '%s' has no class '%s'", head_name(s), class_name);
 }
 
-void attribute_header(struct run *r, struct header *h, const char *name)
+static void make_header(const struct inference *r, struct header *h)
 {
-	static const char *const made[] = {"attributed", "output", "baseline", "completeness", "steps", "token", "attribution"};
-	struct attribute *a = r->attribute;
+	static const char *const made[] = {"attributed", "output", "baseline", "completeness", "steps", "token", "attribution", NULL};
+	struct attribution *a = r->of;
+	const struct head_spec *s = chosen(&a->chosen);
 	struct error e;
-	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-		if (header_find(h, made[i]) >= 0)
-			die("%s: has a column '%s', which the attribution needs", name, made[i]);
-	must(input_check(r->model, &(struct input_to){.head = r->head}, &e), &e);
+	prediction_header(h, r, made);
+	must(input_check(r->model, &(struct input_to){.head = a->chosen.head}, &e), &e);
 	a->C = model_config(r->model)->hidden_size;
-	a->class = head_classifies(spec(r)->kind) ? header_add_categorical(h, "attributed", spec(r)->label, spec(r)->nlabel) : -1;
+	a->class = head_classifies(s->kind) ? header_add_categorical(h, "attributed", s->label, s->nlabel) : -1;
 	a->output = header_add(h, "output", F64);
 	a->baseline = header_add(h, "baseline", F64);
 	a->completeness = header_add(h, "completeness", F64);
@@ -145,7 +121,7 @@ void attribute_header(struct run *r, struct header *h, const char *name)
 /* ---- the function on some cells ---- */
 
 /* The batch of these cells of p, cell [n] (in a->cell already). */
-static void take(struct attribute *a, const struct batch *p, size_t n)
+static void take(struct attribution *a, const struct batch *p, size_t n)
 {
 	uint32_t at = 0;
 	grow(a->offset, a->offset_cap, n + 1);
@@ -171,7 +147,7 @@ static void take(struct attribute *a, const struct batch *p, size_t n)
 	grow(a->dy, a->dy_cap, n * a->outputs);
 }
 
-static int is_gene(const struct run *r, uint32_t id)
+static int is_gene(const struct inference *r, uint32_t id)
 {
 	return id >= r->out.header->vocab.nspecial;
 }
@@ -187,9 +163,9 @@ static double path_slope(double k, double u)
 }
 
 /* f at point u of the path of each cell: a->y, and a->deviation if `first`. */
-static void compute(struct run *r, const struct batch *p, double u, int first)
+static void compute(struct inference *r, const struct batch *p, double u, int first)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	struct error e;
 	for (size_t i = 0; i < a->b.ncell; i++) {
 		double by = first ? u : path(a->part[a->cell[i]].k, u);
@@ -198,13 +174,13 @@ static void compute(struct run *r, const struct batch *p, double u, int first)
 			for (size_t c = 0; c < a->C; c++)
 				a->x[t * a->C + c] = is_gene(r, a->id[t]) ? (float)(by * (double)v[c]) : v[c];
 	}
-	must(input_forward(r->model, &a->b, a->x, &(struct input_to){.head = r->head}, a->y, a->deviation, &e), &e);
+	must(input_forward(r->model, &a->b, a->x, &(struct input_to){.head = a->chosen.head}, a->y, a->deviation, &e), &e);
 }
 
 /* The slopes of the cells' numbers at this point, after compute: slope [T of the whole batch]. */
-static void slopes(struct run *r, const struct batch *p, double *slope)
+static void slopes(struct inference *r, const struct batch *p, double *slope)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	struct error e;
 	memset(a->dy, 0, a->b.ncell * a->outputs * sizeof *a->dy);
 	for (size_t i = 0; i < a->b.ncell; i++)
@@ -221,18 +197,18 @@ static void slopes(struct run *r, const struct batch *p, double *slope)
 	}
 }
 
-static double number(const struct attribute *a, size_t i, uint32_t class)
+static double number(const struct attribution *a, size_t i, uint32_t class)
 {
 	double y = (double)a->y[i * a->outputs + class];
 	if (!isfinite(y))
-		die("--attribute: an output of the head is %g, expected a finite number: are the weights those of this config.json?", y);
+		die("an output of the head is %g, expected a finite number: are the weights those of this config.json?", y);
 	return a->mean + a->scale * y;
 }
 
 /* Mean over the genes of cell i of the batch that is worked on. */
-static double mean_deviation(const struct run *r, size_t i)
+static double mean_deviation(const struct inference *r, size_t i)
 {
-	const struct attribute *a = r->attribute;
+	const struct attribution *a = r->of;
 	double sum = 0, n = 0;
 	for (size_t t = a->offset[i]; t < a->offset[i + 1]; t++)
 		if (is_gene(r, a->id[t])) {
@@ -243,9 +219,9 @@ static double mean_deviation(const struct run *r, size_t i)
 }
 
 /* Both ends of the path: the class, f and k. */
-static void ends(struct run *r, const struct batch *p)
+static void ends(struct inference *r, const struct batch *p)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	for (int high = 1; high >= 0; high--) {
 		compute(r, p, high, 1);
 		for (size_t i = 0; i < a->b.ncell; i++) {
@@ -281,7 +257,7 @@ static double point(size_t i, size_t n)
 }
 
 /* The attributions of cell c at n steps. Is it done? */
-static void finish(struct attribute *a, const struct batch *p, size_t T, uint32_t c, size_t n)
+static void finish(struct attribution *a, const struct batch *p, size_t T, uint32_t c, size_t n)
 {
 	struct part *x = &a->part[c];
 	double change = 0, size = 0, all = x->high - x->low;
@@ -305,9 +281,9 @@ static void finish(struct attribute *a, const struct batch *p, size_t T, uint32_
 }
 
 /* The cells of p that have genes and are not done, as the batch to work on. */
-static size_t take_open(struct run *r, const struct batch *p)
+static size_t take_open(struct inference *r, const struct batch *p)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	size_t n = 0;
 	grow(a->cell, a->cell_cap, p->ncell);
 	for (uint32_t c = 0; c < p->ncell; c++) {
@@ -321,9 +297,9 @@ static size_t take_open(struct run *r, const struct batch *p)
 	return n;
 }
 
-static void integrate(struct run *r, const struct batch *p)
+static void integrate(struct inference *r, const struct batch *p)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	size_t T = p->offset[p->ncell], first = 1;
 	if (!take_open(r, p))
 		return;
@@ -340,9 +316,9 @@ static void integrate(struct run *r, const struct batch *p)
 
 /* ---- output ---- */
 
-static void write_list(struct run *r, const struct batch *p, size_t i, size_t row)
+static void write_list(struct inference *r, const struct batch *p, size_t i, size_t row)
 {
-	const struct attribute *a = r->attribute;
+	const struct attribution *a = r->of;
 	struct block *b = &r->out;
 	uint64_t at = b->group[a->group].offset[row];
 	block_set_items(b, a->group, at + p->offset[i + 1] - p->offset[i]);
@@ -356,9 +332,9 @@ static void write_list(struct run *r, const struct batch *p, size_t i, size_t ro
 	b->group[a->group].offset[row + 1] = at;
 }
 
-void attribute_rows(struct run *r, size_t first, size_t n)
+static void rows(struct inference *r, size_t first, size_t n)
 {
-	struct attribute *a = r->attribute;
+	struct attribution *a = r->of;
 	const struct batch *p = &r->packed.b;
 	struct block *b = &r->out;
 	struct error e;
@@ -392,9 +368,9 @@ void attribute_rows(struct run *r, size_t first, size_t n)
 	}
 }
 
-void attribute_report(const struct run *r)
+static void report_steps(const struct inference *r)
 {
-	const struct attribute *a = r->attribute;
+	const struct attribution *a = r->of;
 	if (a->unmet)
 		warn("%llu of %llu cells: their attributions do not add up to output - baseline within %g %%, or still change, after %d steps: "
 		     "see the columns completeness and steps",
@@ -403,11 +379,8 @@ void attribute_report(const struct run *r)
 	cli_measured("completeness_error", a->worst);
 }
 
-void attribute_release(struct run *r)
+static void release(struct attribution *a)
 {
-	struct attribute *a = r->attribute;
-	if (!a)
-		return;
 	free(a->part);
 	free(a->v);
 	free(a->slope);
@@ -423,5 +396,24 @@ void attribute_release(struct run *r)
 	free(a->y);
 	free(a->dy);
 	free(a->deviation);
-	free(a);
+}
+
+int scpredict_attribution(int argc, char **argv)
+{
+	struct attribution a = {0};
+	struct inference r = {.of = &a};
+	struct header h = {0};
+	cli_init(&attribution_cli, argc, argv);
+	inference_open(&r, &attribution_cli, INFERENCE_GRADIENTS);
+	choose(&a);
+	inference_load(&r, &a.chosen.heads);
+	cli_has_position(chosen(&a.chosen), r.in);
+	make_header(&r, &h);
+	inference_run(&r, &h, rows, NULL);
+	report_steps(&r);
+	inference_report(&r, "cells have no gene: they have no attributions");
+	inference_release(&r);
+	config_heads_release(&a.chosen.heads);
+	release(&a);
+	return 0;
 }

@@ -1,10 +1,9 @@
 /*
- * scembed --predict of a head whose classes are the leaves of an ontology: the way from the top to the predicted leaf, and probabilities of
+ * scpredict cells of a head whose classes are the leaves of an ontology: the way from the top to the predicted leaf, and probabilities of
  * terms. The probability of a term is that of all leaves under it (label/leaves.h).
  */
-#include "scembed.h"
+#include "scpredict.h"
 
-#include "cli.h"
 #include "label/leaves.h"
 
 #include <math.h>
@@ -72,17 +71,18 @@ static void find_nodes(struct terms *t, const struct opt_values *given, const ch
 	t->column = xcalloc(t->nnode, sizeof *t->column);
 }
 
-void terms_open(struct run *r, const char *dir, const struct head_spec *s)
+struct terms *terms_new(const struct head_spec *s, const struct opt_values *node)
 {
 	struct error e;
-	char *path = xasprintf("%s/ontology.obo", dir);
-	struct terms *t = r->terms = xcalloc(1, sizeof *t);
+	char *path = xasprintf("%s/ontology.obo", asked.model);
+	struct terms *t = xcalloc(1, sizeof *t);
 	must(ontology_load(&t->ontology, path, &e), &e);
 	open_leaves(t, s, path);
-	find_nodes(t, r->nodes, path);
+	find_nodes(t, node, path);
 	t->sum = xcalloc(t->ontology.n, sizeof *t->sum);
 	t->way = xcalloc(t->ontology.n, sizeof *t->way);
 	free(path);
+	return t;
 }
 
 /* The names of the classes, whose ids are the column `predicted`. Two terms of one name keep their ids. */
@@ -100,16 +100,15 @@ static void add_names(struct terms *t, struct header *h)
 	free(class);
 }
 
-void terms_header(struct run *r, struct header *h, const char *name)
+void terms_header(struct terms *t, struct header *h, const char *name)
 {
-	struct terms *t = r->terms;
-	predict_free_name(h, "lineage", name);
-	predict_free_name(h, "predicted_name", name);
+	prediction_free_name(h, "lineage", name);
+	prediction_free_name(h, "predicted_name", name);
 	add_names(t, h);
 	t->lineage = header_add(h, "lineage", STR);
 	for (size_t i = 0; i < t->nnode; i++) {
 		char *column = xasprintf("node.%s", t->ontology.id[t->node[i]]);
-		predict_free_name(h, column, name);
+		prediction_free_name(h, column, name);
 		if (h->ncol == COLUMNS_MAX)
 			die("--node: more than %d columns", COLUMNS_MAX);
 		t->column[i] = header_add(h, column, F32);
@@ -117,42 +116,38 @@ void terms_header(struct run *r, struct header *h, const char *name)
 	}
 }
 
-static void push_lineage(struct run *r, size_t n)
+static void push_lineage(const struct terms *t, struct block *out, size_t n)
 {
-	const struct terms *t = r->terms;
 	char *text = NULL;
 	size_t size;
 	FILE *f = xmemopen(&text, &size);
 	for (size_t i = 0; i < n; i++)
 		fprintf(f, "%s%s (%.3f)", i ? " > " : "", t->ontology.name[t->way[i]], t->sum[t->way[i]]);
 	xmemclose(f, &text);
-	block_push_str(&r->out, t->lineage, text, size);
+	block_push_str(out, t->lineage, text, size);
 	free(text);
 }
 
-uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p)
+uint32_t terms_decode(struct terms *t, struct block *out, size_t row, uint32_t best, const double *p, int greedy)
 {
-	struct terms *t = r->terms;
 	leaves_sum(&t->leaves, p, t->sum);
-	size_t n = leaves_descend(&t->leaves, t->sum, r->greedy ? TERM_NONE : t->leaves.term[best], t->way);
-	push_lineage(r, n);
+	size_t n = leaves_descend(&t->leaves, t->sum, greedy ? TERM_NONE : t->leaves.term[best], t->way);
+	push_lineage(t, out, n);
 	for (size_t i = 0; i < t->nnode; i++)
-		((float *)r->out.col[t->column[i]].data)[row] = (float)t->sum[t->node[i]];
-	return ((uint32_t *)r->out.col[t->named].data)[row] = t->leaf[t->way[n - 1]];
+		((float *)out->col[t->column[i]].data)[row] = (float)t->sum[t->node[i]];
+	return ((uint32_t *)out->col[t->named].data)[row] = t->leaf[t->way[n - 1]];
 }
 
-void terms_missing(struct run *r, size_t row)
+void terms_missing(struct terms *t, struct block *out, size_t row)
 {
-	const struct terms *t = r->terms;
-	block_push_str(&r->out, t->lineage, "", 0);
-	((uint32_t *)r->out.col[t->named].data)[row] = MISSING_CODE;
+	block_push_str(out, t->lineage, "", 0);
+	((uint32_t *)out->col[t->named].data)[row] = MISSING_CODE;
 	for (size_t i = 0; i < t->nnode; i++)
-		((float *)r->out.col[t->column[i]].data)[row] = NAN;
+		((float *)out->col[t->column[i]].data)[row] = NAN;
 }
 
-void terms_release(struct run *r)
+void terms_free(struct terms *t)
 {
-	struct terms *t = r->terms;
 	if (!t)
 		return;
 	leaves_release(&t->leaves);

@@ -1,0 +1,209 @@
+/*
+ * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits); batch
+ * normalisation takes the running averages. By a model of whole cells (sctrain wced): for each chosen gene its value m if it is expressed, the
+ * probability that it is, sigmoid(-a), and the released prediction, 0 where the logit a of zero is above 0 and m elsewhere. Values are
+ * log-normalised.
+ */
+#include "scpredict.h"
+
+#include "base/softmax.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct opt_values gene;
+
+static struct option_def options[] = {
+	{0, "Predictions", OPT_GROUP},
+	{0, "gene", OPT_LIST, &gene, "ID",
+		"of a model of sctrain wced: a gene to write, by id or symbol (default: all); repeat it for several", .changes = 1},
+	{0},
+};
+
+struct cli expression_cli = {.name = "scpredict expression",
+	.operands = "[FILE...]",
+	.summary = "Expected counts of masked genes (sctrain nb), or the expression of every gene (sctrain wced).",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+
+struct expression {
+	struct chosen chosen;
+	int gene; /* columns: of both, */
+	int library, count, expected; /* of counts, */
+	int value, expressed, gated; /* of whole cells */
+	uint32_t *gene_row; /* [ngene_row] the genes, ascending */
+	size_t ngene_row;
+	float *h; /* [cells of the batch, outputs] */
+	size_t h_cap;
+};
+
+/* ---- counts ---- */
+
+static void count_header(const struct inference *r, struct header *h)
+{
+	static const char *const made[] = {"library", "gene", "count", "expected", NULL};
+	struct expression *x = r->of;
+	prediction_header(h, r, made);
+	x->library = header_add(h, "library", U64);
+	x->gene = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
+	x->count = header_add_ragged(h, "count", U32, "gene");
+	x->expected = header_add_ragged(h, "expected", F32, "gene");
+}
+
+/* The list of one cell, at items at ..; returns where it ends. logit [genes]; z [genes] scratch. */
+static uint64_t write_counts(struct inference *r, size_t row, uint64_t at, size_t cell, const float *logit, double *z)
+{
+	const struct expression *x = r->of;
+	struct block *b = &r->out;
+	const struct batch *p = &r->packed.b;
+	size_t genes = b->header->vocab.n, words = nb_words(genes);
+	const uint32_t *mask = r->packed.masked.mask + cell * words;
+	uint64_t library = 0;
+	uint32_t t = p->offset[cell], end = p->offset[cell + 1];
+	for (uint32_t k = t; k < end; k++)
+		library += p->count[k];
+	for (size_t g = 0; g < genes; g++)
+		z[g] = (double)logit[g];
+	softmax(z, genes);
+	((uint64_t *)b->col[x->library].data)[row] = library;
+	for (uint32_t g = 0; g < genes; g++) {
+		while (t < end && p->id[t] < g)
+			t++;
+		if (!(mask[g / 32] >> g % 32 & 1))
+			continue;
+		block_set_id(b, x->gene, at, g);
+		((uint32_t *)b->col[x->count].data)[at] = t < end && p->id[t] == g ? p->count[t] : 0;
+		((float *)b->col[x->expected].data)[at++] = (float)((double)library * z[g]);
+	}
+	return at;
+}
+
+static void count_rows(struct inference *r, size_t first, size_t n)
+{
+	struct error e;
+	struct expression *x = r->of;
+	struct block *b = &r->out;
+	int list = b->header->col[x->gene].group;
+	size_t genes = b->header->vocab.n;
+	uint64_t *offset = b->group[list].offset, at = offset[first];
+	double *z = xmalloc(genes * sizeof *z);
+	grow(x->h, x->h_cap, n * genes);
+	must(model_logits(r->model, &r->packed.b, x->chosen.head, x->h, &e), &e);
+	block_set_items(b, list, at + r->packed.masked.n);
+	for (size_t i = 0; i < n; i++)
+		offset[first + i + 1] = at = write_counts(r, first + i, at, i, x->h + i * genes, z);
+	free(z);
+}
+
+/* ---- whole cells ---- */
+
+static int by_row(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* The row of a gene by its id, or else by its symbol. */
+static uint32_t gene_row(const struct vocab *v, const char *name)
+{
+	int64_t row = vocab_find(v, name);
+	size_t same = 0;
+	for (size_t i = v->nspecial; i < v->n && row < 0; i++)
+		same += strcmp(v->symbol[i], name) == 0;
+	for (size_t i = v->nspecial; i < v->n && row < 0; i++)
+		row = same == 1 && strcmp(v->symbol[i], name) == 0 ? (int64_t)i : -1;
+	if (row < (int64_t)v->nspecial)
+		die("--gene %s: %s", name,
+			same > 1 ? "several genes have this symbol: expected an id" : "no gene of the vocabulary has this id or symbol");
+	return (uint32_t)row;
+}
+
+static void choose_genes(struct expression *x, const struct vocab *v)
+{
+	size_t n = gene.n ? gene.n : v->n - v->nspecial;
+	x->gene_row = xcalloc(n, sizeof *x->gene_row);
+	for (size_t i = 0; i < n; i++)
+		x->gene_row[i] = gene.n ? gene_row(v, gene.item[i]) : (uint32_t)(v->nspecial + i);
+	qsort(x->gene_row, n, sizeof *x->gene_row, by_row);
+	for (size_t i = 0; i < n; i++)
+		if (!i || x->gene_row[i] != x->gene_row[i - 1])
+			x->gene_row[x->ngene_row++] = x->gene_row[i];
+}
+
+static void cell_header(const struct inference *r, struct header *h)
+{
+	static const char *const made[] = {"gene", "value", "expressed", "gated", NULL};
+	struct expression *x = r->of;
+	prediction_header(h, r, made);
+	x->gene = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
+	x->value = header_add_ragged(h, "value", F32, "gene");
+	x->expressed = header_add_ragged(h, "expressed", F32, "gene");
+	x->gated = header_add_ragged(h, "gated", F32, "gene");
+}
+
+static void cell_rows(struct inference *r, size_t first, size_t n)
+{
+	struct error e;
+	struct expression *x = r->of;
+	struct block *b = &r->out;
+	const struct batch *p = &r->packed.b;
+	int list = b->header->col[x->gene].group;
+	size_t V = b->header->vocab.n, genes = x->ngene_row;
+	uint64_t *offset = b->group[list].offset, at = offset[first];
+	grow(x->h, x->h_cap, n * 2 * V);
+	if (p->offset[n])
+		must(model_logits(r->model, p, x->chosen.head, x->h, &e), &e);
+	block_set_items(b, list, at + n * genes);
+	for (size_t i = 0; i < n; i++) {
+		int empty = p->offset[i] == p->offset[i + 1];
+		const float *z = x->h + i * 2 * V;
+		for (size_t k = 0; k < genes; k++, at++) {
+			uint32_t g = x->gene_row[k];
+			float m = empty ? NAN : z[2 * g], a = empty ? NAN : z[2 * g + 1];
+			if (!empty && !(isfinite(m) && isfinite(a)))
+				die("a prediction is %g, expected a finite number: are the weights those of this config.json?",
+					(double)(isfinite(m) ? a : m));
+			block_set_id(b, x->gene, at, g);
+			((float *)b->col[x->value].data)[at] = m;
+			((float *)b->col[x->expressed].data)[at] = (float)(1 / (1 + exp((double)a)));
+			((float *)b->col[x->gated].data)[at] = a > 0 ? 0 : m;
+		}
+		r->empty += (uint64_t)empty;
+		offset[first + i + 1] = at;
+	}
+}
+
+static int of_counts(const struct head_spec *s)
+{
+	return s->kind->target == TARGET_COUNTS;
+}
+
+static int of_cells(const struct head_spec *s)
+{
+	return s->kind->target == TARGET_CELL;
+}
+
+int scpredict_expression(int argc, char **argv)
+{
+	struct expression x = {0};
+	struct inference r = {.of = &x};
+	struct header h = {0};
+	cli_init(&expression_cli, argc, argv);
+	inference_open(&r, &expression_cli, INFERENCE_MASKED);
+	if (gene.n && r.counts)
+		die("--gene: the model in %s is one of counts, of which the masked genes are written", asked.model);
+	choose_head(&x.chosen, NULL, r.counts ? of_counts : of_cells, "expression", r.counts ? "nb" : "wced");
+	if (!r.counts)
+		choose_genes(&x, &stream_header(r.in)->vocab);
+	inference_load(&r, &x.chosen.heads);
+	(r.counts ? count_header : cell_header)(&r, &h);
+	inference_run(&r, &h, r.counts ? count_rows : cell_rows, NULL);
+	inference_report(&r, "cells have no token: their predictions are NaN");
+	inference_release(&r);
+	config_heads_release(&x.chosen.heads);
+	free(x.gene_row);
+	free(x.h);
+	return 0;
+}
