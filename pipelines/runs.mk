@@ -59,6 +59,12 @@ $$($1)/settings: FORCE
 	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3)
 endef
 
+# $(eval $(call grid,FOLDER,TEXT)): FOLDER/grid, which changes with TEXT: then a table must be made again although no training is new
+define grid
+$1/grid: FORCE | $1/settings
+	$$(call remember,$2)
+endef
+
 # $(call check,GOALS,SETTINGS): if one of GOALS is to be made, stop now if the files that SETTINGS name are not there, or a number is none
 check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS $(lists) EPOCHS BATCH CELLS MAXLEN THREADS KEEP_MODELS $2) 2>&1)))
 lists := ARMS METHODS STRATEGIES SIZES

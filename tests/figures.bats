@@ -8,13 +8,13 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "fig3/pairs.awk: AUROC of pairs equals scikit-learn's" {
+@test "fig3/pairs.sh: AUROC of pairs equals scikit-learn's" {
 	scsim --model b1 --genes 60 --modules 4 --top 12 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
-	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3/pairs.awk vocab cells; done > got
-	awk -F '\t' -v what=npmi -f $P/fig3/pairs.awk vocab npmi >> got
+	for what in A C; do $P/fig3/pairs.sh $what vocab cells .; done > got
+	$P/fig3/pairs.sh npmi vocab npmi >> got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.metrics import roc_auc_score

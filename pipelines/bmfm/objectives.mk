@@ -119,9 +119,7 @@ $(eval $(call run_folder,$1,$2,$(OBJ_SETTINGS)))
 $1_GRID := $$(or $$(BMFM_ARMS),$$($1_ARMS))
 $1_RUNS := $$(call obj_runs,$$($1_GRID))
 $$(eval $$(call page,$2,$$($1),$$($1)/table.txt))
-# This file changes if the table must be made again although no training is new.
-$($1)/grid: FORCE | $($1)/settings
-	$$(call remember,$$($1_GRID); $$(OBJ_SEEDS))
+$$(eval $$(call grid,$($1),$$($1_GRID); $$(OBJ_SEEDS)))
 $($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
 	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
 		$$(call quote,$$(obj_how)) $$(whole)

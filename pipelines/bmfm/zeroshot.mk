@@ -52,8 +52,7 @@ endef
 $(foreach a,$(sort $(ZERO_BASELINES) $(zero_grid)),$(eval $(call zero_rule,$a)))
 ZERO_RUNS := $(foreach s,$(ZERO_SPLITS),$(foreach a,$(ZERO_BASELINES) $(zero_grid),$(ZERO)/runs/$a-$s/scores.tsv))
 
-$(ZERO)/grid: FORCE | $(ZERO)/settings
-	$(call remember,$(zero_grid); $(ZERO_SPLITS))
+$(eval $(call grid,$(ZERO),$(zero_grid); $(ZERO_SPLITS)))
 $(ZERO)/table.txt: $(ZERO_RUNS) $(ZERO)/grid $(PIPELINES)/bmfm/zeroshot-table.sh
 	@$(script)/bmfm/zeroshot-table.sh $(ZERO) '$(zero_grid)' '$(ZERO_BASELINES)' '$(ZERO_SPLITS)' $(call text,DATA) $(call quote,$(obj_how)) $(whole)
 bmfm-zeroshot: ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set

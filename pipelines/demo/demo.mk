@@ -49,9 +49,7 @@ $(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPAR
 $(DEMO)/all-genes.graph: $(DEMO)/all-genes.tok
 	$(call stage,depgraph-all-genes) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(job_threads)
 
-# This file changes if the report must be made again although no training is new.
-$(DEMO)/grid: FORCE | $(DEMO)/settings
-	$(call remember,$(DEMO_SEEDS))
+$(eval $(call grid,$(DEMO),$(DEMO_SEEDS)))
 $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) read $(DEMO_NETWORKS)) \
 		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo/report.sh reliance/points.sh)
 	@$(script)/demo/report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \

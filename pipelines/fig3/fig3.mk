@@ -19,7 +19,7 @@ $(eval $(call page,fig3,$(FIG3),$(FIG3)/table.txt $(FIG3)/fig3.svg))
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
 FIG3_FIRST := $(firstword $(FIG3_SEEDS))
-FIG3_NEEDS := $(PIPELINES)/fig3/recover.sh $(PIPELINES)/fig3/pairs.awk
+FIG3_NEEDS := $(PIPELINES)/fig3/recover.sh $(PIPELINES)/fig3/pairs.sh $(PIPELINES)/fig3/pairs.awk
 
 $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'

@@ -11,9 +11,5 @@ scview -c token "$work/cells.tok" > "$work/cells"
 depgraph --pmi --tau -1 --min-count 1 "$work/cells.tok" -u | depgraph --tsv -o "$work/npmi"
 depgraph --min-overlap 20 "$work/cells.tok" -u | depgraph --tsv -o "$work/graph"
 depgraph --min-overlap 20 --neighbours 999 "$work/cells.tok" -u | depgraph --tsv -o "$work/all"
-for what in A C; do
-	awk -F '\t' -v what=$what -v dir="$dir" -f "$here/fig3/pairs.awk" "$work/vocab" "$work/cells"
-done
-for what in npmi graph all; do
-	awk -F '\t' -v what=$what -f "$here/fig3/pairs.awk" "$work/vocab" "$work/$what"
-done
+for what in A C; do "$here/fig3/pairs.sh" $what "$work/vocab" "$work/cells" "$dir"; done
+for what in npmi graph all; do "$here/fig3/pairs.sh" $what "$work/vocab" "$work/$what"; done

@@ -75,8 +75,6 @@ $(GC)/cross.counts: | $(GC)/settings
 $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT)$(value MEDIANS),,$(PREPARED)/vocab.tsv)
 	$(call gc_stage,rankenc-cross) $(BIN)/rankenc -v $(if $(value INIT),-m $(call text,VOCAB),$(prepared_vocab)) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 
-# This file changes if the report must be made again although no training is new.
-$(GC)/starts: FORCE | $(GC)/settings
-	$(call remember,$(STARTS))
-$(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/starts $(PIPELINES)/genes/report.sh
+$(eval $(call grid,$(GC),$(STARTS)))
+$(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/grid $(PIPELINES)/genes/report.sh
 	@$(PIPELINES)/genes/report.sh $(GC) $(call text,DATA) $(call text,CROSS) $(call text,GENE_LABELS) $(STARTS) $(whole)

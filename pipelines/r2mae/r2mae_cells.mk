@@ -66,9 +66,7 @@ $(foreach m,untrained $(METHODS),$(eval $(call r2_rule,$m)))
 
 $(eval $(call commands,r2mae-cells,$(R2_SCORES),$(R2_IN)/about))
 
-# This file changes if the table must be made again although no training is new.
-$(R2)/grid: FORCE | $(R2)/settings
-	$(call remember,$(METHODS); $(R2_SEEDS))
+$(eval $(call grid,$(R2),$(METHODS); $(R2_SEEDS)))
 r2_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS),epoch) of batches of $(NB_BATCH), rate $(NB_LR)
 r2_table = $(script)/r2mae/table.sh $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
 gnuplot_r2mae-cells = methods='$(METHODS)'; first_seed='$(firstword $(R2_SEEDS))'

@@ -126,7 +126,4 @@ done
 echo
 cat "$here/r2mae/paper.txt"
 echo
-for stage in train reconstruct probe; do
-	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
-		END { if (n) printf "%s: %.0f s in all, at most %d MB\n", s, t, m }'
-done
+stage_times_text "$dir/log"

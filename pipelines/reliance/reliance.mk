@@ -44,9 +44,7 @@ $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reli
 $(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh
 	@$(job) $(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
 
-# This file changes if the table must be made again although no training is new.
-$(RELIANCE)/grid: FORCE | $(RELIANCE)/settings
-	$(call remember,$(RELIANCE_SEEDS))
+$(eval $(call grid,$(RELIANCE),$(RELIANCE_SEEDS)))
 $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_SEEDS)) $(RELIANCE)/reference.tsv $(RELIANCE)/grid \
 		$(addprefix $(PIPELINES)/,reliance/table.sh reliance/points.sh)
 	@$(script)/reliance/table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \

@@ -49,43 +49,31 @@ differences --by strategy --pair seed --within stage,metric,cells "$dir/points.t
 ours=corrmask
 case " $strategies " in *" $ours "*) ;; *) ours=${strategies##* } ;; esac
 last=${sizes##* }
-awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
+others=" $strategies "
+others=${others/ $ours / }
+awk -F '\t' -v OFS='\t' -v last="$last" -v others="$others" -v ours="$ours" '
 	$4 == "finetune" && $2 == last && $5 ~ /^(f1|n|train_n):/ && $6 ~ /^[0-9.]/ {
 		i = index($5, ":"); what = substr($5, 1, i - 1); class = substr($5, i + 1)
-		if (what == "n" && $6 > 0)
-			tested[class] = 1
-		if (what == "train_n")
-			train[class] = $6
+		if (what == "n" && $6 > 0) tested[class]
+		if (what == "train_n") train[class] = $6
 		if (what == "f1") { sum[class, $1] += $6; n[class, $1]++ }
 	}
+	function mean(arm) { return sum[class, arm] / n[class, arm] }
 	END {
-		k = split(strategies, s, " ")
+		k = split(others, other, " ")
 		for (class in tested) {
-			line = train[class] "\t" class
-			for (i = 1; i <= k; i++)
-				if (s[i] != ours)
-					line = line "\t" (n[class, s[i]] && n[class, ours] ? sum[class, ours] / n[class, ours] - sum[class, s[i]] / n[class, s[i]] : "NA")
+			line = train[class] OFS class
+			for (i = 1; i <= k; i++) line = line OFS (n[class, other[i]] && n[class, ours] ? mean(ours) - mean(other[i]) : "NA")
 			print line
 		}
-	}' "$dir/scores.tsv" | LC_ALL=C sort -t "$tab" -k1,1n -k2,2 | awk -F '\t' -v ours="$ours" -v strategies="$strategies" '
-	BEGIN {
-		OFS = "\t"
-		k = split(strategies, s, " ")
-		line = "classes\tcells\tclass"
-		for (i = 1; i <= k; i++)
-			if (s[i] != ours)
-				line = line "\t" s[i]
-		print line
-	}
+	}' "$dir/scores.tsv" | LC_ALL=C sort -t "$tab" -k1,1n -k2,2 | awk -F '\t' -v others="$others" "$tables"'
+	BEGIN { k = split(others, other, " ") }
 	{
-		line = NR "\t" $1 "\t" $2
-		for (i = 3; i <= NF; i++) {
-			bad[i] += $i == "NA"
-			sum[i] += $i
-			line = line "\t" (bad[i] ? "NA" : sum[i] / NR)
-		}
-		print line
-	}' > "$dir/rare.tsv"
+		put(NR, "cells", $1)
+		put(NR, "class", $2)
+		for (i = 1; i <= k; i++) { bad[i] += $(i + 2) == "NA"; sum[i] += $(i + 2); put(NR, other[i], bad[i] ? "NA" : sum[i] / NR) }
+	}
+	END { table("classes") }' > "$dir/rare.tsv"
 
 sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
@@ -211,7 +199,4 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : num($i, "%+.3f")); print "" }'
 }
 echo
-for stage in pretrain finetune embed probe; do
-	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
-		END { if (n) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, n, (n == 1 ? "" : "s"), t, m }'
-done
+stage_times_text "$dir/log"

@@ -137,9 +137,7 @@ $(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z)))
 
 $(eval $(call commands,table6,table6-runs,$(T6_IN)/about $(T6_BASELINES)))
 
-# This file changes if the table must be made again although no training is new.
-$(T6)/grid: FORCE | $(T6)/settings
-	$(call remember,$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS))
+$(eval $(call grid,$(T6),$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS)))
 t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(script)/table6/table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))

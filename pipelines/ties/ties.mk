@@ -103,9 +103,7 @@ TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(AR
 
 $(eval $(call commands,ties,$(TIES_RUNS),$(foreach k,$(TIES_SEEDS),$(addprefix $(TIES)/split-$k/,$(sort $(foreach a,$(TIES_OTHER) $(ARMS),$(call ties_needs,$a)))))))
 
-# This file changes if the table must be made again although no training is new.
-$(TIES)/grid: FORCE | $(TIES)/settings
-	$(call remember,$(ARMS); $(TIES_SEEDS))
+$(eval $(call grid,$(TIES),$(ARMS); $(TIES_SEEDS)))
 ties_table = $(script)/ties/table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how)) $(PREPARED)
 $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties/table.sh
 	@$(ties_table) $(whole)
