@@ -38,15 +38,6 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	c->target_missing = header_missing(h, w->target);
 }
 
-/* A cell without tokens has an embedding of NaN. */
-int embedding_missing(const float *x, size_t d)
-{
-	size_t j = 0;
-	while (j < d && isnan(x[j]))
-		j++;
-	return d && j == d;
-}
-
 void embedding_warn(const char *name, size_t empty)
 {
 	if (empty)

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "label/label.h"
+#include "stream/embedding.h"
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
@@ -28,8 +29,7 @@ struct wanted {
 	struct classes *parts;
 };
 
-/* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
-int embedding_missing(const float *x, size_t d);
+/* The warning that so many cells without an embedding were left out, if any. */
 void embedding_warn(const char *name, size_t empty);
 /* Dies if a value of x [d] is not finite. */
 void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);

@@ -11,6 +11,7 @@ BEGIN {
 	may["mask"] = "base stream label graph mask"
 	may["cells"] = "base stream label cells"
 	may["eval"] = "base network eval"
+	may["perturb"] = "base stream label eval perturb"
 	may["nn"] = "base nn"
 	may["train"] = "base stream label nn train"
 }

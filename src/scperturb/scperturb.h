@@ -3,7 +3,7 @@
 #define SCPERTURB_H
 
 #include "cli.h"
-#include "cells/perturb.h"
+#include "perturb/shift.h"
 #include "label/gene_find.h"
 
 int scperturb_apply(int argc, char **argv);
@@ -36,6 +36,9 @@ void sets_read(struct sets *s, const struct gene_find *genes);
 void sets_pair(struct sets *s, const struct vocab *v);
 void sets_anchor(struct sets *s, uint32_t anchor, const struct vocab *v);
 void sets_release(struct sets *s);
+
+/* scperturb shift --affected: write the table. */
+void affected_write(const struct affected *a, const char *path, const struct shift_names *names, const struct vocab *v);
 
 /* Ids of genes with + between (malloced). */
 char *set_label(const uint32_t *gene, size_t n, const struct vocab *v);

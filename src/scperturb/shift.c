@@ -2,8 +2,9 @@
  * scperturb shift: what perturbations do to cells. Without states, how similar a perturbed cell is to the cell before; with states, how much
  * nearer it is to each of them [Theodoris et al. 2023, Methods]. A line of the table is a perturbation and a state.
  */
-#include "shift.h"
+#include "scperturb.h"
 
+#include "eval/paired.h"
 #include "eval/results.h"
 
 #include <inttypes.h>
@@ -81,7 +82,7 @@ static void states_release(struct states *t)
 	free(t->norm);
 }
 
-char *shift_symbols(const char *label, const struct vocab *v)
+static char *symbols_of(const char *label, const struct vocab *v)
 {
 	char *text = NULL;
 	size_t size;
@@ -162,7 +163,7 @@ static void add_row(struct record *to, const struct shift_row *s, const struct s
 	const struct classes *sets, const struct vocab *v)
 {
 	const char *name = sets->name[s->set];
-	char *symbol = shift_symbols(name + 1, v);
+	char *symbol = symbols_of(name + 1, v);
 	record_text(to, "perturbed", name + 1);
 	record_text(to, "symbol", symbol);
 	record_text(to, "kind", perturb_name[name[0] - 'a']);
@@ -217,6 +218,32 @@ static struct stream *open_file(const char *option, const char *path, const stru
 	return s;
 }
 
+/* Read perturbed cells; indexed: by its blocks, after the states. */
+static void read_shifts(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
+	struct shift_names *names, struct affected *affected)
+{
+	struct shift_reader *in = shifts_open(r, s, indexed, t, group, names, affected, &e);
+	must(!in, &e);
+	int got;
+	while ((got = shifts_next(in, &e)) > 0)
+		progress("%zu perturbations of %" PRIu64 " cells", r->n, r->cells);
+	must(got < 0, &e);
+	shifts_close(in);
+}
+
+static void tell(const struct shift_notes *notes)
+{
+	double least = sign_flips_least(notes->groups), needed = shift_groups_needed(notes->groups, notes->rows);
+	if (notes->groups && needed > (double)notes->rows)
+		info("%zu group%s: p_group is at least %.2g, so no q_group is below 0.05", notes->groups, notes->groups == 1 ? "" : "s",
+			least);
+	else if (notes->groups)
+		info("%zu groups: p_group is at least %.2g, so no q_group is below 0.05 unless %.0f of %zu perturbations have it",
+			notes->groups, least, needed, notes->rows);
+	if (notes->apart)
+		warn("the mixture of two components did not converge");
+}
+
 /* The other cells, which have the same values as the first ones. */
 static void read_null(
 	struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names, const struct stream *in)
@@ -224,7 +251,7 @@ static void read_null(
 	struct stream *s = open_file("null", null_path, in);
 	struct states every = *t; /* cells of any state */
 	every.column = NULL;
-	shifts_read(null, s, 0, &every, NULL, names, NULL);
+	read_shifts(null, s, 0, &every, NULL, names, NULL);
 	if (!null->n)
 		die("--null: %s has no perturbed cell with a vector", null_path);
 	if (null->of_genes != r->of_genes)
@@ -243,9 +270,9 @@ int scperturb_shift(int argc, char **argv)
 	name_states(&t);
 	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
 	if (state_text)
-		states_read(&t, states, !states_path, &names);
+		must(states_read(&t, states, !states_path, &names, &e), &e);
 	struct affected *affected = affected_path ? affected_new() : NULL;
-	shifts_read(&r, in, state_text && !states_path, &t, group_text, &names, affected);
+	read_shifts(&r, in, state_text && !states_path, &t, group_text, &names, affected);
 	if (!r.n)
 		die("%s: no cell is perturbed", stream_name(in));
 	if (r.missing)
@@ -253,7 +280,9 @@ int scperturb_shift(int argc, char **argv)
 	if (null_path)
 		read_null(&null, &t, &r, &names, in);
 	const struct vocab *v = &stream_header(in)->vocab;
-	struct shift_row *row = shift_test(&r, null_path ? &null : NULL, &names.sets, group_text ? names.groups.n : 0, mixture, &n);
+	struct shift_notes notes;
+	struct shift_row *row = shift_test(&r, null_path ? &null : NULL, &names.sets, group_text ? names.groups.n : 0, mixture, &n, &notes);
+	tell(&notes);
 	if (affected)
 		affected_write(affected, affected_path, &names, v);
 	write_table(row, n, &r, &t, &names.sets, v);

@@ -1,4 +1,4 @@
-#include "cells/perturb.h"
+#include "perturb/perturb.h"
 
 #include <stdlib.h>
 #include <string.h>

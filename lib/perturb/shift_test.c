@@ -1,7 +1,8 @@
-/* scperturb shift: the statistics of each perturbation over cells, donors, controls and other cells. */
-#include "shift.h"
+#include "perturb/shift.h"
 
+#include "base/rng.h"
 #include "eval/distribution.h"
+#include "eval/mixture.h"
 #include "eval/paired.h"
 
 #include <math.h>
@@ -203,7 +204,7 @@ static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
 }
 
 /* Two components over the means of the rows, which are of one kind; then which of them each cell of a row belongs to. */
-static void mix(struct shift_row *row, size_t n, const struct shifts *r, const struct index *x, double *v)
+static void mix(struct shift_row *row, size_t n, const struct shifts *r, const struct index *x, double *v, struct shift_notes *notes)
 {
 	struct error e;
 	struct mixture m;
@@ -214,8 +215,7 @@ static void mix(struct shift_row *row, size_t n, const struct shifts *r, const s
 	free(mean);
 	if (bad)
 		return;
-	if (!m.converged)
-		warn("the mixture of two components did not converge");
+	notes->apart |= !m.converged;
 	for (size_t i = 0; i < n; i++) {
 		size_t cells = gather(v, r, x, &row[i]), impact = 0;
 		row[i].probability = mixture_first(&m, row[i].mean);
@@ -233,6 +233,7 @@ struct test {
 	struct index of, of_null;
 	size_t groups;
 	struct scratch s;
+	struct shift_notes *notes;
 };
 
 static void one_row(struct shift_row *row, const struct test *t, const struct background *b, size_t compared)
@@ -257,22 +258,14 @@ static void one_row(struct shift_row *row, const struct test *t, const struct ba
 		of_groups(row, t->r, &t->of, b, t->groups, &s);
 }
 
-/* Few groups have large p whatever they say, and q is of all rows: said once. */
-static void note_groups(const struct shift_row *row, size_t n)
+/* Few groups have large p whatever they say, and q is of all rows: noted once. */
+static void note_groups(struct shift_notes *to, const struct shift_row *row, size_t n)
 {
-	static int said;
 	size_t most = 1;
 	for (size_t i = 0; i < n; i++)
 		most = row[i].groups > most ? row[i].groups : most;
-	double least = sign_flips_least(most), needed = ceil((double)n * least / 0.05);
-	if (said || needed < 2)
-		return;
-	said = 1;
-	if (needed > (double)n)
-		info("%zu group%s: p_group is at least %.2g, so no q_group is below 0.05", most, most == 1 ? "" : "s", least);
-	else
-		info("%zu groups: p_group is at least %.2g, so no q_group is below 0.05 unless %.0f of %zu perturbations have it", most,
-			least, needed, n);
+	if (!to->groups && shift_groups_needed(most, n) >= 2)
+		*to = (struct shift_notes){most, n, to->apart};
 }
 
 /* The rows of one kind and state. Returns their number. */
@@ -295,17 +288,22 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
 	correct(row, n, offsetof(struct shift_row, p_null), offsetof(struct shift_row, q_null));
 	if (t->groups)
-		note_groups(row, n);
+		note_groups(t->notes, row, n);
 	if (mixture)
-		mix(row, n, t->r, &t->of, t->s.value);
+		mix(row, n, t->r, &t->of, t->s.value, t->notes);
 	background_release(&b);
 	return n;
 }
 
-struct shift_row *shift_test(
-	const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n)
+double shift_groups_needed(size_t groups, size_t rows)
 {
-	struct test t = {.r = r, .null = null, .of = index_of(r, sets->n), .groups = groups};
+	return ceil((double)rows * sign_flips_least(groups) / 0.05);
+}
+
+struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture,
+	size_t *n, struct shift_notes *notes)
+{
+	struct test t = {.r = r, .null = null, .of = index_of(r, sets->n), .groups = groups, .notes = notes};
 	struct shift_row *row = xcalloc(sets->n * r->K + 1, sizeof *row);
 	uint8_t *is_kind = xmalloc(sets->n);
 	size_t most = 1;
@@ -316,6 +314,7 @@ struct shift_row *shift_test(
 	double *scratch = xmalloc((2 * most + 6 * groups) * sizeof *scratch), *g = scratch + 2 * most;
 	t.s = (struct scratch){scratch, scratch + most, g, g + groups, g + 2 * groups, g + 3 * groups, g + 4 * groups, g + 5 * groups};
 	*n = 0;
+	*notes = (struct shift_notes){0};
 	for (int kind = 0; kind < PERTURB_KINDS; kind++) {
 		for (size_t k = 0; k < sets->n; k++)
 			is_kind[k] = sets->name[k][0] == 'a' + kind;

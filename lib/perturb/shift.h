@@ -1,0 +1,98 @@
+/*
+ * What perturbations do to cells [Theodoris et al. 2023, Methods]: shift_read.c reads what every perturbation did to every cell, shift_test.c has
+ * the statistics over cells, groups, controls and other cells (scperturb shift).
+ */
+#ifndef SHIFT_H
+#define SHIFT_H
+
+#include "eval/ranksum.h"
+#include "label/label.h"
+#include "perturb/perturb.h"
+#include "stream/stream.h"
+
+#define STATE_CELLS_MIN 10 /* cells whose mean stands for a state */
+
+/* The states that shifts are measured towards. */
+struct states {
+	const char *column; /* NULL: no states */
+	char **name; /* [n + 1] the goal, the alternatives, and last the start */
+	size_t n; /* without the start */
+	double *mean; /* [n, d] */
+	double *norm; /* [n] */
+	size_t d;
+	int shuffle; /* cells of the start and the goal get one of the two at random, by seed and cell */
+	uint32_t seed;
+};
+
+/* What perturbations did: one record for a perturbation of a cell. */
+struct shifts {
+	size_t n, K; /* records; values of each: one a state, or 1 */
+	uint32_t *set, *group; /* [n] number in sets; in groups */
+	double *value; /* [n, K] shift, or similarity */
+	double *control; /* [n, K] the mean of its controls, NaN: it has none */
+	uint64_t cells, missing; /* cells perturbed; rows without a vector */
+	size_t set_cap, group_cap, value_cap, control_cap;
+	int of_genes; /* the values are similarities of genes */
+	int controls; /* the stream has them */
+};
+
+/* The tables of names that several streams share. The name of a set begins with one letter, 'a' + kind, before its label. */
+struct shift_names {
+	struct classes sets, groups, states;
+};
+
+/* What each perturbation did to each gene: similarities by perturbed and affected gene. */
+struct affected_pair {
+	uint32_t set, gene;
+	double n, mean, square; /* square: sum of squared deviations from the mean [Welford 1962] */
+};
+
+struct affected {
+	struct strmap number; /* of (set, gene) */
+	struct affected_pair *pair; /* [n] */
+	size_t n, cap;
+};
+struct affected *affected_new(void);
+void affected_add(struct affected *a, uint32_t set, uint32_t gene, double cosine);
+void affected_free(struct affected *a); /* NULL is fine */
+
+/* Read the means of the states from s, which is then read again if it is the stream of perturbed cells. -1 with e set: no embeddings, or a state
+ * has too few cells. */
+int states_read(struct states *t, struct stream *s, int again, struct shift_names *names, struct error *e);
+
+/* Read a stream of perturbed cells into r, which is empty; indexed: by its blocks. group: a column, or NULL. affected: NULL, or filled. NULL with e
+ * set: it is no stream of perturbed cells. */
+struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
+	struct shift_names *names, struct affected *affected, struct error *e);
+int shifts_next(struct shift_reader *in, struct error *e); /* 1: a block was read, 0: all were, -1 with e set: a wrong row */
+void shifts_close(struct shift_reader *in);
+void shifts_release(struct shifts *r);
+
+/* A line of the table: a set and a state. Numbers that are not known are NaN. */
+struct shift_row {
+	uint32_t set;
+	size_t state, cells, groups, null_cells;
+	double mean, sd, group_mean, low, high;
+	double control, excess, excess_low, excess_high, p_control;
+	struct ranksum against; /* all perturbations of this kind */
+	double p_group;
+	double null_mean, p_null;
+	double q, q_control, q_group, q_null;
+	int component; /* of the mixture: 1 impact, 0 none, -1 not fitted */
+	double probability, share;
+};
+
+/* What a reader of the table must know. */
+struct shift_notes {
+	size_t groups, rows; /* with so few groups and so many rows, q_group cannot be below .05, or only together; 0: it can */
+	int apart; /* a mixture did not converge */
+};
+
+/* How many of the rows must have the smallest p of so many groups before one has a q below .05. */
+double shift_groups_needed(size_t groups, size_t rows);
+
+/* The table: rows [*n], malloced. null: NULL, or the shifts of other cells. mixture: fit it. */
+struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture,
+	size_t *n, struct shift_notes *notes);
+
+#endif
