@@ -85,7 +85,8 @@ says() {
 @test "errors: a model that is not finished names its newest checkpoint" {
 	why="unfinished: its training is not finished: sctrain --resume continues it; unfinished/checkpoint-12 is a model"
 	says "$why" scembed -M unfinished sim.tok
-	says "$why" scpredict cells -M unfinished sim.tok
+	run -1 scpredict cells -M unfinished sim.tok
+	assert_output "scpredict cells: $why"
 	run -1 sctrain eval -M unfinished sim.masked
 	assert_output "sctrain eval: $why"
 	run -1 sctrain mlm --init unfinished -o new sim.masked
