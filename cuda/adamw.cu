@@ -11,7 +11,7 @@ enum {
 };
 
 struct update {
-	float b1, b2, one_b1, one_b2, eps, root, rate, before, after, pull;
+	float b1, b2, one_b1, one_b2, eps, root, rate, before, pull;
 	int l2;
 	double gscale, max_norm;
 	size_t decayed;
@@ -38,8 +38,8 @@ static __global__ void adamw_kernel(
 			continue;
 		float gi = a.l2 ? g[i] * gs + (i < a.decayed ? a.pull : 0) * p[i] : g[i] * gs;
 		float mi = a.b1 * m[i] + a.one_b1 * gi, vi = a.b2 * v[i] + a.one_b2 * gi * gi;
-		float before = i < a.decayed ? a.before : 1, after = i < a.decayed ? a.after : 1;
-		float pi = (p[i] * before - a.rate * (mi / (sqrtf(vi) * a.root + a.eps))) * after;
+		float before = i < a.decayed ? a.before : 1;
+		float pi = p[i] * before - a.rate * (mi / (sqrtf(vi) * a.root + a.eps));
 		m[i] = mi;
 		v[i] = vi;
 		p[i] = pi;
@@ -52,14 +52,13 @@ void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, siz
 {
 	struct cuda *c = cuda_of(o);
 	double c1 = 1 - pow(a->beta1, (double)a->t), c2 = 1 - pow(a->beta2, (double)a->t), decay = 1 - (double)(float)(a->lr * a->decay);
-	int hf = a->variant == ADAMW_HF46, l2 = a->variant == ADAMW_L2;
+	int l2 = a->variant == ADAMW_L2;
 	struct update u = {};
 	u.b1 = (float)a->beta1, u.b2 = (float)a->beta2, u.one_b1 = (float)(1 - a->beta1), u.one_b2 = (float)(1 - a->beta2);
 	u.eps = (float)a->eps;
-	u.root = hf ? 1 : (float)(1 / sqrt(c2));
-	u.rate = (float)(hf ? a->lr * sqrt(c2) / c1 : a->lr / c1);
-	u.before = hf || l2 ? 1 : (float)decay;
-	u.after = hf ? (float)decay : 1;
+	u.root = (float)(1 / sqrt(c2));
+	u.rate = (float)(a->lr / c1);
+	u.before = l2 ? 1 : (float)decay;
 	u.pull = l2 ? (float)a->decay : 0;
 	u.l2 = l2;
 	u.gscale = a->gscale;

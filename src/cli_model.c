@@ -65,24 +65,6 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 			: "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm");
 }
 
-int cli_library_of(const struct stream *in)
-{
-	struct error e;
-	enum library is;
-	must(library_read(&is, stream_header(in), stream_name(in), &e), &e);
-	return (int)is;
-}
-
-void cli_same_library(const struct model_config *c, const char *dir, const struct stream *in)
-{
-	const struct header *h = stream_header(in);
-	int is = cli_library_of(in), has = c->library_all ? LIBRARY_ALL : LIBRARY_KEPT, value = header_find(h, "value");
-	int targets = !strcmp(h->kind, "masked") && value >= 0 && h->col[value].shape == RAGGED;
-	if (is != has && (c->value.kind != VALUE_NONE || targets))
-		die("%s: its values are of rankenc --library %s, those of the model in %s of --library %s", stream_name(in),
-			library_words[is], dir, library_words[has]);
-}
-
 void cli_has_position(const struct head_spec *s, const struct stream *in)
 {
 	const char *name = stream_name(in);

@@ -18,13 +18,6 @@ void cli_same_positions(const struct model_config *c, const char *dir, const str
 /* Dies if the model reads values and the stream has none: beside its tokens counts (or values), beside masked ones input_value. */
 void cli_needs_values(const struct model_config *c, const struct stream *in);
 
-/*
- * Are the values of the stream of the library (rankenc --library) that the model with configuration c knows? Dies if not; `dir` is its directory.
- * A model that neither reads values nor has them as targets takes both.
- */
-int cli_library_of(const struct stream *in); /* enum library */
-void cli_same_library(const struct model_config *c, const char *dir, const struct stream *in);
-
 /* Dies if the head reads a token of each cell that stands behind those for the whole cell, of which the stream has fewer (position=K). */
 void cli_has_position(const struct head_spec *s, const struct stream *in);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rank_given rank_given = {.encode = {.style = STYLE_AUTO, .library = -1}, .min_genes = 20, .min_counts = 50};
+struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_matched = -1};
 
 struct option_def rank_options[] = {
 	{0, "Encoding", OPT_GROUP},
@@ -29,15 +29,9 @@ struct option_def rank_options[] = {
 		.changes = 1, .modes = RANKS},
 	{0, "value", OPT_FLAG, &rank_given.encode.value, NULL, "add a column value: log(1 + count / n_counts * 10,000)", .changes = 1,
 		.modes = RANKS},
-	{0, "library", OPT_CHOICE, &rank_given.encode.library, OPT_WORDS(library_words),
-		"what values divide by: 1 + the counts of the cell's genes in the vocabulary (default of bmfm), or n_counts (default of others)",
-		.changes = 1, .modes = RANKS},
-	{0, "keep-empty", OPT_FLAG, &rank_given.encode.keep_empty, NULL,
-		"keep cells without a known gene (default: drop them, with a warning)", .changes = 1, .modes = RANKS},
-	{0, "min-genes-matched", OPT_REAL, &rank_given.min_genes, "PERCENT",
-		"fail if a smaller share of the genes that the cells express is in the vocabulary (default 20)", 0, 100, .modes = RANKS},
-	{0, "min-counts-matched", OPT_REAL, &rank_given.min_counts, "PERCENT",
-		"fail if a smaller share of the counts belongs to such genes (default 50)", 0, 100, .modes = RANKS},
+	{0, "min-matched", OPT_REAL, &rank_given.min_matched, "PERCENT",
+		"fail if a smaller share of the expressed genes, or of the counts, is in the vocabulary (default 20 and 50)", 0, 100,
+		.modes = RANKS},
 	{0},
 };
 
@@ -65,8 +59,6 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	const int bmfm = r->enc.o.style == STYLE_BMFM;
 	if (rank_given.encode.cls && !bmfm)
 		usage_error("--cls is for --vocab-style bmfm");
-	if (rank_given.encode.library >= 0 && !bmfm && !rank_given.encode.value)
-		usage_error("--library is for values: --value, or --vocab-style bmfm");
 	for (size_t i = v->nspecial; i < v->n && !bmfm; i++)
 		if (isnan(v->median[i]))
 			die("%s: gene %s has no median", vocab, v->id[i]);
@@ -80,17 +72,24 @@ static int other_species(const char *a, const char *b)
 	return ensembl_id(a, strlen(a), &n) && ensembl_id(b, strlen(b), &n) && (i != j || memcmp(a, b, i));
 }
 
+enum { GENES = 20, COUNTS = 50 }; /* percent */
+
+static double min_matched(int usual)
+{
+	return rank_given.min_matched < 0 ? usual : rank_given.min_matched;
+}
+
 static _Noreturn void unmatched(const struct ranking *r, const char *how_many, double lost)
 {
 	const char *there = r->v.id[(r->v.nspecial + r->v.n) / 2];
 	size_t listed = r->v.n - r->v.nspecial;
 	if (2 * r->known >= listed)
-		die("%s: %s in %s, expected at least %g %% (--min-genes-matched), and %.1f %% of the counts are lost; the ids agree: %zu of its "
-		    "%zu genes are here; if it has few genes on purpose: --min-genes-matched 0 --min-counts-matched 0",
-			r->enc.name, how_many, r->vocab, rank_given.min_genes, lost, r->known, listed);
-	die("%s: %s in %s, expected at least %g %% (--min-genes-matched), and %.1f %% of the counts are lost; ids here are like '%s', there "
+		die("%s: %s in %s, expected at least %g %% (--min-matched), and %.1f %% of the counts are lost; the ids agree: %zu of its "
+		    "%zu genes are here; if it has few genes on purpose: --min-matched 0",
+			r->enc.name, how_many, r->vocab, min_matched(GENES), lost, r->known, listed);
+	die("%s: %s in %s, expected at least %g %% (--min-matched), and %.1f %% of the counts are lost; ids here are like '%s', there "
 	    "like '%s'; %s",
-		r->enc.name, how_many, r->vocab, rank_given.min_genes, lost, r->like, there,
+		r->enc.name, how_many, r->vocab, min_matched(GENES), lost, r->like, there,
 		other_species(r->like, there)
 			? "these are of two species: --map FILE translates ids by a table of orthologs, with an id of here and one of there a line"
 			: "--map FILE translates ids");
@@ -106,7 +105,7 @@ static void check_matched(struct ranking *r)
 {
 	encoder_count(&r->enc);
 	double percent = r->enc.expressed ? 100 * (double)r->enc.matched / (double)r->enc.expressed : 100;
-	if (percent < rank_given.min_genes)
+	if (percent < min_matched(GENES))
 		unmatched(r, xasprintf("only %.1f %% of the expressed genes are", percent), 100 - percent_of_counts(&r->enc));
 }
 
@@ -125,7 +124,7 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 		info("%zu %s matched by symbol, as %s ids are no Ensembl ids; %zu left out, as several genes of %s have %s symbol",
 			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
 			m.ambiguous == 1 ? "its" : "their");
-	if (!r->known && rank_given.min_genes > 0)
+	if (!r->known && min_matched(GENES) > 0)
 		unmatched(r, "none of the genes is", 100);
 }
 
@@ -185,13 +184,13 @@ char *ranking_commit(struct ranking *r)
 	free(share);
 	if (!enc->all)
 		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
-	if (percent < rank_given.min_counts)
-		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)%s", enc->name,
-			percent, r->vocab, rank_given.min_counts,
-			2 * r->known >= r->v.n - r->v.nspecial ? "; if it has few genes on purpose: --min-counts-matched 0" : "");
+	if (percent < min_matched(COUNTS))
+		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-matched)%s", enc->name, percent,
+			r->vocab, min_matched(COUNTS),
+			2 * r->known >= r->v.n - r->v.nspecial ? "; if it has few genes on purpose: --min-matched 0" : "");
 	if (enc->cells > enc->kept)
-		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
-			enc->cells - enc->kept, enc->cells);
+		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped", enc->cells - enc->kept,
+			enc->cells);
 	cli_measured("cells_in", (double)enc->cells);
 	cli_measured("cells_out", (double)enc->kept);
 	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));

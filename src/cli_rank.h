@@ -21,7 +21,7 @@ extern struct option_def rank_options[];
 extern struct rank_given {
 	const char *tokens; /* -t, or NULL */
 	struct encoder_options encode;
-	double min_genes, min_counts; /* percent */
+	double min_matched; /* percent; below 0: not given */
 } rank_given;
 
 struct ranking;

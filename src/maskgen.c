@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
-			       *rate_choice, *lambda_linear;
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *module, *rate_uniform, *rate_linear, *rate_choice,
+			       *lambda_text;
 /* What a strategy uses. */
 enum {
 	RATE = 1,
@@ -48,17 +48,15 @@ static int strategy_index = RANDOM;
 static const struct strategy *strategy;
 enum { TOKEN, VALUE, CELL }; /* --objective */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE }; /* --partners: two for corrmask, two for probe */
-enum { ORDER_RANDOM, ORDER_RANK };
 enum { SKIP, ZERO }; /* --unmeasured */
 static const char *const fields[] = {[FIELD_VALUE] = "value", [FIELD_GENE] = "gene", [FIELD_VALUE | FIELD_GENE] = "both"},
-			 *const orders[] = {[ORDER_RANDOM] = "random", [ORDER_RANK] = "rank"},
 			 *const zero_kinds[] = {[ZEROS_NONE] = "none", [ZEROS_RANDOM] = "random", [ZEROS_BATCH] = "batch"},
 			 *const unmeasured_words[] = {[SKIP] = "skip", [ZERO] = "zero"};
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field = FIELD_VALUE, order, zeros, unmeasured;
-static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len, per_ten = 1;
-static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros = 0.2;
+static int objective = TOKEN, bernoulli, partner_choice, balance, field = FIELD_VALUE, zeros, unmeasured;
+static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len;
+static double rate = 0.15, seed_share = 1, hidden = 0.95;
 
 static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
@@ -83,9 +81,9 @@ static struct option_def options[] = {
 	{0, "rate-linear", OPT_STRING, &rate_linear, "A:B", "change the rate linearly from A at the first step to B at the last step",
 		.changes = 1, .modes = RATE},
 	{0, "Partners in the graph", OPT_GROUP},
-	{0, "lambda", OPT_REAL, &lambda, "F", "share of the budget that is masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1)",
-		0, 1, .changes = 1, .modes = LAMBDA, .excludes = "lambda-linear"},
-	{0, "lambda-linear", OPT_STRING, &lambda_linear, "A:B", "change lambda linearly from A at the first step to B at the last step",
+	{0, "lambda", OPT_STRING, &lambda_text, "F[:G]",
+		"share of the budget that is masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1); with G, it changes linearly to G at "
+		"the last step",
 		.changes = 1, .modes = LAMBDA},
 	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of partners that are masked with a start gene (default 5)",
 		0, 65535, .changes = 1, .modes = PARTNERS},
@@ -94,12 +92,10 @@ static struct option_def options[] = {
 		"corrmask: draw the partners uniformly (default) or in proportion to |rho|; probe: mask the target's partners, or as "
 		"many unrelated tokens",
 		.changes = 1, .modes = PARTNERS | TARGET},
-	{0, "modules", OPT_STRING, &modules, "COL",
-		"corrmask: partners are the genes of the start gene's module in this column of the graph", .changes = 1, .modes = PARTNERS,
-		.excludes = "partners=weighted"},
-	{0, "groups", OPT_STRING, &groups, "COL",
-		"corrmask: partners are the tokens with the start gene's number in this list column of the cells; needs no graph",
-		.changes = 1, .modes = PARTNERS, .excludes = "graph modules partners=weighted"},
+	{0, "module", OPT_STRING, &module, "COL",
+		"corrmask: partners are the genes of the start gene's module, in this column of the graph, or without --graph the tokens with its "
+		"number in this list column of the cells",
+		.changes = 1, .modes = PARTNERS, .excludes = "partners=weighted"},
 	{0, "seed-share", OPT_REAL, &seed_share, "P",
 		"corrmask: probability that the start gene itself is masked with its partners (default 1)", 0, 1, .changes = 1,
 		.modes = PARTNERS},
@@ -113,18 +109,12 @@ static struct option_def options[] = {
 		.changes = 1, .modes = INPUT, .needs = "objective=value"},
 	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
 		1, .changes = 1, .modes = INPUT, .needs = "objective=value"},
-	{0, "order", OPT_CHOICE, &order, OPT_WORDS(orders), "order of the genes in the input: random (default), or as in the tokens",
-		.changes = 1, .modes = INPUT},
 	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
 		MASK_ROW_MAX, .changes = 1, .modes = INPUT},
 	{0, "zeros", OPT_CHOICE, &zeros, OPT_WORDS(zero_kinds),
-		"genes without a count in the input: none (default); random ones, up to --max-len; or first those of the other cells of the "
-		"batch, between the genes",
+		"genes without a count in the input of four fifths of the cells: none (default); random ones, up to --max-len; or one in ten, first "
+		"those of the other cells of the batch",
 		.changes = 1, .modes = INPUT, .needs = "max-len"},
-	{0, "zeros-per-ten", OPT_INT, &per_ten, "N", "--zeros batch: number of zeros among ten tokens (default 1)", 1, 9, .changes = 1,
-		.modes = INPUT, .needs = "zeros=batch"},
-	{0, "without-zeros", OPT_REAL, &without_zeros, "P", "--zeros: share of the cells that get none (default 0.2)", 0, 1, .changes = 1,
-		.modes = INPUT, .needs = "zeros=random zeros=batch"},
 	{0, "unmeasured", OPT_CHOICE, &unmeasured, OPT_WORDS(unmeasured_words),
 		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1,
 		.needs = "objective=cell"},
@@ -142,9 +132,6 @@ static struct option_def options[] = {
 		"distribute the cells of a batch over the shards by length, so that all shards have about equal work", .changes = 1},
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
-	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
-		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
-		.needs = "keep"},
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
 		.excludes = "resume keep uncompressed strategy=columns"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
@@ -177,25 +164,40 @@ struct run {
 
 /* ---- options ---- */
 
-/* The fixed value, or one of the others (NULL: not given). Two of them are a usage error. */
-static struct mask_schedule schedule(const char *name, const double *fixed, const char *uniform, const char *linear, const char *choice)
+/* The fixed rate, or the one that was asked for. */
+static struct mask_schedule rate_schedule(void)
 {
 	const struct {
 		const char *word, *text, *form;
 		enum mask_schedule_kind kind;
-	} way[] = {{"uniform", uniform, "two numbers A:B from 0 to 1, or A:B:C with A the smallest", MASK_SCHEDULE_UNIFORM},
-		{"linear", linear, "two numbers A:B from 0 to 1", MASK_SCHEDULE_LINEAR},
-		{"choice", choice, "a list of ascending numbers from 0 to 1, 64 at most", MASK_SCHEDULE_CHOICE}};
-	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = *fixed};
+	} way[] = {{"uniform", rate_uniform, "two numbers A:B from 0 to 1, or A:B:C with A the smallest", MASK_SCHEDULE_UNIFORM},
+		{"linear", rate_linear, "two numbers A:B from 0 to 1", MASK_SCHEDULE_LINEAR},
+		{"choice", rate_choice, "a list of ascending numbers from 0 to 1, 64 at most", MASK_SCHEDULE_CHOICE}};
+	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = rate};
 	for (size_t i = 0; i < sizeof way / sizeof *way; i++)
 		if (way[i].text && mask_schedule_parse(&s, way[i].kind, way[i].text))
-			usage_error("--%s-%s: '%s' is not %s", name, way[i].word, way[i].text, way[i].form);
+			usage_error("--rate-%s: '%s' is not %s", way[i].word, way[i].text, way[i].form);
 	return s;
+}
+
+/* A number, or two. */
+static struct mask_schedule lambda_schedule(void)
+{
+	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = strategy->lambda};
+	if (lambda_text && mask_schedule_parse(&s, strchr(lambda_text, ':') ? MASK_SCHEDULE_LINEAR : MASK_SCHEDULE_FIXED, lambda_text))
+		usage_error("--lambda: '%s' is not a number from 0 to 1, or two numbers F:G", lambda_text);
+	return s;
+}
+
+/* The column of the cells whose numbers are the modules, NULL: none. */
+static const char *groups(void)
+{
+	return graph_path ? NULL : module;
 }
 
 static void check_graph_options(void)
 {
-	if (strategy->uses & GRAPH && !graph_path && !(strategy->uses & PARTNERS && groups))
+	if (strategy->uses & GRAPH && !graph_path && !module)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
 	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
 		usage_error(strategy->uses & TARGET ? "--strategy probe needs --partners hidden or --partners visible"
@@ -209,10 +211,10 @@ static void check_input_options(const struct run *r)
 		cli_mode(strategy->uses, "it is for values as input, see --objective");
 	if (given(&hidden) && hidden == 0)
 		usage_error("--hidden 0 hides nothing: the input would have every value that is to be predicted");
-	if (r->counted && (groups || strategy->uses & TARGET))
-		usage_error("--%s is for tokens without values as input", groups ? "groups" : "strategy probe");
-	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == ORDER_RANDOM)
-		usage_error("--strategy %s masks neighbours in the order of ranks: --order rank", strategy->word);
+	if (r->counted && (groups() || strategy->uses & TARGET))
+		usage_error("--%s is for tokens without values as input", groups() ? "module without --graph" : "strategy probe");
+	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI)
+		usage_error("--strategy %s masks neighbours in the order of ranks, which values as input do not have", strategy->word);
 }
 
 static void check_options(struct run *r)
@@ -229,10 +231,8 @@ static void check_options(struct run *r)
 		rate = 0.2;
 	if (strategy->uses & COUNTS && !given(&batch))
 		batch = USUAL_BATCH_COLUMNS;
-	if (!given(&lambda))
-		lambda = strategy->lambda;
-	r->rate = schedule("rate", &rate, rate_uniform, rate_linear, rate_choice);
-	r->lambda = schedule("lambda", &lambda, NULL, lambda_linear, NULL);
+	r->rate = rate_schedule();
+	r->lambda = lambda_schedule();
 }
 
 /* ---- shards ---- */
@@ -282,7 +282,7 @@ static void parse_shard(struct loader *l)
 
 /* ---- inputs ---- */
 
-static void read_graph(struct graph *g, const char *path, const char *weight, const char *module, struct stream *tokens)
+static void read_graph(struct graph *g, const char *path, const char *weight, const char *column, struct stream *tokens)
 {
 	struct error e;
 	const char *name = stream_name(tokens);
@@ -291,12 +291,12 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
 		die("%s: it has no weights %s: %s", path, weight,
 			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "it is a PMI graph, not a dependency graph");
-	if (!s || graph_read(g, s, weight, module, &e))
+	if (!s || graph_read(g, s, weight, column, &e))
 		die("%s", e.msg);
 	char of_tokens[33], of_graph[33];
 	vocab_digest(v, of_tokens);
 	vocab_digest(&stream_header(s)->vocab, of_graph);
-	if (!module && !g->offset[g->n])
+	if (!column && !g->offset[g->n])
 		warn("%s has no edges: %s", path, strategy->uses & TARGET ? "no token can be a target" : "all masks are random");
 	if (strcmp(of_tokens, of_graph))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
@@ -307,7 +307,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	struct masking_columns c = {.groups = groups,
+	struct masking_columns c = {.groups = groups(),
 		.cell = objective == CELL,
 		.fields = field,
 		.unmeasured = unmeasured,
@@ -324,15 +324,11 @@ static void make_headers(struct run *r)
 	r->input = (struct input_plan){.cell = c.cell,
 		.fields = c.fields,
 		.hidden = hidden,
-		.shuffle = order == ORDER_RANDOM,
 		.zeros = (enum zeros)zeros,
-		.per_ten = (uint32_t)per_ten,
-		.without_zeros = without_zeros,
 		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX,
 		.panels = &r->panels};
 	if (!r->counted)
 		return;
-	must(library_read(&r->input.library, stream_header(r->in), stream_name(r->in), &e), &e);
 	if (!unmeasured)
 		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &e), &e);
 }
@@ -350,7 +346,7 @@ static void make_plan(struct run *r)
 		.bernoulli = bernoulli,
 		.weighted = partner_choice == WEIGHTED,
 		.hidden = partner_choice == HIDDEN,
-		.modular = modules || groups,
+		.modular = !!module,
 		.seed_stays = 1 - seed_share,
 		.partners = (uint32_t)partners,
 		.seed = (uint32_t)cli.seed,
@@ -377,7 +373,7 @@ static void open_inputs(struct run *r)
 	r->in = r->loader.in = cli_open_all(&cli);
 	make_headers(r);
 	if (graph_path)
-		read_graph(&r->graph, graph_path, strategy->weight, modules, r->in);
+		read_graph(&r->graph, graph_path, strategy->weight, module, r->in);
 	if (audit_path)
 		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
 	make_plan(r);
@@ -387,7 +383,7 @@ static void open_inputs(struct run *r)
 		.lambda = r->lambda,
 		.loader = &r->loader,
 		.header = &r->header,
-		.groups = groups,
+		.groups = groups(),
 		.audit = audit_path ? &r->audit_graph : NULL,
 		.plan_input = r->counted ? &r->input : NULL,
 		.threads = (int)cli.threads};
@@ -403,14 +399,9 @@ static void describe_input(cJSON *o)
 		json_add_real(o, "hidden", hidden);
 	} else if (unmeasured)
 		cJSON_AddStringToObject(o, "unmeasured", unmeasured_words[unmeasured]);
-	cJSON_AddStringToObject(o, "order", orders[order]);
 	if (max_len)
 		cJSON_AddNumberToObject(o, "max_len", (double)max_len);
 	cJSON_AddStringToObject(o, "zeros", zero_kinds[zeros]);
-	if (zeros == ZEROS_BATCH)
-		cJSON_AddNumberToObject(o, "zeros_per_ten", (double)per_ten);
-	if (zeros)
-		json_add_real(o, "without_zeros", without_zeros);
 }
 
 /* The files of a corpus, so that --resume and other ranks see when one of them has changed. */
@@ -463,7 +454,7 @@ static void describe(struct run *r)
 		mask_schedule_json(o, "lambda", &r->lambda);
 	if (strategy->uses & PARTNERS) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
-		cJSON_AddStringToObject(o, "partners", groups ? "group" : modules ? "module" : partner_choice ? "weighted" : "uniform");
+		cJSON_AddStringToObject(o, "partners", groups() ? "group" : module ? "module" : partner_choice ? "weighted" : "uniform");
 		if (seed_share < 1)
 			cJSON_AddNumberToObject(o, "seed_share", seed_share);
 	}
@@ -518,8 +509,7 @@ static void open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
 	describe(r);
-	/* streams of masked tokens have no counts unless asked: the digest of their header identifies a training */
-	if (keep_text && (count_kept || objective != TOKEN || !strategy->uses || strategy->uses & COUNTS))
+	if (keep_text)
 		count_classes(r);
 	if (resume)
 		resume_from(r);

@@ -1,4 +1,4 @@
-# Models of BMFM-RNA and cells that do not fit them: other CLS tokens, another library, names that pruning would change.
+# Models of BMFM-RNA and cells that do not fit them: other CLS tokens, names that pruning would change.
 load helper
 
 setup_file() {
@@ -56,39 +56,6 @@ setup() {
 	sctrain eval -M moved c3.masked >moved.tsv
 	run -1 sctrain eval -M moved c1.masked
 	assert_output "sctrain eval: c1.masked: head wced: position 1: a cell begins with 1 CLS token: expected at most 0"
-}
-
-@test "rankenc --library: a model refuses values of the other library, wherever it reads them or has them as targets" {
-	local config models=(tiny bmfm-tiny) f
-	mkdir library && cd library
-	awk -F'\t' -v OFS='\t' 'NR <= 39 { print } NR > 52 { $1 = NR - 15; print }' ../v.tsv >w.tsv # it lacks genes with many counts
-	for f in kept all; do
-		rankenc -q -m w.tsv --library $f -o $f.tok ../s.counts
-		maskgen -q --objective cell -b 20 --keep cell_type --count-kept -o $f.masked $f.tok
-		maskgen -q --objective value -b 20 -o $f.values $f.tok
-	done
-	refused() { # OF MODEL-OF DIR COMMAND...
-		run -1 "${@:4}"
-		assert_output --partial ": $1: its values are of rankenc --library ${1%.*}, those of the model in $3 of --library $2"
-		assert_equal "$(grep -c . <<<"$output")" 1
-	}
-	for config in "${models[@]}"; do
-		sctrain wced -q --config $config --head cell_type:ce -o kept.$config kept.masked
-		sctrain wced -q --config $config --head cell_type:ce --eval all.masked -o all.$config all.masked
-		assert_equal "$(grep -c '"library_all":[[:space:]]*true' {kept,all}.$config/config.json)" "kept.$config/config.json:0
-all.$config/config.json:1"
-		refused all.masked kept kept.$config sctrain eval -M kept.$config all.masked
-		refused kept.masked all all.$config sctrain eval -M all.$config kept.masked
-		refused all.masked kept x sctrain wced --config $config --eval all.masked -o x kept.masked
-		refused all.values kept kept.$config sctrain value --init kept.$config -o x all.values
-		sctrain eval -M all.$config -o all.tsv all.masked
-	done
-	refused all.tok kept kept.bmfm-tiny scembed -M kept.bmfm-tiny -o x.emb all.tok
-	refused kept.tok all all.bmfm-tiny scpredict cells -M all.bmfm-tiny -o x.emb kept.tok
-	refused all.tok kept kept.bmfm-tiny scpredict expression -M kept.bmfm-tiny -o x.emb all.tok
-	scembed -q -M kept.tiny -o all.emb all.tok # it reads no values
-	sctrain value -q --init kept.bmfm-tiny -o after kept.values
-	assert_not_exists x.emb
 }
 
 @test "sctrain --head: what to do is said for the training at hand" {

@@ -185,11 +185,11 @@ setup() {
 
 @test "numbers are decimal numbers alone, and no value is empty" {
 	for bad in 0x10 ' 5' nan inf 1e400 5% ''; do
-		run rankenc -m sim.vocab --min-genes-matched "$bad" sim.counts
+		run rankenc -m sim.vocab --min-matched "$bad" sim.counts
 		assert_failure 2
-		case $bad in ?*) assert_line -n 0 "rankenc: --min-genes-matched: '$bad' is not a number from 0 to 100" ;; esac
+		case $bad in ?*) assert_line -n 0 "rankenc: --min-matched: '$bad' is not a number from 0 to 100" ;; esac
 	done
-	assert_line -n 0 "rankenc: --min-genes-matched: the value is empty, expected PERCENT"
+	assert_line -n 0 "rankenc: --min-matched: the value is empty, expected PERCENT"
 	for bad in 0x10 ' 5' 1e2; do
 		run rankenc -m sim.vocab --max-len "$bad" sim.counts
 		assert_failure 2
@@ -228,8 +228,7 @@ setup() {
 			assert_line -n 0 --regexp "^${command%% -*}: .*${option%% *}( |:|$)"
 		done
 	}
-	refused "rankenc --fit" "--map f" "--vocab f" "--tokens f" "--cls 2" "--max-len 9" "--ties group" --value "--library all" --keep-empty \
-		"--min-genes-matched 1" "--min-counts-matched 1" --uncompressed
+	refused "rankenc --fit" "--map f" "--vocab f" "--tokens f" "--cls 2" "--max-len 9" "--ties group" --value "--min-matched 1" --uncompressed
 	refused "rankenc --fit --sums" "--map f" "--min-cells 9"
 	refused "rankenc -m v" "--min-cells 9" "--after f"
 	for way in --stats --header --header-tsv --vocab --check; do
@@ -237,7 +236,7 @@ setup() {
 	done
 	refused "scview -O h5ad" "--genes id" "--key k" --replace
 	refused "h5tok --list-obs" "--layer l" "--round" "--map f" "--ties group"
-	refused "h5tok" "--ties group" "--min-genes-mapped 9" "--min-counts-mapped 9"
+	refused "h5tok" "--ties group" "--min-mapped 9"
 	refused "depgraph --tsv" "--stats"
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
@@ -359,7 +358,7 @@ setup() {
 	mkfifo pipe
 	scsim -q --cells 100000000 -u >pipe 2>/dev/null &
 	upstream=$!
-	rankenc -q -m sim.vocab --min-genes-matched 0 --min-counts-matched 0 -o out <pipe 2>message &
+	rankenc -q -m sim.vocab --min-matched 0 -o out <pipe 2>message &
 	downstream=$!
 	sleep 0.7
 	kill -9 $upstream

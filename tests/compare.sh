@@ -43,7 +43,7 @@ pipeline() {
 	masks linear --rate-linear 0.1:0.5 --balance
 	masks bernoulli --bernoulli
 	masks corr -g graph --strategy corrmask --epochs 2
-	masks weighted -g graph --strategy corrmask --partners weighted --seed-share 0.5 --lambda-linear 0:1
+	masks weighted -g graph --strategy corrmask --partners weighted --seed-share 0.5 --lambda 0:1
 	masks modules -g graph --strategy corrmask --modules module_1
 	masks pmi -g pmi.graph --strategy pmi
 	masks pmirand -g pmi.graph --strategy pmi-rand
@@ -52,7 +52,7 @@ pipeline() {
 	maskgen -q --strategy none --keep cell_type test.tok -o test.none
 	maskgen -q test.tok -o test.masked
 	sctrain mlm -q -@ 2 --config tiny --dropout 0.1 --save-every 50 --keep-checkpoints 9 --eval test.masked --eval-every 40 corr.masked -o mlm.model
-	sctrain mlm -q --config tiny --accum 3 --adam hf46 --schedule cosine random.masked -o hf46.model
+	sctrain mlm -q --config tiny --accum 3 --schedule cosine random.masked -o cosine.model
 	sctrain cells -q --label cell_type --init mlm.model --lr 1e-3 --class-weight balanced --eval test.none --best macro-f1 none.masked -o cells.model
 	sctrain cells -q --label cell_type --init mlm.model --lr 1e-3 --focal 2 --freeze 1 none.masked -o focal.model
 	awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv

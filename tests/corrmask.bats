@@ -197,7 +197,7 @@ setup() {
 	assert_equal "$(complete_words maskgen --graph p)" "" # a file
 	assert_equal "$(complete_words sctrain "")" "mlm value wced cells genes nb eval"
 	assert_equal "$(complete_words sctrain mlm --sched)" "--schedule"
-	assert_equal "$(complete_words sctrain mlm --adam "")" "torch hf46 l2"
+	assert_equal "$(complete_words sctrain mlm --schedule "")" "linear cosine constant"
 	assert_equal "$(complete_words corrmask sctrain ce)" "cells"
 	assert_equal "$(complete_words corrmask dem)" "demo demo-bmfm"
 	assert_equal "$(complete_words corrmask demo LAB)" "LABEL="

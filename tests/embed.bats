@@ -143,7 +143,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	mkdir human
 	cp ../model/* human 2> /dev/null || true
 	cp human.tsv human/vocab.tsv
-	told "none of the genes is in human/vocab.tsv, expected at least 20 % (--min-genes-matched), and 100.0 % of the counts are lost" \
+	told "none of the genes is in human/vocab.tsv, expected at least 20 % (--min-matched), and 100.0 % of the counts are lost" \
 		DATA=mouse.h5ad MODEL=human
 	assert_output --partial "these are of two species: --map FILE translates ids by a table of orthologs"
 	# a table of orthologs of most genes

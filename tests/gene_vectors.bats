@@ -76,7 +76,7 @@ labels() {
 	ctaprobe genes -q --gene-labels two.tsv --gene-scores three.genes -@ 3 genes.emb | cmp - two.scores
 	cmp three.genes two.genes
 	labels tok 3 >three.tsv
-	cat genes.emb | ctaprobe genes -q --gene-labels three.tsv --folds 3 --fold-seed 4 -C 0.1 --gene-scores three.genes -o three.scores
+	cat genes.emb | ctaprobe genes -q --gene-labels three.tsv --folds 3 -C 0.1 --gene-scores three.genes -o three.scores
 	ref probe genes.emb three.tsv three.scores three.genes C=0.1
 	# the folds of the fine-tuning
 	maskgen -q --strategy none --batch 20 tok | sctrain genes -q --config tiny --gene-labels two.tsv --fold 2/5 -o tuned

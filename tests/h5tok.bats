@@ -26,7 +26,7 @@ fails() {
 @test "h5tok: every layout gives the cells, genes, counts and annotation it was made from, on one thread and three" {
 	for e in *.expected; do
 		f=${e%.expected}
-		case $f in layer*) o="--layer counts" ;; tenx2*) o="--genome GRCh38" ;; *) o= ;; esac
+		case $f in layer*) o="--layer counts" ;; tenx2*) o="--modality GRCh38" ;; *) o= ;; esac
 		h5tok -q $o "$f" -o a.counts
 		h5tok -q $o "$f" -@3 -u >b.counts
 		scview --genes id -c "$(head -1 "$e" | tr '\t' ,)" a.counts >a.tsv
@@ -141,7 +141,8 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	scview mapped.counts | cmp - a
 	head -6 map.tsv >few.tsv
 	fails "only 12.5 % of the genes are in few.tsv, expected at least 20 %" h5tok --gene-column symbol --map few.tsv csr_gzip.h5ad
-	fails "(--min-counts-mapped)" h5tok --min-genes-mapped 0 --min-counts-mapped 100 --gene-column symbol --map few.tsv csr_gzip.h5ad
+	fails "of the genes are in few.tsv, expected at least 30 % (--min-mapped)" h5tok --min-mapped 30 --gene-column symbol --map few.tsv csr_gzip.h5ad
+	h5tok -q --min-mapped 0 --gene-column symbol --map few.tsv csr_gzip.h5ad -o few.counts
 	printf 'a\tb\tc\n' >bad.tsv
 	fails "bad.tsv: line 1: expected two columns" h5tok --map bad.tsv csr_gzip.h5ad
 }
@@ -172,7 +173,7 @@ for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
 @test "h5tok: options that the kind of file has no use for are refused" {
 	fails "tenx3.h5: --layer is for .h5ad" h5tok --layer counts tenx3.h5
 	fails "tenx3.h5: --gene-column is for .h5ad" h5tok --gene-column symbol tenx3.h5
-	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f: --genome is for files of Cell Ranger 2" h5tok --genome GRCh38 $f; done
+	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f: --modality is for MuData (.h5mu) and the genomes of Cell Ranger 2" h5tok --modality GRCh38 $f; done
 }
 
 @test "h5tok: no raw counts is an error that says what was looked at" {
@@ -198,7 +199,7 @@ with h5py.File('none.h5ad', 'r+') as f:
     del f['obs/' + f['obs'].attrs['column-order'][0]]"
 	fails "missing, though its table names it: the program that wrote the file may not have finished" h5tok none.h5ad
 	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
-	fails "no genome hg19; there are: GRCh38, mm10" h5tok --genome hg19 tenx2.h5
+	fails "no genome hg19; there are: GRCh38, mm10" h5tok --modality hg19 tenx2.h5
 }
 
 @test "h5tok: a layer called counts is found where X is normalised" {
@@ -692,16 +693,16 @@ same_tokens() {
 @test "h5tok --rank: the bytes of h5tok | rankenc, for every layout" {
 	for e in *.expected; do
 		f=${e%.expected}
-		case $f in layer*) o="--layer counts" ;; tenx2*) o="--genome GRCh38" ;; *) o= ;; esac
+		case $f in layer*) o="--layer counts" ;; tenx2*) o="--modality GRCh38" ;; *) o= ;; esac
 		h5tok -q $o "$f" | rankenc -q --fit --vocab-style v2 -o v2.tsv
-		same_tokens v2.tsv "$o" "--min-genes-matched 0" "$f"
+		same_tokens v2.tsv "$o" "--min-matched 0" "$f"
 	done
 	assert [ "$(ls ./*.expected | wc -l)" -ge 28 ]
 }
 
 @test "h5tok --rank: the bytes of h5tok | rankenc with every option, several files and many blocks" {
 	rankenc -q --fit --vocab-style v2 ok.counts -o v2.tsv
-	for o in "--max-len 5" "--vocab-style v1 --value --max-len 4" "--vocab-style v2 --keep-empty --value" "--min-counts-matched 0"; do
+	for o in "--max-len 5" "--vocab-style v1 --value --max-len 4" "--vocab-style v2 --value" "--min-matched 0"; do
 		same_tokens v2.tsv "--obs donor,age" "$o" csr_gzip.h5ad
 	done
 	same_tokens v2.tsv "--sample-column sample" "" csr_gzip.h5ad tenx3.h5 versions.h5ad
@@ -717,7 +718,7 @@ same_tokens() {
 	rankenc -q --fit --min-cells 1500 many.counts -o many.tsv
 	scview -O h5ad -o many.h5ad many.counts
 	for o in "" "--value --max-len 64"; do
-		same_tokens many.tsv "" "--min-genes-matched 0 --min-counts-matched 0 $o" many.h5ad
+		same_tokens many.tsv "" "--min-matched 0 $o" many.h5ad
 	done
 	# the provenance has both programs, each with its own options
 	h5tok -q --obs donor --rank v2.tsv --max-len 7 csr_gzip.h5ad -o a.tok
@@ -741,9 +742,9 @@ same_tokens() {
 	assert_line --partial "h5tok: csr_gzip.h5ad: only 14.7 % of the expressed genes are in few.tsv, expected at least 20 %"
 	run -1 h5tok --rank few.tsv csr_gzip.h5ad tenx3.h5 -o never.tok
 	assert_line --partial "h5tok: csr_gzip.h5ad and 1 more: only 14.7 % of the expressed genes are in few.tsv"
-	run -1 h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad -o never.tok
-	assert_line --partial "of the counts are in genes of few.tsv, expected at least 100 % (--min-counts-matched)"
-	run -1 bash -c "h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad >cut.tok"
+	run -1 h5tok --rank few.tsv --min-matched 14 csr_gzip.h5ad -o never.tok
+	assert_line --partial "of the counts are in genes of few.tsv, expected at least 14 % (--min-matched)"
+	run -1 bash -c "h5tok --rank few.tsv --min-matched 14 csr_gzip.h5ad >cut.tok"
 	run -1 scview --check cut.tok
 	# a value that is not looked at first
 	spoil frac.h5ad "X['data'][len(X['data']) // 3] = 2.5"

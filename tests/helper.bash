@@ -64,3 +64,19 @@ pipelines() {
 	ln -sfn "$(realpath "$BIN")" "$BATS_FILE_TMPDIR/bin"
 	make -s -f "$BATS_FILE_TMPDIR/pipelines/Makefile" BIN="$BATS_FILE_TMPDIR/bin" "$@"
 }
+
+# emptied IN OUT: the tokens stream with no tokens in every fourth cell
+emptied() {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" <<-'END'
+		import sys, numpy as np, scstream
+		stream = scstream.read(sys.argv[1])
+		blocks = list(stream)
+		for b in blocks:
+		    full = np.arange(len(b["cell"])) % 4 > 0
+		    for name in (c["name"] for c in stream.header["columns"] if c["shape"] == "ragged"):
+		        offset, values = b[name]
+		        n = np.diff(offset.astype(np.int64))
+		        b[name] = np.concatenate([[0], np.cumsum(n * full)]).astype(np.uint64), values[np.repeat(full, n)]
+		scstream.write(sys.argv[2], stream.header, blocks)
+	END
+}

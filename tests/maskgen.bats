@@ -179,7 +179,7 @@ loader() {
 	END
 	# lambda goes the same way: the first batch has the masks of lambda 0.9, the last those of 0.1
 	cor() { maskgen --strategy corrmask -g s.graph "$@" -b 50 s.tok | scview -c step,cell,input,position; }
-	cor --lambda-linear 0.9:0.1 > l.tsv
+	cor --lambda 0.9:0.1 > l.tsv
 	for e in "0 0.9" "13 0.1"; do
 		set -- $e
 		cor --lambda "$2" | awk -v s="$1" '$1 == s' > want
@@ -267,7 +267,7 @@ loader() {
 }
 
 @test "maskgen --strategy columns: what does not go with it, and bad input" {
-	for more in "-g s.graph" "--lambda 1" "--bernoulli" "--groups x" "--audit s.graph"; do
+	for more in "-g s.graph" "--lambda 1" "--bernoulli" "--module x" "--audit s.graph"; do
 		run -2 maskgen --strategy columns $more s.counts -o x
 		assert_output --regexp "strategy|bernoulli"
 	done
@@ -386,23 +386,23 @@ loader() {
 	done
 }
 
-@test "maskgen --modules masks inside modules" {
+@test "maskgen --module masks inside modules" {
 	depgraph --modules 1,4 s.graph -o mod.graph
-	maskgen --strategy corrmask -g mod.graph --modules module_4 --lambda 1 s.tok > a
-	maskgen --strategy corrmask -g mod.graph --modules module_4 --lambda 1 -@ 2 s.tok | cmp - a
-	maskgen --strategy corrmask -g mod.graph --modules module_1 --lambda 1 s.tok > b
+	maskgen --strategy corrmask -g mod.graph --module module_4 --lambda 1 s.tok > a
+	maskgen --strategy corrmask -g mod.graph --module module_4 --lambda 1 -@ 2 s.tok | cmp - a
+	maskgen --strategy corrmask -g mod.graph --module module_1 --lambda 1 s.tok > b
 	run ! cmp -s a b
 	maskgen --strategy corrmask -g mod.graph s.tok | scview -c input | cmp - <(maskgen --strategy corrmask -g s.graph s.tok | scview -c input)
-	run -1 maskgen --strategy corrmask -g s.graph --modules module s.tok -o x
+	run -1 maskgen --strategy corrmask -g s.graph --module module s.tok -o x
 	assert_output --partial "no column 'module'"
-	run -2 maskgen --strategy corrmask -g mod.graph --modules module_1 --partners weighted s.tok
+	run -2 maskgen --strategy corrmask -g mod.graph --module module_1 --partners weighted s.tok
 }
 
-@test "maskgen --groups, --seed-share: the masks of the CorrMask paper's appendix B.2" {
+@test "maskgen --module without a graph, --seed-share: the masks of the CorrMask paper's appendix B.2" {
 	scsim --model b2 -n 3000 -o b2.tok
 	for rate in 0.15 0.25; do
 		share=$([ $rate = 0.15 ] && echo 0.5 || echo 0.1)
-		how="--strategy corrmask --groups token_module --partners-max 8 --seed-share $share --lambda 1 --rate $rate"
+		how="--strategy corrmask --module token_module --partners-max 8 --seed-share $share --lambda 1 --rate $rate"
 		maskgen $how b2.tok -o b2.masked
 		maskgen $how -@ 2 b2.tok | cmp - b2.masked
 		scview -c position b2.masked > b2.tsv
@@ -432,10 +432,9 @@ loader() {
 			assert np.abs(ours.std(0) - want.std(0)).max() < 0.2, (ours.std(0), want.std(0))
 		END
 	done
-	run -1 maskgen --strategy corrmask --groups token_module s.tok -o x
+	run -1 maskgen --strategy corrmask --module token_module s.tok -o x
 	assert_output --partial "no column 'token_module'"
-	run -2 maskgen --strategy corrmask --groups token_module -g s.graph b2.tok -o x
-	run -2 maskgen --groups token_module b2.tok -o x
+	run -2 maskgen --module token_module b2.tok -o x
 	run -2 maskgen --seed-share 0.5 b2.tok -o x
 	assert_not_exist x
 }
@@ -497,7 +496,7 @@ refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
 	case $1 in
 	none) [ -n "$2$3$4$5" ] ;;
 	random) [ -n "$3$4" ] ;;
-	corrmask) [ -n "$5" ] || [[ $4 == *weighted*--modules* ]] ;;
+	corrmask) [ -n "$5" ] || [[ $4 == *weighted*--module* ]] ;;
 	*) [ -n "$4$5" ] ;;
 	esac
 }
@@ -512,8 +511,8 @@ refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
 	for s in none random corrmask pmi pmi-rand; do
 		case $s in corrmask) g="-g mod.graph" ;; pmi*) g="-g s.pmi" ;; *) g= ;; esac
 		for r in "" "--rate 0.3" "--rate-linear 0.6:0.2" "--rate-uniform 0:1"; do
-			for l in "" "--lambda 0.25" "--lambda-linear 1:0"; do
-				for p in "" "--partners weighted" "--modules module" "--partners weighted --modules module"; do
+			for l in "" "--lambda 0.25" "--lambda 1:0"; do
+				for p in "" "--partners weighted" "--module module" "--partners weighted --module module"; do
 					for b in "" --bernoulli; do
 						n=$((n + 1))
 						if refused "$s" "$r" "$l" "$p" "$b"; then

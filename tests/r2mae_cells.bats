@@ -119,7 +119,9 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	awk -F '\t' 'split($3, a, " ") < 20 { exit 1 }' pretrain.tsv test.tsv
 	# one run
 	maskgen --strategy columns --rate-uniform 0.1:0.5 --keep donor --batch 50 --epochs 3 --seed 2 "$inputs/pretrain.counts" -o hand.mcounts
-	sctrain nb -q --batch-key donor --hidden 16 --latent 4 --lr 1e-3 --eval "$inputs/valid-0.3.mcounts" --best last --seed 2 -o hand hand.mcounts
+	printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": 16, "hidden_size": 4}' \
+		"$(scview --header-tsv hand.mcounts | awk '$1 == "vocab.rows" { print $2 }')" > small.json
+	sctrain nb -q --batch-key donor --config small.json --lr 1e-3 --eval "$inputs/valid-0.3.mcounts" --best last --seed 2 -o hand hand.mcounts
 	diff <(cut -f 1-3 hand/train.tsv) <(cut -f 1-3 "$R/runs/r2mae-2/train.tsv")
 	scpredict expression -q -M hand "$inputs/valid-0.5.mcounts" | scmetric reconstruction -q -o recon
 	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"

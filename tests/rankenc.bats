@@ -56,19 +56,19 @@ fails() {
 	run -0 rankenc --fit few.counts -o few.vocab
 	assert_output "rankenc: note: 300 genes of 50 cells"
 	rankenc -q -m few.vocab few.counts -@ 3 -o few.tok
-	rankenc -q -m few.vocab --min-genes-matched 100 --min-counts-matched 100 few.counts -o few.tok
-	h5tok -q --rank few.vocab --min-genes-matched 100 few.h5ad | cmp - few.tok
+	rankenc -q -m few.vocab --min-matched 100 few.counts -o few.tok
+	h5tok -q --rank few.vocab --min-matched 100 few.h5ad | cmp - few.tok
 	# 59 of 300 expressed genes are too few, 60 are enough
 	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 59) >59.vocab
 	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 60) >60.vocab
-	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-genes-matched)" \
-		rankenc -m 59.vocab --min-counts-matched 0 few.counts
-	fails "; the ids agree: 59 of its 59 genes are here; if it has few genes on purpose: --min-genes-matched 0 --min-counts-matched 0" \
+	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-matched)" \
+		rankenc -m 59.vocab few.counts
+	fails "; the ids agree: 59 of its 59 genes are here; if it has few genes on purpose: --min-matched 0" \
 		h5tok --rank 59.vocab few.h5ad
-	fails "(--min-counts-matched); if it has few genes on purpose: --min-counts-matched 0" rankenc -m 59.vocab --min-genes-matched 0 few.counts
-	rankenc -q -m 60.vocab --min-counts-matched 0 few.counts -o few.tok
+	fails "(--min-matched); if it has few genes on purpose: --min-matched 0" rankenc -m 60.vocab few.counts
+	rankenc -q -m 60.vocab --min-matched 19 few.counts -o few.tok
 	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
-	fails "few.counts: none of the genes is in other.vocab, expected at least 20 % (--min-genes-matched), and 100.0 % of the counts are lost" \
+	fails "few.counts: none of the genes is in other.vocab, expected at least 20 % (--min-matched), and 100.0 % of the counts are lost" \
 		rankenc -m other.vocab few.counts
 }
 
@@ -105,7 +105,7 @@ fails() {
 
 @test "rankenc: order, ties, values, truncation and special tokens against plain Python" {
 	rankenc -q --fit --vocab-style v2 a.counts -o v2.tsv
-	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value --keep-empty"; do
+	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value"; do
 		scview --genes id a.counts >counts.tsv
 		rankenc -q -m v2.tsv $o a.counts | scview >tok.tsv
 		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" v2.tsv counts.tsv tok.tsv $o
@@ -132,15 +132,12 @@ fails() {
 	rankenc -q --fit <sim.counts | cmp - 1.tsv
 }
 
-@test "rankenc: other columns pass, in the order of the cells; cells without a gene are dropped or kept" {
+@test "rankenc: other columns pass, in the order of the cells; cells without a gene are dropped" {
 	run rankenc -m vocab.tsv a.counts -o a.tok
 	assert_success
 	assert_output --partial "1 of 23 cells have no gene of the vocabulary and were dropped"
 	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.tok >t
 	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.counts | sed 7d | cmp - t
-	rankenc -q --keep-empty -m vocab.tsv a.counts | scview -c cell,token >t
-	assert_equal "$(wc -l <t)" 24
-	assert_equal "$(sed -n 7p t)" "$(printf '5\t')"
 }
 
 @test "rankenc: medians are those of numpy, exactly" {
@@ -260,7 +257,7 @@ a = anndata.AnnData(np.zeros((3, 4), "f4"))
 a.var_names = ["ENSG%011d" % i for i in range(4)]
 a.write_h5ad("zeros.h5ad")'
 	h5tok -q zeros.h5ad -o zeros.counts
-	run -0 rankenc -m vocab.tsv --min-genes-matched 0 zeros.counts -o zeros.tok
+	run -0 rankenc -m vocab.tsv --min-matched 0 zeros.counts -o zeros.tok
 	assert_line "rankenc: warning: zeros.counts: all counts are 0"
 	refute_output --partial "100.0 %"
 }
@@ -281,17 +278,16 @@ a.write_h5ad("zeros.h5ad")'
 
 @test "rankenc: one note on what the vocabulary has; --medians is --vocab" {
 	head -8 vocab.tsv >few.tsv
-	run -0 rankenc --medians few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts -o few.tok
+	run -0 rankenc --medians few.tsv --min-matched 0 a.counts -o few.tok
 	assert_line --regexp "^rankenc: note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary$"
 	assert_equal "$(grep -c note: <<<"$output")" 1
-	rankenc -q --vocab few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts | cmp - few.tok
+	rankenc -q --vocab few.tsv --min-matched 0 a.counts | cmp - few.tok
 }
 
 @test "rankenc: too few genes or counts in the vocabulary" {
 	head -8 vocab.tsv >few.tsv
 	fails "only 14.7 % of the expressed genes are in few.tsv, expected at least 20 %" rankenc -m few.tsv a.counts
-	fails "(--min-counts-matched)" rankenc -m few.tsv --min-genes-matched 0 --min-counts-matched 100 a.counts
-	rankenc -q -m few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts -o few.tok
+	rankenc -q -m few.tsv --min-matched 0 a.counts -o few.tok
 	scview --check few.tok
 }
 

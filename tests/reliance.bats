@@ -101,7 +101,7 @@ setup() {
 	assert_output --partial "needs a graph"
 	run -2 maskgen --strategy corrmask --partners visible -g s.graph s.tok -o x
 	assert_line --index 0 "maskgen: --partners hidden and visible are for --strategy probe"
-	for o in "--rate 0.2" "--lambda 0.5" "--rate-uniform 0:1" "--lambda-linear 0:1" "--modules m" "--partners-max 3" "--bernoulli"; do
+	for o in "--rate 0.2" "--lambda 0.5" "--rate-uniform 0:1" "--lambda 0:1" "--module m" "--partners-max 3" "--bernoulli"; do
 		run -2 maskgen --strategy probe --partners hidden -g s.graph $o s.tok -o x
 	done
 	depgraph -q --min-overlap 300 s.tok -o none.graph 2> /dev/null

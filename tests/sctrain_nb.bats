@@ -88,7 +88,7 @@ same_training() {
 	assert_failure 1
 	assert_not_exist cut/model.safetensors
 	assert_exist cut/checkpoint-*/groups.tsv
-	run sctrain nb -q $NB --latent 16 --eval test.mc --best last --resume -o cut train.mc
+	run sctrain nb -q -c mlp-nb --batch-key donor --eval test.mc --best last --resume -o cut train.mc
 	assert_failure 1
 	assert_output --partial "differs from the configuration of this run"
 	run sctrain nb -q -c mlp-nb-tiny --batch-key cell_type --eval test.mc --best last --resume -o cut train.mc

@@ -357,10 +357,8 @@ static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct erro
 static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	int anndata = h->obs.where != NULL;
-	if (opt->genome && (anndata || strcmp(h->matrix, opt->genome)))
-		return error_set(e, "%s: --genome is for files of Cell Ranger 2, which have a group for each genome", h->path);
-	if (opt->modality && !h->modality)
-		return error_set(e, "%s: --modality is for MuData (.h5mu); this has none", h->path);
+	if (opt->modality && !h->modality && (anndata || strcmp(h->matrix, opt->modality)))
+		return error_set(e, "%s: --modality is for MuData (.h5mu) and the genomes of Cell Ranger 2; this has none", h->path);
 	if (opt->layer && !anndata)
 		return error_set(e, "%s: --layer is for .h5ad; a 10x file has one matrix", h->path);
 	if (opt->gene_column && !anndata)

@@ -15,8 +15,7 @@
 struct h5ad_options {
 	const char *layer; /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
-	const char *modality; /* of MuData; NULL: rna, or the only one */
-	const char *genome; /* Cell Ranger 2 files with several genomes; NULL: there must be one */
+	const char *modality; /* of MuData; NULL: rna, or the only one. Cell Ranger 2: the genome; NULL: there must be one */
 	int round; /* fractions are rounded to whole counts (countmat.h) */
 };
 

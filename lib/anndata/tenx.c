@@ -151,15 +151,15 @@ int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e
 	char names[NAMES] = "";
 	for (size_t i = 0; i < genomes.n; i++) {
 		add_name(names, genomes.bytes + genomes.offset[i], genomes.offset[i + 1] - genomes.offset[i]);
-		if (opt->genome && texts_is(&genomes, i, opt->genome))
+		if (opt->modality && texts_is(&genomes, i, opt->modality))
 			pick = (int)i;
 	}
 	if (!genomes.n)
 		r = error_set(e, "%s: neither AnnData (no obs) nor 10x (no matrix, no group with genes)", h->path);
-	else if (opt->genome && pick < 0)
-		r = error_set(e, "%s: no genome %s; there are: %s", h->path, opt->genome, names);
-	else if (!opt->genome && genomes.n > 1)
-		r = error_set(e, "%s: %zu genomes (%s); choose one with --genome", h->path, genomes.n, names);
+	else if (opt->modality && pick < 0)
+		r = error_set(e, "%s: no genome %s; there are: %s", h->path, opt->modality, names);
+	else if (!opt->modality && genomes.n > 1)
+		r = error_set(e, "%s: %zu genomes (%s); choose one with --modality", h->path, genomes.n, names);
 	if (r == 0) {
 		size_t i = pick < 0 ? 0 : (size_t)pick;
 		char *group = xasprintf("%.*s", (int)(genomes.offset[i + 1] - genomes.offset[i]), genomes.bytes + genomes.offset[i]);

@@ -48,7 +48,6 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	if (special_tokens(enc, v, cls, eos, vocab_name, e))
 		return -1;
 	int bmfm = enc->counted = enc->o.style == STYLE_BMFM;
-	enc->o.library = o->library >= 0 ? o->library : bmfm ? LIBRARY_KEPT : LIBRARY_ALL;
 	enc->max_len = o->max_len ? (size_t)o->max_len : bmfm ? SIZE_MAX : enc->o.style == STYLE_V2 ? 4096 : 2048;
 	if (bmfm && o->ties != TIES_MEDIAN)
 		return error_set(e, "--ties random and group are for models of ranks, and --vocab-style bmfm is for models of values");
@@ -194,7 +193,6 @@ void encoder_describe(struct encoder *enc, struct header *h)
 				panel[enc->table.token[g] / 32] |= 1u << enc->table.token[g] % 32;
 		enc->panel_of[i] = panels_add(h, panel);
 	}
-	library_write(h, (enum library)enc->o.library);
 	cJSON_AddNumberToObject(h->extra, HEADER_CLS, (double)enc->nfirst);
 	free(panel);
 }
@@ -244,7 +242,7 @@ static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32
 static void put_values(struct encoder *enc, size_t r, const struct rank_cell *c, float *at, size_t k, size_t keep, size_t n)
 {
 	double divisor = (double)((uint64_t *)enc->block->col[enc->in.total].data)[r];
-	if (enc->o.library == LIBRARY_KEPT) {
+	if (enc->o.style == STYLE_BMFM) {
 		divisor = 1;
 		for (size_t i = 0; i < c->n; i++)
 			divisor += c->count[i];
@@ -380,7 +378,7 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
 			return error_set(e, "%s: row %llu: panel %u, but the header has %zu", enc->name, (unsigned long long)enc->cells + i,
 				panel_of_row(enc, b, i), enc->measured.n);
 	for (size_t i = 0; i < b->rows; i++) {
-		if (enc->length[i] || enc->o.keep_empty)
+		if (enc->length[i])
 			enc->row[n++] = (uint32_t)i;
 		enc->tokens += enc->length[i];
 		enc->full += enc->length[i] == enc->max_len;

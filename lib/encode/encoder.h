@@ -35,8 +35,6 @@ struct encoder_options {
 	long long cls; /* STYLE_BMFM: tokens before the genes, 1 to CLS_MAX; 0: 1 */
 	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
 	int value; /* add the column value: log_norm of the count (stream/counts.h), 0 for special tokens */
-	int library; /* enum library; -1: LIBRARY_KEPT for BMFM, else LIBRARY_ALL */
-	int keep_empty; /* keep cells without a known gene; they have no tokens */
 	int threads;
 };
 

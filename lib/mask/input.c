@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { FEW = 2, FEW_ZEROS = 128 }; /* a cell of fewer genes gets so many zeros */
+static const double WITHOUT_ZEROS = 0.2; /* share of the cells that get none */
 
 struct gene {
 	uint32_t token, count;
@@ -101,8 +102,6 @@ static int find_genes(struct inputs *x, const struct counted_cell *c, uint32_t *
 static double divisor(const struct input_plan *p, const struct counted_cell *c, const struct gene *g, size_t n)
 {
 	double sum = 1;
-	if (p->library == LIBRARY_ALL)
-		return c->n_counts ? (double)c->n_counts : 1;
 	for (size_t i = 0; i < n; i++)
 		sum += g[i].count;
 	return sum;
@@ -142,8 +141,8 @@ static uint32_t draw_zeros(struct inputs *x, const struct counted_cell *c, uint3
 static uint32_t mix(struct inputs *x, const struct counted_cell *c, uint32_t n, uint32_t most)
 {
 	const struct input_plan *p = x->p;
-	int few = n < FEW, none = p->zeros == ZEROS_NONE || !c->n || (rng_unit(&x->r) < p->without_zeros && !few);
-	uint32_t genes_of_ten = p->zeros == ZEROS_BATCH ? 10 - p->per_ten : UINT32_MAX, k = 0, g = 0, z = 0;
+	int few = n < FEW, none = p->zeros == ZEROS_NONE || !c->n || (rng_unit(&x->r) < WITHOUT_ZEROS && !few);
+	uint32_t genes_of_ten = p->zeros == ZEROS_BATCH ? 9 : UINT32_MAX, k = 0, g = 0, z = 0;
 	uint32_t want = few && most > FEW_ZEROS ? FEW_ZEROS : most, zeros = none ? 0 : draw_zeros(x, c, want);
 	while (k < most && (g < n || z < zeros)) {
 		int zero = g == n || (z < zeros && k % 10 >= genes_of_ten);
@@ -165,7 +164,7 @@ static uint32_t write_input(struct inputs *x, const struct counted_cell *c, uint
 {
 	uint32_t special = from + (c->n - to), most = x->p->max_len > special ? x->p->max_len - special : 0, k = 0;
 	double d = divisor(x->p, c, x->gene, n);
-	for (uint32_t i = 0; i < n && x->p->shuffle; i++)
+	for (uint32_t i = 0; i < n; i++)
 		draw(x->gene, sizeof *x->gene, i, n, &x->r);
 	n = mix(x, c, n, most);
 	for (uint32_t i = 0; i < from; i++, k++)

@@ -5,16 +5,16 @@
  * are targets.
  * Values. The fields of the chosen tokens are hidden: the value, the gene, or both. A share of them stays visible, and is predicted too.
  *
- * A value is log_norm of the count (stream/counts.h). With LIBRARY_KEPT the divisor of the input is that of the genes that are left in it,
+ * A value is log_norm of the count (stream/counts.h). The divisor of the input is that of the genes that are left in it,
  * before it is cut; that of the targets is of the whole cell. The value of a special token, and of a hidden one, is -(id + 1).
  *
- * The genes of the input are in random order, or in the order of the stream. Then zeros, genes without a count in the cell that were
+ * The genes of the input are in random order. Then zeros, genes without a count in the cell that were
  * measured, are put between them or after them:
  *     ZEROS_RANDOM   after the others, up to max_len tokens, drawn uniformly
- *     ZEROS_BATCH    in every ten tokens per_ten zeros, until one kind is used up, then the rest; genes that another cell of the shard's batch has
+ *     ZEROS_BATCH    one in ten tokens is a zero, until one kind is used up, then the rest; genes that another cell of the shard's batch has
  *                    come first, in random order, then all others
- * A share of the cells, without_zeros, gets none. A cell of fewer than two genes gets 128 zeros in any case, but one without tokens gets none. At last the genes are cut, so that
- * the cell has at most max_len tokens. All draws are Philox(seed, cell, epoch).
+ * A fifth of the cells gets none. A cell of fewer than two genes gets 128 zeros in any case, but one without tokens gets none. At last the
+ * genes are cut, so that the cell has at most max_len tokens. All draws are Philox(seed, cell, epoch).
  */
 #ifndef MASK_INPUT_H
 #define MASK_INPUT_H
@@ -30,12 +30,8 @@ struct input_plan {
 	int cell; /* the objective: 1 the whole cell, 0 values */
 	int fields; /* of the objective of values: those that are hidden */
 	double hidden; /* the share of the chosen tokens whose fields are hidden */
-	int shuffle; /* random order */
 	enum zeros zeros;
-	uint32_t per_ten; /* 1 .. 9 */
-	double without_zeros;
 	uint32_t max_len; /* special tokens included; <= MASK_ROW_MAX, which is no limit but that of the stream */
-	enum library library;
 	const struct panels *panels; /* borrowed; n 0: all genes were measured */
 };
 
@@ -46,7 +42,6 @@ struct counted_cell {
 	uint32_t n; /* <= MASK_ROW_MAX: special tokens, genes in any order without repeats, special tokens */
 	const uint32_t *token, *count; /* [n] */
 	uint32_t panel;
-	uint64_t n_counts; /* for LIBRARY_ALL */
 };
 
 /* What the model gets, and is to predict. [n] arrays live until the next call. */

@@ -29,7 +29,11 @@ int mask_schedule_parse(struct mask_schedule *s, enum mask_schedule_kind kind, c
 	*s = (struct mask_schedule){.kind = kind};
 	if (kind == MASK_SCHEDULE_CHOICE)
 		return parse_choice(s, text);
-	if (parse_share(text, &end, &s->from) || *end != ':' || parse_share(end + 1, &end, &s->to))
+	if (parse_share(text, &end, &s->from))
+		return -1;
+	if (kind == MASK_SCHEDULE_FIXED)
+		return *end ? -1 : 0;
+	if (*end != ':' || parse_share(end + 1, &end, &s->to))
 		return -1;
 	if (kind == MASK_SCHEDULE_UNIFORM && *end == ':') {
 		s->kind = MASK_SCHEDULE_SHRINK;

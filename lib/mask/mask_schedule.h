@@ -27,7 +27,7 @@ struct mask_schedule {
 	size_t nchoice;
 };
 
-/* Read a range "A:B" with A and B in [0, 1]; for MASK_SCHEDULE_UNIFORM also "A:B:C" with B, C >= A, which gives MASK_SCHEDULE_SHRINK;
+/* Read a number "A", or a range "A:B" with A and B in [0, 1]; for MASK_SCHEDULE_UNIFORM also "A:B:C" with B, C >= A, which gives MASK_SCHEDULE_SHRINK;
  * for MASK_SCHEDULE_CHOICE a list "A,B,...". -1 if the text has another form. */
 int mask_schedule_parse(struct mask_schedule *s, enum mask_schedule_kind kind, const char *text);
 

@@ -88,14 +88,12 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 static int value_lists(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e)
 {
-	enum library library;
-	int token = header_need(in, "token", U32, RAGGED, name, e), total = -1;
+	int token = header_need(in, "token", U32, RAGGED, name, e);
 	if (token < 0)
 		return -1;
 	int count = header_beside(in, "count", U32, token, name, e),
 	    panel = panels_there(in) ? header_need(in, PANEL_COLUMN, U32, SCALAR, name, e) : -1;
-	if (count < -1 || (panels_there(in) && panel < 0) || library_read(&library, in, name, e) ||
-		(library == LIBRARY_ALL && (total = header_need(in, "n_counts", U64, SCALAR, name, e)) < 0))
+	if (count < -1 || (panels_there(in) && panel < 0))
 		return -1;
 	if (count < 0)
 		return error_set(
@@ -104,8 +102,6 @@ static int value_lists(struct header *want, struct header *out, const struct hea
 	const char *group = in->group[in->col[token].group];
 	header_add_ragged(want, "token", id, group);
 	header_add_ragged(want, "count", U32, group);
-	if (total >= 0 && header_find(want, "n_counts") < 0)
-		header_add(want, "n_counts", U64);
 	if (panel >= 0)
 		header_add(want, PANEL_COLUMN, U32);
 	if (panel >= 0 && c->cell && !c->unmeasured)
@@ -333,13 +329,14 @@ static struct counted_cell counted_row(const struct masking *m, struct masking_w
 {
 	const struct block *in = &j->in;
 	const uint64_t *o = in->group[m->token_list].offset;
-	struct counted_cell c = {.cell = ((const uint64_t *)j->block.col[m->cell].data)[row],
+	struct counted_cell c = {
+		.cell = ((const uint64_t *)j->block.col[m->cell].data)[row],
 		.epoch = (uint32_t)j->epoch,
 		.n = (uint32_t)(o[row + 1] - o[row]),
 		.token = w->token,
 		.count = (const uint32_t *)in->col[m->count].data + o[row],
 		.panel = m->panel < 0 ? 0 : ((const uint32_t *)in->col[m->panel].data)[row],
-		.n_counts = m->total < 0 ? 0 : ((const uint64_t *)in->col[m->total].data)[row]};
+	};
 	for (uint32_t i = 0; i < c.n; i++)
 		w->token[i] = block_id(in, m->token, o[row] + i);
 	return c;
@@ -449,7 +446,6 @@ void masking_init(struct masking *m)
 	m->masked_list = out->col[m->position < 0 ? m->target : m->position].group;
 	m->count = m->plan_input ? header_find(want, "count") : -1;
 	m->panel = m->plan_input ? header_find(want, PANEL_COLUMN) : -1;
-	m->total = m->plan_input && m->plan_input->library == LIBRARY_ALL ? header_find(want, "n_counts") : -1;
 	m->input_value = m->plan_input ? header_find(out, "input_value") : -1;
 	m->map = xcalloc(out->ncol, sizeof *m->map);
 	header_map(out, want, m->map);

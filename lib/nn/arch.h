@@ -55,7 +55,6 @@ struct model_config {
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
 	uint32_t cls_tokens; /* for the whole cell at the start of each; 0: not known */
-	uint32_t library_all; /* 1: values are of shares of all counts of a cell (LIBRARY_ALL), not of those with a token */
 	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;

@@ -53,7 +53,6 @@ static const struct config_field fields[] = {
 	{"initializer_range", FIELD_REAL, FIELD(initializer_range), 0.02, NULL, 0},
 	{"intermediate_size", FIELD_WHOLE, FIELD(intermediate_size), 3072, NULL, 0},
 	{"layer_norm_eps", FIELD_REAL, FIELD(layer_norm_eps), 1e-12, NULL, 0},
-	{"library_all", FIELD_FLAG, FIELD(library_all), 0, NULL, 0},
 	{"max_position_embeddings", FIELD_WHOLE, FIELD(max_position_embeddings), 512, NULL, 0},
 	{"num_attention_heads", FIELD_WHOLE, FIELD(num_attention_heads), 12, NULL, 0},
 	{"num_hidden_layers", FIELD_WHOLE, FIELD(num_hidden_layers), 12, NULL, 0},

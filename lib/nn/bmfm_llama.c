@@ -51,7 +51,6 @@ static const struct config_field fields[] = {
 	{"hidden_dropout_prob", FIELD_REAL, FIELD(hidden_dropout_prob), 0, NULL, 0},
 	{"hidden_size", FIELD_WHOLE, FIELD(hidden_size), 768, NULL, 0},
 	{"layer_norm_eps", FIELD_REAL, FIELD(layer_norm_eps), 1e-12, NULL, 0},
-	{"library_all", FIELD_FLAG, FIELD(library_all), 0, NULL, 0},
 	{"num_attention_heads", FIELD_WHOLE, FIELD(num_attention_heads), 12, NULL, 0},
 	{"num_hidden_layers", FIELD_WHOLE, FIELD(num_hidden_layers), 12, NULL, 0},
 	{"pad_token_id", FIELD_WHOLE, FIELD(pad_token_id), 0, NULL, 0},

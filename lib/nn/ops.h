@@ -130,7 +130,6 @@ struct gene_weight {
 
 enum adamw {
 	ADAMW_TORCH, /* p *= 1 - lr wd;  p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps) */
-	ADAMW_HF46, /* p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps);  then p -= lr wd p  [transformers 4.6] */
 	ADAMW_L2, /* torch's Adam: g += wd p (after clipping), then as ADAMW_TORCH without decay */
 };
 

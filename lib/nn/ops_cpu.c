@@ -214,10 +214,9 @@ void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n
 	const real gs = (real)(a->gscale * (coef < 1 ? coef : 1));
 	const real b1 = (real)a->beta1, b2 = (real)a->beta2, one_b1 = (real)(1 - a->beta1), one_b2 = (real)(1 - a->beta2);
 	const real eps = (real)a->eps, decay = (real)(a->lr * a->decay);
-	const int hf = a->variant == ADAMW_HF46, l2 = a->variant == ADAMW_L2;
-	const real root = hf ? 1 : (real)(1 / sqrt(c2));
-	const real rate = (real)(hf ? a->lr * sqrt(c2) / c1 : a->lr / c1);
-	const real before = hf || l2 ? 1 : 1 - decay, after = hf ? 1 - decay : 1, pull = l2 ? (real)a->decay : 0;
+	const int l2 = a->variant == ADAMW_L2;
+	const real root = (real)(1 / sqrt(c2)), rate = (real)(a->lr / c1);
+	const real before = l2 ? 1 : 1 - decay, pull = l2 ? (real)a->decay : 0;
 	if (!isfinite(norm))
 		return;
 	PARALLEL_FOR
@@ -225,7 +224,7 @@ void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n
 		const size_t end = min_size(n, (k + 1) * FLAT);
 		for (size_t from = k * FLAT, to; from < end; from = to) { /* with decay, then without */
 			const int with = from < a->decayed;
-			const real first = with ? before : 1, last = with ? after : 1, add = with ? pull : 0;
+			const real first = with ? before : 1, add = with ? pull : 0;
 			to = with ? min_size(end, a->decayed) : end;
 			SIMD for (size_t i = from; i < to; i++)
 			{
@@ -233,7 +232,7 @@ void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n
 				m[i] = b1 * m[i] + one_b1 * gi;
 				v[i] = b2 * v[i] + one_b2 * gi * gi;
 				real denom = (real)(sizeof(real) == 4 ? sqrtf((float)v[i]) : sqrt(v[i])) * root + eps;
-				p[i] = (p[i] * first - rate * (m[i] / denom)) * last;
+				p[i] = p[i] * first - rate * (m[i] / denom);
 			}
 		}
 	}

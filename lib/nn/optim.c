@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 const char *const schedule_words[] = {[SCHEDULE_LINEAR] = "linear", [SCHEDULE_COSINE] = "cosine", [SCHEDULE_CONSTANT] = "constant"};
-const char *const adamw_words[] = {[ADAMW_TORCH] = "torch", [ADAMW_HF46] = "hf46", [ADAMW_L2] = "l2"};
+const char *const adamw_words[] = {[ADAMW_TORCH] = "torch", [ADAMW_L2] = "l2"};
 
 void optim_init(struct optim *o)
 {

@@ -136,20 +136,15 @@ static int same_keys(const struct header *a, const struct header *b)
 	return same;
 }
 
-/* Tokens: both say which genes were measured, and what values divide by, or neither does. And both cells begin alike. */
+/* Tokens: both say which genes were measured, or neither does. And both cells begin alike. */
 static int check_tokens(const struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
 {
-	enum library a, b;
 	uint64_t cls_a, cls_b;
 	if (strcmp(h->kind, "tokens"))
 		return 0;
 	if (panels_there(all) != panels_there(h))
 		return error_set(e, "%s: its header %s which genes were measured, and that of %s %s: encode both in the same way", name,
 			panels_there(h) ? "says" : "does not say", first, panels_there(h) ? "does not" : "does");
-	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
-		return -1;
-	if (a != b && panels_there(h))
-		return error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, library_words[b], first);
 	if (json_whole(all->extra, HEADER_CLS, 0, &cls_a) || json_whole(h->extra, HEADER_CLS, 0, &cls_b))
 		return error_set(e, "%s, %s: header: %s: expected a whole number", first, name, HEADER_CLS);
 	return cls_a == cls_b ? 0

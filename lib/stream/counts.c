@@ -3,23 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *const library_words[] = {[LIBRARY_KEPT] = "kept", [LIBRARY_ALL] = "all"};
-
-int library_read(enum library *l, const struct header *h, const char *name, struct error *e)
-{
-	const cJSON *x = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_LIBRARY);
-	*l = x ? LIBRARY_ALL : LIBRARY_KEPT;
-	if (x && (!cJSON_IsString(x) || strcmp(x->valuestring, "all")))
-		return error_set(e, "%s: header: library: expected \"all\", or no such key", name);
-	return 0;
-}
-
-void library_write(struct header *h, enum library l)
-{
-	if (l == LIBRARY_ALL)
-		cJSON_AddStringToObject(h->extra, HEADER_LIBRARY, "all");
-}
-
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e)
 {
 	if (header_kind(h, "counts", name, e) || (c->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||

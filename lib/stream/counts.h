@@ -10,24 +10,12 @@ struct counts_columns {
 	int gene, count, total, group; /* total: n_counts */
 };
 
-/*
- * Log-normalised expression, log(1 + 10,000 count / divisor). The divisor of a cell is
- *     LIBRARY_ALL    n_counts, as scanpy has it
- *     LIBRARY_KEPT   1 + the sum of the counts that are in the list [BMFM-RNA]
- * LIBRARY_ALL stands in the header of a stream that has counts and not their values: "library": "all".
- */
-enum library { LIBRARY_KEPT, LIBRARY_ALL };
-extern const char *const library_words[LIBRARY_ALL + 1]; /* of rankenc --library */
-#define HEADER_LIBRARY "library"
-
+/* Log-normalised expression, log(1 + 10,000 count / divisor). The divisor of a cell is n_counts, as scanpy has it, or 1 + the sum of the counts
+ * that are in the list [BMFM-RNA]. */
 static inline float log_norm(uint32_t count, double divisor)
 {
 	return (float)log1p((double)count / divisor * 1e4);
 }
-
-/* What the header says. -1 with e set if it is neither. */
-int library_read(enum library *l, const struct header *h, const char *name, struct error *e);
-void library_write(struct header *h, enum library l);
 
 /* Find the columns of h. -1 with e set if it is not the header of a counts stream; `name` is the stream for messages. */
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e);

@@ -6,7 +6,6 @@
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	enum library library;
 	*c = (struct masked_columns){.plain = 1,
 		.epoch = -1,
 		.step = -1,
@@ -15,7 +14,6 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 		.masked_group = -1,
 		.batch_row = -1,
 		.input_value = -1,
-		.total = -1,
 		.panel = -1};
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
@@ -25,9 +23,7 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 	c->tie = header_beside(h, "tie", U16, c->input, name, e);
 	c->count = header_beside(h, "count", U32, c->input, name, e);
 	c->value = header_beside(h, "value", F32, c->input, name, e);
-	if (c->rank < -1 || c->tie < -1 || c->count < -1 || c->value < -1 || library_read(&library, h, name, e))
-		return -1;
-	if (c->count >= 0 && library == LIBRARY_ALL && (c->total = header_need(h, "n_counts", U64, SCALAR, name, e)) < 0)
+	if (c->rank < -1 || c->tie < -1 || c->count < -1 || c->value < -1)
 		return -1;
 	return 0;
 }
@@ -57,7 +53,7 @@ void masked_columns_release(struct masked_columns *c)
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.count = -1, .tie = -1, .position = -1, .total = -1, .panel = -1};
+	*c = (struct masked_columns){.count = -1, .tie = -1, .position = -1, .panel = -1};
 	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
 		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
@@ -98,7 +94,6 @@ int counts_columns(struct masked_columns *c, const struct header *h, int plain, 
 		.batch_row = -1,
 		.value = -1,
 		.input_value = -1,
-		.total = -1,
 		.panel = -1};
 	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
@@ -155,8 +150,6 @@ static int pack_input_values(struct packed *p, const struct masked_columns *c, c
 	double divisor = 1;
 	for (size_t i = 0; i < n && count; i++)
 		divisor += count[i];
-	if (count && c->total >= 0)
-		divisor = fmax(1, (double)((const uint64_t *)b->col[c->total].data)[row]);
 	for (size_t k = 0; k < keep; k++) {
 		uint32_t id = p->id[at + k];
 		size_t i = c->tie < 0 ? k : p->order.from[k];

@@ -21,7 +21,6 @@ struct masked_columns {
 	int value; /* f32, beside target: the number to predict; of tokens, beside the input: its value; -1: none */
 	int input_value; /* f32, beside input: its value; -1: none */
 	int count; /* u32, beside input; -1: none */
-	int total; /* u64 n_counts, which values divide by (LIBRARY_ALL); -1: they divide by 1 + the sum of the counts */
 	int plain; /* a tokens stream: without masks */
 	int batch_row; /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
 	int panel; /* u32 number of the genes that were measured; -1: all genes */

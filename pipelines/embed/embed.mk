@@ -13,7 +13,7 @@
 # MEDIANS      the model's vocabulary, or Geneformer's table of medians with TOKEN_TABLE, if the model has no vocab.tsv; also its two pickles
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
-# RANK_ARGS    more options of h5tok --rank, such as '--min-genes-matched 0 --min-counts-matched 0' for a vocabulary of few genes
+# RANK_ARGS    more options of h5tok --rank, such as '--min-matched 0' for a vocabulary of few genes
 # LABEL        obs column that colours the map, if DATA has it
 # MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
 # POOL         what of the hidden states is kept: mean, cls, first, token:K (scembed --pool); by default the model's

@@ -34,7 +34,7 @@ accuracy() {
 
 for how in random corrmask; do
 	masks=(--strategy random)
-	[ $how = random ] || masks=(--strategy corrmask --groups token_module --partners-max 8 --seed-share 0.5 --lambda 1)
+	[ $how = random ] || masks=(--strategy corrmask --module token_module --partners-max 8 --seed-share 0.5 --lambda 1)
 	train 0.001 "${masks[@]}" --epochs "$epochs"
 	accuracy
 	awk -F '\t' -v epochs="$epochs" '

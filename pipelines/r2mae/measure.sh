@@ -6,9 +6,10 @@ hidden=128 latent=32 epochs=30 batch=200 lr=0.001 training=train optional='hidde
 kept=(model {learn,test,valid}.emb)
 
 set_up() {
-	local group
+	local group genes
 	group=$(cat "$inputs/group")
-	network=(--hidden "$hidden" --latent "$latent" --eval "$inputs/valid-0.3.mcounts" --best last)
+	genes=$(scview --header-tsv "$inputs/valid-0.3.mcounts" | awk '$1 == "vocab.rows" { print $2 }')
+	network=(--config <(printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": %s, "hidden_size": %s}' "$genes" "$hidden" "$latent") --eval "$inputs/valid-0.3.mcounts" --best last)
 	more_masks=(--strategy columns)
 	[ -z "$group" ] || more_masks+=(--keep "$group") network+=(--batch-key "$group")
 }

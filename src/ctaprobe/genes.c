@@ -15,14 +15,13 @@ static struct error e;
 
 static const char *positive_name, *scores_path, *roc_path;
 
-struct genes_probe genes_probe = {.folds = 5, .fold_seed = 1, .max_iter = 5000, .inverse_penalty = 1, .tol = 1e-4};
+struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1, .tol = 1e-4};
 
 static struct option_def options[] = {
 	{0, "Vectors of genes", OPT_GROUP},
 	{0, "gene-labels", OPT_INPUT, &genes_probe.labels, "FILE",
 		"table of gene and label: the input is vectors of genes (scembed --of genes), and a probe of them is scored"},
 	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000, .needs = "gene-labels"},
-	{0, "fold-seed", OPT_INT, &genes_probe.fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0, .needs = "gene-labels"},
 	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10,
 		.needs = "gene-labels"},
 	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are", .needs = "gene-labels"},

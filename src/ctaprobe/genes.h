@@ -51,7 +51,7 @@ void study_end(struct study *t, size_t i, const struct vocab *v, const char *nam
 /* --gene-labels: the folds of a logistic regression on vectors of genes. */
 struct genes_probe {
 	const char *labels; /* NULL: the input is predictions */
-	long long folds, fold_seed, max_iter;
+	long long folds, max_iter;
 	double inverse_penalty, tol;
 	int as_given;
 };

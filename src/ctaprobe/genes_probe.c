@@ -29,7 +29,7 @@ void genes_probe_read(struct study *t)
 	must(gene_labels_load(&labels, genes_probe.labels, v, &e), &e);
 	if (labels.nclass < 2)
 		die("%s: all its genes have one label, '%s': expected two or more", genes_probe.labels, labels.name[0]);
-	if (gene_labels_folds(&labels, v, (size_t)genes_probe.folds, 0, (uint32_t)genes_probe.fold_seed, &e))
+	if (gene_labels_folds(&labels, v, (size_t)genes_probe.folds, 0, 1, &e))
 		die("%s: %s", genes_probe.labels, e.msg);
 	uint8_t *there = xcalloc(v->n, 1);
 	for (size_t i = 0; i < vectors.n; i++)

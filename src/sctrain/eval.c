@@ -101,7 +101,6 @@ static struct model *load_model(const struct objective *o, const struct config_h
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
 	cli_needs_values(model_config(m), in);
-	cli_same_library(model_config(m), model_dir, in);
 	cli_has_position(&o->head, in);
 	vocab_release(&v);
 	return m;

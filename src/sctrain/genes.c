@@ -12,14 +12,12 @@
 #include <string.h>
 
 static const char *path, *fold_text;
-static long long fold_seed = 1;
 
 static struct option_def options[] = {
 	{0, "Classes", OPT_GROUP},
 	{0, "gene-labels", OPT_INPUT, &path, "FILE", "table of genes (id or symbol) and their labels (required)"},
 	{0, "fold", OPT_STRING, &fold_text, "K/N", "split the genes into N folds and hold out fold K, from 0 (default: learn from all)",
 		.changes = 1},
-	{0, "fold-seed", OPT_INT, &fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0, .changes = 1},
 	{0},
 };
 
@@ -55,7 +53,7 @@ static void open_genes(struct objective *o, struct train *t)
 		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path, g->name[0]);
 	if (g->absent)
 		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", g->absent, g->listed, path, g->missing);
-	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, (uint32_t)fold_seed, &e))
+	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, 1, &e))
 		die("--fold %s: %s", fold_text, e.msg);
 	if (x->nfold)
 		info("fold %s: %zu genes to learn from, %zu held out", fold_text, g->found - g->test, g->test);

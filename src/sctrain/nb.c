@@ -15,7 +15,6 @@
 #include <string.h>
 
 static const char *column;
-static long long hidden, latent;
 static const char *const curricula[] = {"easy", "easy-to-hard"}; /* struct curriculum, hard */
 static int curriculum = -1; /* -1: none */
 
@@ -23,10 +22,6 @@ static struct option_def options[] = {
 	{0, "Network", OPT_GROUP},
 	{0, "batch-key", OPT_STRING, &column, "COL",
 		"column of the groups of cells, such as donors, that the model gets as a one-hot covariate (default: none)", .changes = 1},
-	{0, "hidden", OPT_INT, &hidden, "N", "width of the hidden layers (default 1024, or as in the configuration)", 1, 65536,
-		.changes = 1},
-	{0, "latent", OPT_INT, &latent, "N", "width of the latent vector (default 512, or as in the configuration)", 1, 65536,
-		.changes = 1},
 	{0, "curriculum", OPT_CHOICE, &curriculum, OPT_WORDS(curricula),
 		"learn weights of the genes in the loss: higher for easy genes, or first for easy and later for hard ones (default: none)",
 		.changes = 1},
@@ -166,8 +161,6 @@ static void open_stream(struct objective *o, struct train *t)
 
 static void configure(struct objective *o, const struct train *t, struct model_config *c)
 {
-	c->intermediate_size = hidden ? (uint32_t)hidden : c->intermediate_size;
-	c->hidden_size = latent ? (uint32_t)latent : c->hidden_size;
 	if (t->options->init && c->num_groups && !column)
 		die("--init: the model in %s has groups of cells: --batch-key COL", t->options->init);
 	c->num_groups = (uint32_t)((const struct nb *)o->state)->groups.n;

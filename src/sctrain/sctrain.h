@@ -213,7 +213,7 @@ struct train_options {
 	const char *config, *init, *eval; /* NULL: not given */
 	double lr, warmup, dropout; /* -1: not given */
 	double weight_decay, clip; /* the same */
-	int schedule, adam; /* enum schedule, enum adamw; -1 */
+	int schedule; /* enum schedule; -1 */
 	int best; /* enum best */
 	int resume, force, mpi, same_kernels, eval_genes;
 	long long accum, freeze, save_every, keep;

@@ -133,11 +133,9 @@ static void choose_config(struct model_config *c, const struct train *t)
 	if (o->init) {
 		must(config_get(&first, o->init, &e), &e);
 		cli_same_positions(&first, o->init, t->source.in);
-		cli_same_library(&first, o->init, t->source.in);
 	}
 	c->shared_positions = t->source.col.rank >= 0;
 	c->cls_tokens = cli_cls_tokens(t->source.in);
-	c->library_all = cli_library_of(t->source.in) == LIBRARY_ALL;
 	if (!c->vocab_size) {
 		int64_t pad = vocab_token(v, TOKEN_PAD);
 		c->vocab_size = (uint32_t)v->n;
@@ -207,7 +205,7 @@ static void choose_optim(struct train *t)
 	uint64_t steps = t->info.steps;
 	optim_init(o);
 	o->beta2 = d->beta2 > 0 ? d->beta2 : o->beta2;
-	o->variant = in->adam < 0 ? d->variant : (enum adamw)in->adam;
+	o->variant = d->variant;
 	o->schedule = in->schedule < 0 ? d->schedule : (enum schedule)in->schedule;
 	o->lr = in->lr < 0 ? default_rate(t) : in->lr;
 	o->weight_decay = in->weight_decay < 0 ? d->weight_decay : in->weight_decay;
@@ -456,13 +454,11 @@ static void check_position(const struct train *t, const struct head_spec *s, con
 /* A network without a value encoder learns from tokens with counts, but not from the counts. */
 static void warn_ignored_values(const struct train *t, const struct model_config *c)
 {
-	const char *order = cJSON_GetStringValue(masked_value(t->header, "order"));
-	int noise = c->arch->positions && order && !strcmp(order, "random");
 	if (c->value.kind != VALUE_NONE || header_find(t->header, "input_value") < 0)
 		return;
 	warn("%s: this network reads no values, so it sees only which genes a cell has%s: expected a configuration with value_encoder, "
 	     "such as --config bmfm-tiny",
-		t->source.name, noise ? ", at positions that mean nothing (their order is random)" : "");
+		t->source.name, c->arch->positions ? ", at positions that mean nothing (their order is random)" : "");
 }
 
 int train_start(struct train *t)
@@ -495,7 +491,6 @@ int train_start(struct train *t)
 	cli_needs_values(&c, t->source.in);
 	if (t->validation.source.in) {
 		cli_needs_values(&c, t->validation.source.in);
-		cli_same_library(&c, t->cli->output, t->validation.source.in);
 	}
 	if (!t->ranks.rank)
 		warn_ignored_values(t, &c);

@@ -53,7 +53,7 @@ prepare() {
 		ties=()
 		[ "$e" = median ] || ties=(--ties "$e")
 		for part in train test; do
-			"$tools/rankenc" -q -m "$d/made/vocab" --min-genes-matched 1 --min-counts-matched 1 --max-len "$length" "${ties[@]}" -o "$d/made/$e.$part" "$d/made/$part.counts" || return
+			"$tools/rankenc" -q -m "$d/made/vocab" --min-matched 1 --max-len "$length" "${ties[@]}" -o "$d/made/$e.$part" "$d/made/$part.counts" || return
 		done
 		mv "$d/made/$e.train" "$d/$e.tok" || return
 		[ "$e" != median ] || "$tools/depgraph" -q --min-overlap $((cells / 15)) -o "$d/graph" "$d/$e.tok" || return

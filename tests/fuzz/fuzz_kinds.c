@@ -118,16 +118,13 @@ static void mask_all(const struct masking_columns *c, struct mask_plan *plan, in
 	struct input_plan input = {.cell = c->cell,
 		.fields = c->fields,
 		.hidden = 0.5,
-		.shuffle = 1,
 		.zeros = balance ? ZEROS_BATCH : ZEROS_RANDOM,
-		.per_ten = 3,
 		.max_len = 24,
 		.panels = &panels};
 	const int counted = masking_counted(stream_header(s), c);
 	if (balance)
 		loader.balance = c->counts ? "gene" : "token";
-	int bad = counted &&
-		(library_read(&input.library, stream_header(s), "fuzz", &e) || panels_read(&panels, stream_header(s), "fuzz", &e));
+	int bad = counted && (panels_read(&panels, stream_header(s), "fuzz", &e));
 	if (!bad && !masking_headers(&want, &out, stream_header(s), c, "fuzz", &e) && !loader_init(&loader, &e)) {
 		struct masking m = {.plan = plan,
 			.rate = {.kind = MASK_SCHEDULE_UNIFORM, .from = 0, .to = 1},

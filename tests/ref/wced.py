@@ -5,7 +5,7 @@ wced.py tokens K COUNTS.tsv VOCAB.tsv TOKENS.tsv LIBRARY    columns cell,gene,co
     SIMG000001 ...); the vocabulary; cell,panel,token,count,value of rankenc --vocab-style bmfm --cls K --value
     K tokens for the cell, its genes by count, then token, [SEP]; values by LIBRARY, kept or all.
 wced.py cell VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns cell,n_counts,panel,token,count; cell,epoch,input,input_value,target,value
-    of maskgen --objective cell. OPTIONS: JSON of rate, and of max_len, zeros, per_ten, without, order, panels where they are given.
+    of maskgen --objective cell. OPTIONS: JSON of rate, and of max_len, zeros, without, panels where they are given.
     Prints the share of genes that were left out, and of tokens that are zeros.
 wced.py value VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns ..., input,input_value,position,target[,value] of --objective value
 wced.py eval MODEL VOCAB.tsv MASKED.tsv EVAL.tsv [PANELS [GENES.tsv]]    columns cell,panel,input,input_value,target,value; what sctrain eval
@@ -82,9 +82,7 @@ def measured(options, panel, size):
 
 def check_order(options, order, genes, zeros_at, limit, left, free):
     """Order of the genes, and where zeros stand among the tokens between the special ones. Returns whether there are zeros."""
-    kind, per_ten = options.get("zeros", "none"), options.get("per_ten", 1)
-    if options.get("order") == "rank":
-        assert genes == [g for g in order if g in set(genes)]
+    kind = options.get("zeros", "none")
     if not zeros_at:
         return False
     assert kind != "none"
@@ -98,7 +96,7 @@ def check_order(options, order, genes, zeros_at, limit, left, free):
         if kind == "random":
             assert zero == (k >= len(left))
         elif k < n - 1 and any(j not in zeros_at for j in range(k + 1, n)) and any(j in zeros_at for j in range(k + 1, n)):
-            assert zero == (k % 10 >= 10 - per_ten), k
+            assert zero == (k % 10 >= 9), k
     return True
 
 
