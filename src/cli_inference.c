@@ -73,7 +73,6 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 	cli_same_vocab(&v, c, dir, r->in);
 	cli_same_positions(c, dir, r->in);
 	cli_needs_values(c, r->in);
-	cli_same_library(c, dir, r->in);
 	vocab_release(&v);
 	long long layers = c->num_hidden_layers;
 	if (-r->layer > layers)

@@ -33,7 +33,7 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	reference states wced wced wced.tsv x.tsv 1,2
 	scpredict expression -q -M wced.model wced.tok | scview -c gene,value,expressed,gated - > r.tsv
 	reference reconstruct wced wced.tsv r.tsv
-	maskgen -q --objective value --zeros batch --max-len 60 --without-zeros 0 mlm.tok -o mlm.masked
+	maskgen -q --objective value --zeros batch --max-len 60 mlm.tok -o mlm.masked
 	scview -c input,input_value,position,value mlm.masked > m.tsv
 	sctrain eval -q -M mlm.model mlm.masked > e.tsv
 	reference masked mlm m.tsv e.tsv

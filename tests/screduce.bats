@@ -6,7 +6,7 @@ setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 120 --genes 60 --modules 4 --types 3 --depth 60 --seed 3 -o sim.counts
 	rankenc -q --fit -o vocab.tsv sim.counts
-	rankenc -q --keep-empty -m vocab.tsv -o cells.tok sim.counts
+	rankenc -q -m vocab.tsv -o cells.tok sim.counts
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }

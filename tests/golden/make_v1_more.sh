@@ -25,7 +25,8 @@ ctaprobe cells -q -l cell_type --folds 2 --predictions $s/probe_prediction.scs -
 # masked counts of two rates; a model of counts with groups, its checkpoint with the best weights of a validation
 maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance --seed 3 --keep donor -o $s/masked_counts.scs "$old/streams/counts.scs"
 maskgen -q --strategy columns --batch 20 --seed 4 --keep donor -o $s/validation.scs "$old/streams/counts.scs"
-sctrain nb -q --config mlp-nb-tiny --hidden 6 --latent 4 --batch-key donor --eval $s/validation.scs --eval-every 4 \
+genes=$(scview --header-tsv $s/masked_counts.scs | awk '$1 == "vocab.rows" { print $2 }')
+sctrain nb -q --config <(printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": 6, "hidden_size": 4}' "$genes") --batch-key donor --eval $s/validation.scs --eval-every 4 \
 	--save-every 8 --keep-checkpoints 9 --seed 5 --device cpu -o nb_model $s/masked_counts.scs
 mkdir nb_checkpoint
 mv nb_model/checkpoint-8 nb_checkpoint/
