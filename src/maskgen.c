@@ -54,7 +54,7 @@ static const char *const fields[] = {[FIELD_VALUE] = "value", [FIELD_GENE] = "ge
 			 *const unmeasured_words[] = {[SKIP] = "skip", [ZERO] = "zero"};
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int objective = TOKEN, bernoulli, partner_choice, balance, field = FIELD_VALUE, zeros, unmeasured;
+static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field = FIELD_VALUE, zeros, unmeasured;
 static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len;
 static double rate = 0.15, seed_share = 1, hidden = 0.95;
 
@@ -132,6 +132,9 @@ static struct option_def options[] = {
 		"distribute the cells of a batch over the shards by length, so that all shards have about equal work", .changes = 1},
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
+	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
+		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
+		.needs = "keep"},
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
 		.excludes = "resume keep uncompressed strategy=columns"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
@@ -509,7 +512,8 @@ static void open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
 	describe(r);
-	if (keep_text)
+	/* streams of masked tokens have no counts unless asked: the digest of their header identifies a training */
+	if (keep_text && (count_kept || objective != TOKEN || !strategy->uses || strategy->uses & COUNTS))
 		count_classes(r);
 	if (resume)
 		resume_from(r);

@@ -167,9 +167,9 @@ ref() { # ref COMMAND ARGUMENT...
 
 @test "sctrain --head: with masked tokens and with masked values; stopped and resumed the weights are the same" {
 	local task in
-	maskgen -q --keep cell_type,donor,n_counts -b 60 --epochs 3 -o token.masked train.tok
+	maskgen -q --keep cell_type,donor,n_counts --count-kept -b 60 --epochs 3 -o token.masked train.tok
 	rankenc -q -m vocab.tsv --ties group --value all.counts | scsample -q --test-fraction 0.25 --part train -o ties.tok -
-	maskgen -q --objective value --keep cell_type,donor,n_counts -b 60 --epochs 3 -o value.masked ties.tok
+	maskgen -q --objective value --keep cell_type,donor,n_counts --count-kept -b 60 --epochs 3 -o value.masked ties.tok
 	for task in mlm value; do
 		[ $task = mlm ] && in=token.masked || in=value.masked
 		a=("${HCE[@]}" --head "donor:focal,reverse=0.1,weight=0.2" --head "n_counts:mse,position=0,from=4" --save-every 5)

@@ -403,7 +403,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_equal "$(cut -f1 <<<"$output" | tr '\n' ' ')" \
 		"metric loss is_zero zero_accuracy mse is_zero_input mse_input is_zero_other mse_other masked tokens cells "
 	refute_regex "$stderr" "not evaluated"
-	maskgen -q --objective cell --keep cell_type --batch 30 train.tok >kept.masked
+	maskgen -q --objective cell --count-kept --keep cell_type --batch 30 train.tok >kept.masked
 	sctrain wced -q $TINY --head cell_type:ce -o two-heads kept.masked
 	run sctrain eval -M two-heads test.masked
 	assert_success

@@ -41,7 +41,7 @@ $(BMFM)/cells.tok: $(BMFM)/cells.counts $(BMFM)/vocab.tsv
 $(BMFM)/train.tok $(BMFM)/test.tok: $(BMFM)/%.tok: $(BMFM)/cells.tok
 	$(call bmfm_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.2 --part $* --seed $(SEED) -o $@ $<
 
-bmfm_masks = --objective cell --rate 0.2 --bernoulli --keep term --batch 32 --seed $(SEED)
+bmfm_masks = --objective cell --rate 0.2 --bernoulli --keep term --count-kept --batch 32 --seed $(SEED)
 $(BMFM)/test.masked: $(BMFM)/test.tok
 	$(call bmfm_stage,maskgen-test) $(BIN)/maskgen -v $(bmfm_masks) -o $@ $<
 $(BMFM)/bmfm.model/model.safetensors: $(BMFM)/train.tok $(BMFM)/test.masked $(BMFM_ONTOLOGY)

@@ -16,7 +16,7 @@ set_up() { name=${stage:-$name} ONTOLOGY=$ontology; }
 wide() { [ "${embed[0]}" = expression ]; }
 
 tune() {
-	"$here/train.sh" cells "$out/tuned" "$inputs/train.tok" --objective cell --strategy none --keep "$label" --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
+	"$here/train.sh" cells "$out/tuned" "$inputs/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
 integration() { # LABEL BATCH FILE

@@ -91,7 +91,7 @@ static struct wanted parse_head(const char *text)
 
 const char *heads_keep(const struct train *t)
 {
-	return t->objectives.one[0].kind->label ? "--strategy none --keep" : "--keep";
+	return t->objectives.one[0].kind->label ? "--strategy none --keep" : "--count-kept --keep";
 }
 
 static void add_head(struct objectives *list, const struct wanted *c, int balanced, int alone)

@@ -35,7 +35,7 @@ static void read_classes(struct label_column *c, const struct train *t)
 	const cJSON *names = cJSON_GetObjectItemCaseSensitive(all, c->name);
 	if (!cJSON_IsObject(names))
 		die("%s: the header does not say which classes '%s' has: %s%s", t->source.name, c->name,
-			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --keep ",
+			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --count-kept --keep ",
 			all ? "" : c->name);
 	c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
 	for (const cJSON *x = names->child; x; x = x->next) {
