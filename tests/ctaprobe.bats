@@ -108,8 +108,8 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 @test "ctaprobe: scores of a cross-validation are sklearn.metrics' over all folds together" {
 	ctaprobe cells -l cell_type tr.emb --predictions p.s -q -o m.tsv
 	ref metrics p.s m.tsv
-	ctaprobe cells -l cell_type tr.emb --folds 3 --rare 2 --predictions p.s -q -o m.tsv
-	ref metrics p.s m.tsv rare=2
+	ctaprobe cells -l cell_type tr.emb --folds 3 --predictions p.s -q -o m.tsv
+	ref metrics p.s m.tsv
 	# every labelled cell once, in the order of the input, with its columns
 	scview -c cell,barcode,cell_type,donor p.s | cmp - <(scview -c cell,barcode,cell_type,donor tr.emb)
 }
@@ -159,8 +159,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		ref predict p.s what=$what seed=3
 		ctaprobe score -q -l cell_type p.s -o m.tsv
 		ref metrics p.s m.tsv
-		ctaprobe score -q -l cell_type --rare 2 --known - <p.s >m.tsv
-		ref metrics p.s m.tsv rare=2 known=1
+		ctaprobe score -q -l cell_type --known - <p.s >m.tsv
+		ref metrics p.s m.tsv known=1
 	done
 	# what the probe predicts, scored again: a class that it was not trained on has logits of -inf
 	ctaprobe cells -q -l cell_type tr.emb --predictions p.s -o m.tsv
@@ -548,7 +548,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 @test "ctaprobe: misuse is status 2 and one line" {
 	for o in "" "cells" "nothing" "cells -l cell_type --target n_counts tr.emb" "cells --target n_counts -C 2 tr.emb" \
-		"cells -l cell_type --penalty 2 tr.emb" "cells -l cell_type --search 5 -C 2 tr.emb" "cells --target n_counts --rare 2 tr.emb" \
+		"cells -l cell_type --penalty 2 tr.emb" "cells -l cell_type --search 5 -C 2 tr.emb" \
 		"cells -l cell_type --folds 1" "cells -l cell_type tr.emb te.emb" "cells -l cell_type --train tr.emb" \
 		"cells -l cell_type --train tr.emb --test te.emb tr.emb" "cells -l cell_type --test te.emb --folds 3 tr.emb" \
 		"cells -l cell_type --coefficients c tr.emb" "cells -l cell_type -C 0 tr.emb" \

@@ -2,8 +2,8 @@
  * Which genes does a model predict better, or worse, than other genes with as many zeros [BMFM-RNA, section on gene learnability]? With r the
  * rescaled error of a gene and f the isotonic regression of log r on the zero fraction,
  *     e = log r - f,   z = e / s,   s the standard deviation (n - 1) of e over the genes of the nearest ranks by zero fraction.
- * A winner has z < -tau and r < (1 - margin) exp(f), a loser z > tau and r > (1 + margin) exp(f). The paper gives a margin of .1; window and
- * tau are not known, so their defaults are ours.
+ * s is of 201 genes at least, and of a twentieth of the genes at least, but at most of all of them.
+ * A winner has z < -tau and r < .9 exp(f), a loser z > tau and r > 1.1 exp(f). The paper gives the tenth; the window is ours.
  */
 #ifndef LEARNABILITY_H
 #define LEARNABILITY_H
@@ -18,18 +18,13 @@ struct learned_gene {
 	enum learned kind;
 };
 
-struct learning_rules {
-	size_t window; /* genes of a window at least */
-	double window_share; /* and at least this share of the genes; at most all of them */
-	double tau, margin;
-};
-
+#define LEARNING_WINDOW 201
 #define LEARNING_SPREAD 1e-6 /* s at least, where all genes of a window are alike */
 
 /*
  * gene [n]. Genes of equal zero fraction keep their order, and a window at either end holds as many genes as the others. *explained: the share of
  * the variance of log r that f explains; NaN if all r are equal.
  */
-void learnability(struct learned_gene *gene, size_t n, const struct learning_rules *rules, double *explained);
+void learnability(struct learned_gene *gene, size_t n, double tau, double *explained);
 
 #endif

@@ -73,10 +73,10 @@ static int rarest_first(const void *a, const void *b)
 	return (x->class > y->class) - (x->class < y->class);
 }
 
-double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, size_t rare, uint8_t *chosen)
+double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen)
 {
 	struct rank *r = xmalloc(m->k * sizeof *r);
-	size_t n = 0;
+	size_t n = 0, rare;
 	double sum = 0;
 	if (chosen)
 		memset(chosen, 0, m->k);
@@ -84,9 +84,7 @@ double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, size_
 		if (m->support[c])
 			r[n++] = (struct rank){frequency[c], c};
 	qsort(r, n, sizeof *r, rarest_first);
-	if (!rare)
-		rare = (2 * n + 3) / 6 ? (2 * n + 3) / 6 : 1; /* n / 3, rounded */
-	rare = rare < n ? rare : n;
+	rare = n < 2 ? n : (2 * n + 3) / 6; /* n / 3, rounded */
 	for (size_t i = 0; i < rare; i++) {
 		sum += m->f1[r[i].class];
 		if (chosen)

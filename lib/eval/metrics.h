@@ -30,9 +30,8 @@ void metrics_add(struct metrics *m, const uint32_t *truth, const uint32_t *predi
 void metrics_score(struct metrics *m);
 
 /*
- * Mean F1 of the `rare` rarest classes by frequency[k], among the classes that occur in m (ties: lower class; 0: a third
- * of them, rounded, at least 1). NaN if none occurs. chosen [k], may be NULL: set to 1 for the classes used, else to 0.
+ * Mean F1 of the rarest classes by frequency[k], a third of those that occur in m, rounded, at least 1 (ties: lower class). NaN if none occurs. chosen [k], may be NULL: set to 1 for the classes used, else to 0.
  */
-double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, size_t rare, uint8_t *chosen);
+double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen);
 
 #endif

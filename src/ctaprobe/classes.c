@@ -290,7 +290,7 @@ void classes_scores(struct results *to, const struct embeddings *d, struct resul
 	metrics_init(&r->metrics, r->k);
 	metrics_add(&r->metrics, d->y, r->predicted, d->n);
 	metrics_score(&r->metrics);
-	report_scores(to, &r->metrics, r->frequency, (size_t)cells_set.rare);
+	report_scores(to, &r->metrics, r->frequency);
 	r->auroc = xmalloc(r->k * sizeof *r->auroc);
 	report_roc(to, d, r);
 	if (cells_set.replicates)
@@ -302,6 +302,6 @@ void classes_scores(struct results *to, const struct embeddings *d, struct resul
 
 void classes_details(struct results *to, const struct result *r, const struct classes *c)
 {
-	report_classes(to, &r->metrics, c->name, r->frequency, r->frequency, (size_t)cells_set.rare);
+	report_classes(to, &r->metrics, c->name, r->frequency, r->frequency);
 	results_list(to, "auroc_class", r->auroc);
 }

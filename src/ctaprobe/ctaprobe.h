@@ -27,8 +27,8 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 /* The header of predictions: the k classes and how many training cells each has; none if k is 0. */
 void header_labels(struct header *h, char *const *name, const uint64_t *cells, size_t k);
 
-/* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
-void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency, size_t rare);
+/* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the rarest third of the classes by frequency. */
+void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency);
 /* How well numbers are predicted: mse, and r2 = 1 - sum (truth - predicted)^2 / sum (truth - mean)^2, NaN if all of truth [n] are equal. */
 void report_fit(struct results *to, const double *predicted, const double *truth, size_t n);
 /* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
@@ -37,7 +37,7 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 	size_t replicates, uint32_t seed, const char *path);
 /* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
 void report_classes(
-	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
+	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n);
 
 /* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
  * classes that were not predicted. */

@@ -21,13 +21,13 @@ void header_labels(struct header *h, char *const *name, const uint64_t *cells, s
 		cJSON_AddItemToArray(list, cJSON_CreateNumber((double)cells[i]));
 }
 
-void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency, size_t rare)
+void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency)
 {
 	results_add(to, "accuracy", m->accuracy);
 	results_add(to, "balanced_accuracy", m->balanced_accuracy);
 	results_add(to, "macro_f1", m->macro_f1);
 	results_add(to, "weighted_f1", m->weighted_f1);
-	results_add(to, "f1_rare", metrics_rare_f1(m, frequency, rare, NULL));
+	results_add(to, "f1_rare", metrics_rare_f1(m, frequency, NULL));
 }
 
 void report_fit(struct results *to, const double *predicted, const double *truth, size_t n)
@@ -96,10 +96,10 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 }
 
 void report_classes(
-	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare)
+	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n)
 {
 	uint8_t *is_rare = xcalloc(m->k, 1);
-	metrics_rare_f1(m, frequency, rare, is_rare);
+	metrics_rare_f1(m, frequency, is_rare);
 	results_classes(to, name, m->k);
 	results_list(to, "f1", m->f1);
 	results_counts(to, "n", m->support);

@@ -13,18 +13,17 @@
 static struct error e;
 
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
-static long long rare, replicates;
+static long long replicates;
 static int known_only;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
 	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers",
-		.excludes = "label train rare bootstrap group replicates known roc curves ontology"},
+		.excludes = "label train bootstrap group replicates known roc curves ontology"},
 	{0, "ontology", OPT_INPUT, &ontology, "FILE",
 		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones",
-		.excludes = "train rare bootstrap group replicates known roc curves"},
+		.excludes = "train bootstrap group replicates known roc curves"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
-	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor", .needs = "bootstrap"},
@@ -284,7 +283,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 		frequency[s->y[i]]++;
 	if (train)
 		memcpy(frequency, train, c->n * sizeof *frequency);
-	report_scores(to, &m, frequency, (size_t)rare);
+	report_scores(to, &m, frequency);
 	confident_report(to, &s->confident);
 	if (replicates)
 		report_bootstrap(
@@ -298,7 +297,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	results_add(to, "unlabelled", (double)s->unlabelled);
 	results_add(to, "unknown", (double)s->unknown);
 	results_add(to, "unpredicted", (double)s->unpredicted);
-	report_classes(to, &m, c->name, frequency, train ? frequency : NULL, (size_t)rare);
+	report_classes(to, &m, c->name, frequency, train ? frequency : NULL);
 	cli_write_results(&score_cli, to);
 	free(frequency);
 	metrics_release(&m);

@@ -18,21 +18,17 @@
 
 static struct error e;
 static int ungated;
-static long long min_expressed = 100, window = 201, step = -1;
-static double window_share = 0.05, tau = 2, margin = 0.1, sparse = 0.65;
+static long long min_expressed = 100;
+static double tau = 2;
+static const double SPARSE = 0.65; /* zero fraction from which a winner counts as sparse */
 static const char *groups_path, *genes_path;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
 	{0, "ungated", OPT_FLAG, &ungated, NULL, "errors of the predicted values, also where the gate says 0"},
-	{0, "step", OPT_INT, &step, "N", "the validation at this step of a gene-errors.tsv (default: the last one)", 0, 1e15},
 	{0, "min-expressed", OPT_INT, &min_expressed, "N", "leave out genes with fewer expressed pairs (default 100)", 1, 1e15},
 	{0, "Winners and losers", OPT_GROUP},
-	{0, "window", OPT_INT, &window, "N", "genes of nearest rank that the spread is of, at least (default 201)", 2, 1e9},
-	{0, "window-share", OPT_REAL, &window_share, "P", "and at least this share of the genes (default 0.05)", 0, 1},
 	{0, "tau", OPT_REAL, &tau, "X", "a winner has z below -X, a loser above X (default 2)", 0, 1e6},
-	{0, "margin", OPT_REAL, &margin, "P", "and an error that is lower, or higher, than expected by this share (default 0.1)", 0, 0.999},
-	{0, "sparse", OPT_REAL, &sparse, "P", "zero fraction from which a winner counts as sparse (default 0.65)", 0, 1},
 	{0, "Groups and output", OPT_GROUP},
 	{0, "groups", OPT_INPUT, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
@@ -82,8 +78,6 @@ static int open_table(struct table *x, const char *path)
 	x->step = tsv_find(&x->t, "step");
 	x->symbol = tsv_find(&x->t, "symbol");
 	x->fields = x->t.n;
-	if (step >= 0 && x->step < 0)
-		return error_set(&e, "--step: %s has no column 'step': it is not gene-errors.tsv of a model", path);
 	return 0;
 }
 
@@ -105,8 +99,6 @@ static int add_line(struct genes *g, struct table *x)
 	for (int c = EXPRESSED; c < COLUMNS; c++)
 		if (tsv_number(t, column_name((enum field)c), t->field[x->at[c]], &v[c], &e))
 			return -1;
-	if (step >= 0 && now != (double)step)
-		return 0;
 	if (now != g->step)
 		forget(g);
 	g->step = now;
@@ -140,8 +132,6 @@ static void read_genes(struct genes *g, const char *path)
 	tsv_close(&x.t);
 	if (got < 0 || vocab_index(&g->name, path, &e))
 		die("%s", e.msg);
-	if (step >= 0 && !g->listed)
-		die("--step: %s has no validation at step %lld", path, step);
 	if (g->n < 2)
 		die("%s: %zu of %zu genes have an error above 0 and %lld expressed pairs, expected 2 or more: see --min-expressed", path,
 			g->n, g->listed, min_expressed);
@@ -175,7 +165,7 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 		y[i] = g->of[i].r;
 		winners += g->of[i].kind == LEARNED_WINNER;
 		losers += g->of[i].kind == LEARNED_LOSER;
-		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= sparse;
+		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= SPARSE;
 	}
 	add(to, "spearman", correlation_spearman(x, y, g->n));
 	add(to, "explained", explained);
@@ -278,12 +268,11 @@ int scmetric_learnability(int argc, char **argv)
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
 	if (groups_path)
 		must(gene_labels_load(&groups, groups_path, &g.name, &e), &e);
-	if (g.n < (size_t)window)
-		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %lld: every z is measured by the spread of all of them; "
-		     "see --min-expressed and --window",
-			g.n, g.listed, min_expressed, window);
-	const struct learning_rules rules = {(size_t)window, window_share, tau, margin};
-	learnability(g.of, g.n, &rules, &explained);
+	if (g.n < LEARNING_WINDOW)
+		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %d: every z is measured by the spread of all of them; "
+		     "see --min-expressed",
+			g.n, g.listed, min_expressed, LEARNING_WINDOW);
+	learnability(g.of, g.n, tau, &explained);
 	struct results *to = results_new();
 	report_genes(to, &g, explained);
 	if (groups_path)

@@ -3,7 +3,7 @@
 
 learnability.py draw N SEED KIND TABLE GROUPS    a table as sctrain eval --genes writes it. KIND: plain; ties (few zero fractions, many errors
     of 1); constant (all genes alike); missing (also NA, 0 and genes with few cells)
-learnability.py check TABLE GROUPS OPTIONS METRICS GENES    OPTIONS: JSON of ungated, min_expressed, window, share, tau, margin, sparse
+learnability.py check TABLE GROUPS OPTIONS METRICS GENES    OPTIONS: JSON of ungated, min_expressed, tau
 """
 import json
 import math

@@ -6,7 +6,7 @@ usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=.
                                                               predictions with the column fold: each fold by the other cells of TRAIN
        probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits|nan|...]
                                                               predictions that are right now and then; ties; labels in no order
-       probe.py metrics PREDICTIONS METRICS.tsv [rare=N] [known=1]      the scores of the predictions by sklearn.metrics
+       probe.py metrics PREDICTIONS METRICS.tsv [known=1]      the scores of the predictions by sklearn.metrics
 Exits 1 with a message on a difference.
 """
 import os
@@ -124,7 +124,7 @@ def read_metrics(path):
     return m
 
 
-def metrics(pred_path, metrics_path, rare=0, known=0):
+def metrics(pred_path, metrics_path, known=0):
     from sklearn import metrics as M
     logit, truth, _, labels, guess = predictions(pred_path)
     m = read_metrics(metrics_path)
@@ -147,7 +147,7 @@ def metrics(pred_path, metrics_path, rare=0, known=0):
     close("confusion", [[float(m.get(f"confusion:{a}:{b}", 0)) for b in labels] for a in labels], M.confusion_matrix(truth, guess, labels=labels), 0)
     occur = [c for c in labels if (truth == c).any()]
     train = "train_n:" if "train_n:" + labels[0] in m else "n:"
-    order = sorted(occur, key=lambda c: (int(m[train + c]), c))[:rare or max(1, round(len(occur) / 3))]
+    order = sorted(occur, key=lambda c: (int(m[train + c]), c))[:max(1, round(len(occur) / 3))]
     close("f1_rare", float(m["f1_rare"]), np.mean([each[list(labels).index(c)] for c in order]), 1e-14)
 
 
