@@ -17,9 +17,10 @@ static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours =
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
-static int want_stats, want_tsv, want_layout, want_graphml, shuffle;
+static int format, shuffle;
 static const char *modules_text;
 
+enum { GRAPH, STATS, TSV, LAYOUT, GRAPHML }; /* --format */
 enum { RHO = 1, PMI = 2, READ = 4 }; /* modes: build one of the two graphs, or read one */
 
 static struct option_def options[] = {
@@ -48,14 +49,12 @@ static struct option_def options[] = {
 		4294967295.0, .changes = 1, .modes = PMI},
 	{0, "Modules", OPT_GROUP},
 	{0, "modules", OPT_STRING, &modules_text, "R,...",
-		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1},
-	{0, "Tables of a graph", OPT_GROUP},
-	{0, "stats", OPT_FLAG, &want_stats, NULL, "write statistics of the graph as a table instead",
-		.excludes = "tsv layout graphml modules uncompressed"},
-	{0, "tsv", OPT_FLAG, &want_tsv, NULL, "write the edges as a table instead", .excludes = "layout graphml modules uncompressed"},
-	{0, "layout", OPT_FLAG, &want_layout, NULL, "write the genes with their positions in a drawing as a table instead",
-		.excludes = "graphml uncompressed"},
-	{0, "graphml", OPT_FLAG, &want_graphml, NULL, "write GraphML instead", .excludes = "uncompressed"},
+		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1,
+		.excludes = "format=stats format=tsv"},
+	{0, "Output", OPT_GROUP},
+	{'O', "format", OPT_CHOICE, &format,
+		OPT_ENUM([GRAPH] = "graph", [STATS] = "stats", [TSV] = "tsv", [LAYOUT] = "layout", [GRAPHML] = "graphml"),
+		"the graph (default), or its statistics, its edges, its genes with their positions in a drawing, as tables, or GraphML"},
 	{0},
 };
 
@@ -270,11 +269,11 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
-	if (want_stats)
+	if (format == STATS)
 		print_stats(f, g);
-	else if (want_tsv)
+	else if (format == TSV)
 		print_edges(f, g, v, weight);
-	else if (want_layout)
+	else if (format == LAYOUT)
 		print_layout(f, g, v, m);
 	else
 		must(graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e), &e);
@@ -288,6 +287,8 @@ int main(int argc, char **argv)
 {
 	struct error e;
 	cli_init(&cli, argc, argv);
+	if (format)
+		refuse("is for streams, not for --format", &cli.raw);
 	check_modules();
 	struct stream *in = cli_open_all(&cli);
 	struct header h = {0};
@@ -306,7 +307,7 @@ int main(int argc, char **argv)
 		graph_shuffle(&g, (uint32_t)cli.seed);
 	struct modules m = {0};
 	find_modules(&m, &g);
-	if (want_stats || want_tsv || want_layout || want_graphml) {
+	if (format) {
 		write_text(&g, &h.vocab, weight, &m);
 	} else {
 		while (h.ncol)

@@ -13,7 +13,7 @@ enum { CELLS = 1 << MODEL_CELLS, B1 = 1 << MODEL_B1, B2 = 1 << MODEL_B2 }; /* mo
 enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as, random_genes;
-static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100, targets;
+static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, targets;
 static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
 static struct option_def options[] = {
@@ -45,12 +45,11 @@ static struct option_def options[] = {
 	{0, "noise", OPT_REAL, &noise, "SD", "cells: standard deviation of the independent noise of every value, natural log (default 0.2)",
 		0, 10, .changes = 1, .modes = CELLS},
 	{0, "Tokens (--model b1, b2)", OPT_GROUP},
-	{0, "top", OPT_INT, &top, "K", "b1: largest number of tokens per cell (default 100)", 1, 1e6, .changes = 1, .modes = B1},
 	{0, "gamma", OPT_REAL, &gamma_ratio, "G", "b2: probability that the active genes are those of a module (default 1)", 0, 1,
 		.changes = 1, .modes = B2},
 	{0, "random-genes", OPT_CHOICE, &random_genes, OPT_ENUM("sample", "class"),
 		"b2: the active genes that are not those of a module: drawn for each sample (default), or once for each class",
-		.changes = 1, .modes = B2},
+		.changes = 1, .modes = B2, .needs = "gamma"},
 	{0, "exp", OPT_CHOICE, &exp_as, OPT_ENUM([EXP_SCALE] = "scale", [EXP_RATE] = "rate"),
 		"b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)", .changes = 1, .modes = B2},
 	{0},
@@ -210,7 +209,7 @@ static void init(struct sim *s)
 		.modules = (uint32_t)(nmodules < 0 ? default_modules[model] : nmodules),
 		.types = (uint32_t)ntypes,
 		.donors = (uint32_t)ndonors,
-		.top = (uint32_t)top,
+		.top = 100,
 		.gamma = gamma_ratio,
 		.by_class = model == MODEL_B2 && random_genes,
 		.mean = exp_as == EXP_SCALE ? 0.1 : 10,

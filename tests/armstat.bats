@@ -127,11 +127,10 @@ column() {
 	assert_equal "$(compare --pair seed odd | column difference)" 1.5
 }
 
-@test "families: Holm over all rows, within data sets, over arms; pooled rows are corrected apart" {
+@test "Holm over all rows; pooled rows are corrected apart" {
 	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k * s % 9))"; done; done; done |
 		sed '1i dataset arm seed value' | tr ' ' '\t' > f.tsv
 	compare --pair seed --within dataset f.tsv > all
-	compare --pair seed --within dataset --family dataset f.tsv > apart
 	compare --pair seed --pool dataset f.tsv > pooled
 	compare --pair seed --within dataset --correct none f.tsv > none
 	$PYTHON - <<-'END'
@@ -149,8 +148,6 @@ column() {
 		every, pooled = table("all"), table("pooled")
 		assert len(every) == 6 and len(pooled) == 8
 		check(every)
-		for s in "123":
-		    check([r for r in table("apart") if r["dataset"] == s])
 		check(pooled[:6]), check(pooled[6:])
 		assert [r["dataset"] for r in pooled[6:]] == ["(pooled)"] * 2 and all(r["p"] == r["p_corrected"] for r in table("none"))
 	END
@@ -273,7 +270,6 @@ column() {
 	refused 2 "--splits needs --pair" --value f1 --splits 3:1 t.tsv
 	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits '$bad': expected the sizes of training and test part, as 3:1" --value f1 --pair seed "--splits=$bad" t.tsv; done
 	refused 2 "--compare 'random': expected two arms, as A:B" --value f1 --compare random t.tsv
-	refused 2 "--family: 'arm' is not a column of --within" --value f1 --within dataset --family arm t.tsv
 	refused 2 "--cluster needs --pair or --means" --value f1 --cluster seed t.tsv
 	refused 2 "--means does not go with --pool" --value f1 --means --pool dataset t.tsv
 	refused 2 "--cluster does not go with --splits" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
@@ -289,7 +285,7 @@ column() {
 		tool, good = sys.argv[1], open(sys.argv[2], "rb").read()
 		r = random.Random(5)
 		options = [[], ["--pair", "seed"], ["--pair", "seed", "--pool", "dataset"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
-		    ["--pair", "seed,dataset", "--cluster", "dataset"], ["--pair", "seed", "--within", "dataset", "--family", "dataset", "--correct", "bh"]]
+		    ["--pair", "seed,dataset", "--cluster", "dataset"], ["--pair", "seed", "--within", "dataset", "--correct", "bh"]]
 		bits = [b"\t", b"\n", b"\r\n", b'"', b",", b"\0", b"\xff", b"NA", b"1e308", b"-1e308", b"1e-320", b"-0", b"random", b"9" * 400, b"\x1f", b"\t" * 300]
 		seen = set()
 		for i in range(400):

@@ -237,7 +237,7 @@ setup() {
 	refused "scview -O h5ad" "--genes id" "--key k" --replace
 	refused "h5tok --list-obs" "--layer l" "--round" "--map f" "--ties group"
 	refused "h5tok" "--ties group" "--min-mapped 9"
-	refused "depgraph --tsv" "--stats"
+	refused "depgraph -O tsv" "--modules 1" --uncompressed
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
 	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--protocol cz"

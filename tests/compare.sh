@@ -35,9 +35,9 @@ pipeline() {
 	depgraph -q --modules 1,2 tok -o graph
 	depgraph -q value.tok -o value.graph
 	depgraph -q --pmi --tau 0.1 tok -o pmi.graph
-	depgraph -q --stats graph -o graph.stats
-	depgraph -q --tsv graph -o graph.tsv
-	depgraph -q --graphml graph -o graph.graphml
+	depgraph -q -O stats graph -o graph.stats
+	depgraph -q -O tsv graph -o graph.tsv
+	depgraph -q -O graphml graph -o graph.graphml
 	masks random --epochs 2 --keep cell_type
 	masks uniform --rate-uniform 0.1:0.5 --shard 1/2
 	masks linear --rate-linear 0.1:0.5 --balance

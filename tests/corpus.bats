@@ -29,7 +29,7 @@ fails() {
 @test "corpus: every tool sees several files as scsample joins them" {
 	cmp <(scview 1.tok 2.tok 3.tok) <(scview all.tok)
 	cmp <(scview -s 1.tok 2.tok 3.tok | grep -v '^-.\(blocks\|bytes\)') <(scview -s all.tok | grep -v '^-.\(blocks\|bytes\|file_bytes\)')
-	cmp <(depgraph -q --min-overlap 5 --tsv 1.tok 2.tok 3.tok) <(depgraph -q --min-overlap 5 --tsv all.tok)
+	cmp <(depgraph -q --min-overlap 5 -O tsv 1.tok 2.tok 3.tok) <(depgraph -q --min-overlap 5 -O tsv all.tok)
 	cmp <(screduce pca -q -k 3 1.counts 2.counts 3.counts | scview) <(scsample -q 1.counts 2.counts 3.counts | screduce pca -q -k 3 | scview)
 	# the masks depend on the cell only; the blocks of the joined file are other ones, so the order is another one
 	for keep in cell,input,position,target cell_type; do

@@ -25,7 +25,7 @@ edges() {
 @test "depgraph: a line says how many edges there are" {
 	run -0 --separate-stderr depgraph s.tok -o said.graph
 	# of the genes that were looked at, some have no partner
-	value() { depgraph --stats said.graph | awk -v name=$1 '$1 == name { print $2 }'; }
+	value() { depgraph -O stats said.graph | awk -v name=$1 '$1 == name { print $2 }'; }
 	assert_equal "$stderr" "depgraph: note: $(value edges) edges in 1200 cells; $(value genes_with_neighbours) of 292 genes have partners"
 	assert [ "$(value genes_with_neighbours)" -lt 292 ]
 	run -0 depgraph -q s.tok -o said.graph
@@ -90,7 +90,7 @@ same_as_reference() {
 	[ "$(wc -l < ref.txt)" = 11791 ]
 	# a quarter of the edges is negative over all cells, few are among the cells that have both genes
 	awk '$5 < 0 { g++ } $3 < 0 { l++ } END { printf "%.2f %.2f\n", g / NR, l / NR }' ref.txt | grep -x "0.26 0.08"
-	depgraph --stats got.graph | grep -Px "genes_with_neighbours\t833|degree_max\t436" | wc -l | grep -x 2
+	depgraph -O stats got.graph | grep -Px "genes_with_neighbours\t833|degree_max\t436" | wc -l | grep -x 2
 	rm aml.tok aml.txt
 }
 
@@ -172,15 +172,15 @@ same_as_reference() {
 	run -2 depgraph --tau 0.3 s.tok
 }
 
-@test "depgraph reads a graph: --stats, --tsv, --graphml and --modules against scipy" {
+@test "depgraph reads a graph: -O stats, tsv, graphml and --modules against scipy" {
 	depgraph --min-overlap 50 s.tok -o a.graph
-	depgraph --stats a.graph > stats.tsv
-	depgraph --min-overlap 50 --stats s.tok | cmp - stats.tsv
-	depgraph --tsv a.graph -o a.tsv
+	depgraph -O stats a.graph > stats.tsv
+	depgraph --min-overlap 50 -O stats s.tok | cmp - stats.tsv
+	depgraph -O tsv a.graph -o a.tsv
 	depgraph --modules 1,3 a.graph -o mod.graph
 	depgraph --modules 1,3 a.graph | cmp - mod.graph
 	cmp <(scview -c token,neighbour,rho,overlap a.graph) <(scview -c token,neighbour,rho,overlap mod.graph)
-	depgraph --modules 3 --graphml a.graph -o a.graphml
+	depgraph --modules 3 -O graphml a.graph -o a.graphml
 	edges a.graph > e.txt
 	scview -c token,module_1,module_3 mod.graph > mod.tsv
 	$PYTHON - <<-'END'
@@ -239,7 +239,7 @@ same_as_reference() {
 	END
 	run -2 depgraph --rho-min 0.3 a.graph
 	assert_output --partial "is a graph already"
-	run -2 depgraph --stats --tsv a.graph
+	run -2 depgraph -O stats --modules 1 a.graph
 	run -2 depgraph --modules 0 a.graph -o x
 	run -2 depgraph --modules 1,2,1 a.graph -o x
 	assert_line "depgraph: --modules: 1 is there twice"
@@ -286,7 +286,7 @@ same_as_reference() {
 	for neighbours in 1 5 50; do
 		for f in with without; do
 			depgraph -q --rho-min 0 --min-cells 5 --min-overlap 5 --neighbours $neighbours $f.tok -o $f.graph
-			depgraph -q --tsv $f.graph -o $f.tsv
+			depgraph -q -O tsv $f.graph -o $f.tsv
 		done
 		cmp with.tsv without.tsv
 		assert [ "$(wc -l <with.tsv)" -gt 20 ]
@@ -299,7 +299,7 @@ same_as_reference() {
 	rankenc -q -m hint.vocab hint.counts -o hint.tok
 	few=$(for n in 700 600 500 400 300 250 200 150 100; do
 		depgraph -q --min-overlap $n hint.tok -o hint.graph
-		k=$(depgraph -q --tsv hint.graph | tail -n +2 | wc -l)
+		k=$(depgraph -q -O tsv hint.graph | tail -n +2 | wc -l)
 		[ "$k" -gt 0 ] && echo "$n $k" && break
 	done)
 	read -r overlap edges <<<"$few"
@@ -323,12 +323,12 @@ same_as_reference() {
 }
 
 # bats test_tags=slow
-@test "depgraph --layout: the genes with partners and a position for each; joined genes are nearer than others" {
+@test "depgraph -O layout: the genes with partners and a position for each; joined genes are nearer than others" {
 	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok
-	depgraph --layout --modules 1 -q -o layout.tsv layout.graph
-	depgraph --tsv -q -o layout.edges layout.graph
-	assert_equal "$(wc -l < layout.tsv)" $(($(depgraph -q --stats layout.graph | awk '$1 == "genes_with_neighbours" { print $2 }') + 1))
+	depgraph -O layout --modules 1 -q -o layout.tsv layout.graph
+	depgraph -O tsv -q -o layout.edges layout.graph
+	assert_equal "$(wc -l < layout.tsv)" $(($(depgraph -q -O stats layout.graph | awk '$1 == "genes_with_neighbours" { print $2 }') + 1))
 	run -0 awk -F '\t' '
 		NR == FNR && FNR == 1 { if ($0 != "token\tgene\tsymbol\tdegree\tmodule\tx\ty") exit 2; next }
 		NR == FNR { if ($6 !~ /^-?[0-9]/ || $7 !~ /^-?[0-9]/) exit 3; x[$1] = $6; y[$1] = $7; degree[$1] = $4; token[++n] = $1; next }
@@ -339,7 +339,7 @@ same_as_reference() {
 			print joined / m / (any / n)
 		}' layout.tsv layout.edges
 	awk -v r="$output" 'BEGIN { exit !(r > 0 && r < 0.3) }'
-	depgraph --layout --modules 1 -q layout.graph | cmp - layout.tsv
-	run ! cmp -s <(depgraph --layout --modules 1 --seed 2 -q layout.graph) layout.tsv
-	run -2 depgraph --layout --tsv layout.graph
+	depgraph -O layout --modules 1 -q layout.graph | cmp - layout.tsv
+	run ! cmp -s <(depgraph -O layout --modules 1 --seed 2 -q layout.graph) layout.tsv
+	run -2 depgraph -O layout -u layout.graph
 }

@@ -9,16 +9,16 @@ setup() {
 }
 
 @test "fig3/pairs.sh: AUROC of pairs equals scikit-learn's" {
-	scsim --model b1 --genes 60 --modules 4 --top 12 -n 30 -o c.tok
+	scsim --model b1 --genes 400 --modules 4 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
-	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
+	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph -O tsv -o npmi
 	for what in A C; do $P/fig3/pairs.sh $what vocab cells .; done > got
 	$P/fig3/pairs.sh npmi vocab npmi >> got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.metrics import roc_auc_score
-		A, C, N = np.zeros((60, 60)), np.zeros((60, 60)), np.full((60, 60), -2.0)
+		A, C, N = np.zeros((400, 400)), np.zeros((400, 400)), np.full((400, 400), -2.0)
 		for l in list(open("cells"))[1:]:
 		    t = [int(x) - 2 for x in l.split()]
 		    for i, a in enumerate(t):
@@ -34,9 +34,9 @@ setup() {
 		    a, b = int(f[0]) - 2, int(f[3]) - 2
 		    N[a, b] = N[b, a] = float(f[6])
 		    edges += 1
-		    within += a // 15 == b // 15
-		u, v = np.triu_indices(60, 1)
-		same = u // 15 == v // 15
+		    within += a // 100 == b // 100
+		u, v = np.triu_indices(400, 1)
+		same = u // 100 == v // 100
 		got = {r[0]: [float(x) for x in r[1:]] for r in (l.split() for l in open("got"))}
 		for name, M in (("A", A), ("C", C), ("npmi", N)):
 		    want = roc_auc_score(same, M[u, v])
@@ -44,7 +44,7 @@ setup() {
 		    assert abs(got[name][0] - want) < 2e-6, (name, got[name], want)
 		assert got["npmi"][1] == edges and abs(got["npmi"][2] - within / edges) < 2e-6
 		for name, M in (("A", A), ("C", C)):
-		    squares = M.reshape(15, 4, 15, 4).sum((1, 3))
+		    squares = M.reshape(100, 4, 100, 4).sum((1, 3))
 		    assert (np.loadtxt(f"matrix-{name}.txt") == squares).all(), name
 	END
 }

@@ -39,15 +39,15 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 
 @test "scgenes network: the nearest genes by cosine are numpy's, and depgraph, map and scview read what comes out" {
 	scgenes network -q -k 5 genes.emb -o g.graph
-	depgraph -q --tsv g.graph -o edges.tsv
+	depgraph -q -O tsv g.graph -o edges.tsv
 	ref network genes.emb edges.tsv k=5
 	scgenes network -q -k 9 --min-cosine 0.3 -@ 2 genes.emb -o few.graph
-	depgraph -q --tsv few.graph -o edges.tsv
+	depgraph -q -O tsv few.graph -o edges.tsv
 	ref network genes.emb edges.tsv k=9 least=0.3
-	run -0 depgraph --stats g.graph
+	run -0 depgraph -O stats g.graph
 	assert_line --regexp '^edges'
 	depgraph -q --modules 1 tok -o d.graph
-	depgraph -q --layout g.graph -o layout
+	depgraph -q -O layout g.graph -o layout
 	maskgen -q -g g.graph --strategy corrmask tok -o masked
 	scview --check masked
 	screduce map -q genes.emb -o map.emb
@@ -60,8 +60,8 @@ for b in blocks:
     n = len(b["x"]); b["x"] = (np.resize([1, -1, 2, .3], n)[:, None] * v).astype("f4")
 scstream.write("line.emb", r.header, blocks)' "$BATS_TEST_DIRNAME/../python"
 	n=$(scview -c cell line.emb | sed 1d | wc -l)
-	assert_equal "$(scgenes network -q -k $((n - 1)) line.emb | depgraph --tsv - | sed 1d | wc -l)" $((n * (n - 1) / 2))
-	scembed -q -M model --of static tok | scgenes network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
+	assert_equal "$(scgenes network -q -k $((n - 1)) line.emb | depgraph -O tsv - | sed 1d | wc -l)" $((n * (n - 1) / 2))
+	scembed -q -M model --of static tok | scgenes network -q -k 3 | depgraph -O tsv - | sed 1d | grep -q .
 }
 
 # labels TOKENS [MODULES]: genes and their label, by module

@@ -20,7 +20,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	# the scores are those of scgenes genesets, on graphs that are made by hand
 	model=$PWD/r/pretrained/latest/random-1.model
 	scembed -q -M "$model" --of genes $dir/cells.tok | scsample -q --where 'cells>=20' | scgenes network -q -k 10 -o by-hand.graph
-	diff <(depgraph -q --tsv by-hand.graph) <(depgraph -q --tsv $dir/genes.graph)
+	diff <(depgraph -q -O tsv by-hand.graph) <(depgraph -q -O tsv $dir/genes.graph)
 	(cd $dir && scgenes genesets -q --sets sets.gmt genes.graph graphs/static.graph graphs/co-expression.graph graphs/dependency.graph) | cut -f 2- > want
 	awk -F '\t' 'NR == 1 || $1 == ""' $dir/scores.tsv | cut -f 3- | diff want -
 	# so few edges among the genes of sets that their share says nothing

@@ -46,7 +46,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	rankenc -q --fit "$S/counts.scs" -o vocab
 	diff vocab "$V1/model/vocab.tsv"
 	rankenc -q --value -m vocab "$S/counts.scs" | golden close "$S/tokens.scs" - 1e-6
-	depgraph -q --stats "$S/graph.scs" -o stats
+	depgraph -q -O stats "$S/graph.scs" -o stats
 	assert_equal "$(awk '$1 == "edges" { print $2 }' stats)" 49
 	maskgen -q --strategy corrmask -g "$S/graph.scs" --rate 0.3 --batch 4 --epochs 2 --seed 3 --keep cell_type -o masked "$S/tokens.scs"
 	golden same "$S/masked.scs" masked

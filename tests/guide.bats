@@ -48,7 +48,7 @@ run_page() {
 	# the graph of the table is the one that the table is from; the map went beside the embedding
 	cd "$BATS_TEST_TMPDIR/howto"
 	cmp <(scview own.graph) <(scview my.graph)
-	[ "$(depgraph --tsv own.graph | wc -l)" -gt 100 ]
+	[ "$(depgraph -O tsv own.graph | wc -l)" -gt 100 ]
 	run -0 $PYTHON -W ignore -c 'if 1:
 		import anndata, numpy as np
 		a = anndata.read_h5ad("embedded.h5ad")

@@ -552,7 +552,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		'[1], [0], [], []') why='token 1: neighbour 0 is itself, a special token or out of order' ;;
 		esac
 		refused "$why" depgraph --shuffle -o out one-way.graph
-		refused "$why" depgraph --tsv -o out one-way.graph
+		refused "$why" depgraph -O tsv -o out one-way.graph
 	done
 }
 
@@ -576,8 +576,8 @@ none, zero = (none[0][:3], none[1]), np.zeros(2, "u4")
 scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step": zero, "gene": none, "count": none, "masked": none}])'
 	refused 'no genes' depgraph -q -o out bare.tok
 	refused 'no genes' depgraph -q --pmi -o out bare.tok
-	refused "row 0 is not the vocabulary's next entry" depgraph -q --tsv -o out bare.graph
-	refused '3 rows, but the vocabulary has 4' depgraph -q --tsv -o out short.graph
+	refused "row 0 is not the vocabulary's next entry" depgraph -q -O tsv -o out bare.graph
+	refused '3 rows, but the vocabulary has 4' depgraph -q -O tsv -o out short.graph
 	refused 'no table of genes in the header' sctrain nb -q -c mlp-nb-tiny -o out bare.mc
 }
 

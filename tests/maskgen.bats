@@ -487,7 +487,7 @@ loader() {
 
 @test "maskgen: no cells and cells with few tokens" {
 	scsim --model b1 -n 0 | maskgen | scview --check
-	scsim --model b1 -n 9 --genes 8 --modules 1 --top 8 | maskgen -o x
+	scsim --model b1 -n 9 --genes 8 --modules 1 | maskgen -o x
 	[ "$(scview -c position x | tail -n +2 | tr -d '\n')" = "" ]
 }
 

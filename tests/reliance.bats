@@ -21,7 +21,7 @@ setup() {
 
 @test "maskgen --strategy probe: one target; all its partners, or as many unrelated tokens; the same targets in both streams" {
 	scview -c cell,token s.tok > tok.tsv
-	depgraph -q --tsv s.graph -o edges.tsv
+	depgraph -q -O tsv s.graph -o edges.tsv
 	for p in hidden visible; do scview -c cell,epoch,input,position,target $p.masked > $p.tsv; done
 	run -0 $PYTHON - <<-'END'
 		from collections import Counter
@@ -160,8 +160,8 @@ setup() {
 	cmp a.graph b.graph
 	run ! cmp -s a.graph c.graph
 	# after building it, too
-	cmp <(depgraph -q --min-overlap 30 --shuffle s.tok | depgraph --tsv -) <(depgraph --tsv a.graph)
-	for g in s a; do depgraph --tsv $g.graph > $g.edges; done
+	cmp <(depgraph -q --min-overlap 30 --shuffle s.tok | depgraph -O tsv -) <(depgraph -O tsv a.graph)
+	for g in s a; do depgraph -O tsv $g.graph > $g.edges; done
 	run -0 $PYTHON - <<-'END'
 		from collections import Counter
 		import numpy as np

@@ -15,7 +15,7 @@ setup_file() {
 	maskgen -q --batch 20 tok | sctrain mlm -q --config tiny -o model
 	scembed -q -M model --of genes tok | scgenes network -q -k 5 -o net.graph
 	depgraph -q --min-overlap 5 --min-cells 5 --modules 1,2 tok -o dep.graph
-	for g in net dep; do depgraph -q --tsv $g.graph -o $g.tsv; done
+	for g in net dep; do depgraph -q -O tsv $g.graph -o $g.tsv; done
 	# the modules, two of them together, one by symbols and twice; a set without a known gene, a pair
 	scview --vocab tok | awk -F '\t' 'NR > 1 && $3 != "" { m = $3; sub(/\..*/, "", m); if (m != "bg") { set[m] = set[m] "\t" $2; symbol[m] = symbol[m] "\t" $3 } }
 		END { for (m in set) print m "\t-" set[m]; print "odd\t-" set["m1"] set["m3"]; print "again\tof\t" substr(set["m1"] set["m1"], 2) "\tnone"
@@ -32,7 +32,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	[ "$(cut -f 11 few.tsv | sort -u | tail -n 1)" = fold_high ] && [ "$(sed -n 2p few.tsv | cut -f 11)" = NA ]
 	# a dense graph has edges of negative weight, below the pairs without one
 	scembed -q -M model --of genes tok | scgenes network -q -k 80 -o dense.graph
-	depgraph -q --tsv dense.graph -o dense.tsv
+	depgraph -q -O tsv dense.graph -o dense.tsv
 	scgenes genesets -q --sets sets.gmt --replicates 0 dense.graph -o dense
 	ref edges sets.gmt dense dense.tsv
 	# the same sets compressed, from a pipe

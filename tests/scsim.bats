@@ -123,7 +123,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	done
 	# the other values are those of --random-genes sample: the coherent samples are the same ones
 	scsim --model b2 | scview -c module,token > sample
-	scsim --model b2 --random-genes class | scview -c module,token | cmp - sample
+	scsim --model b2 --gamma 1 --random-genes class | scview -c module,token | cmp - sample
 	run -2 scsim --random-genes class -o x
 	assert_line --partial "scsim: --random-genes needs --model b2"
 }

@@ -159,7 +159,7 @@ setup() {
 	make_small "$PWD"
 	rankenc -q -m sim.vocab --value sim.counts -o valued.tok
 	for f in sim.counts sim.emb; do scview -q -O h5ad -o $f.h5ad $f; done
-	depgraph -q --tsv sim.graph -o edges.tsv
+	depgraph -q -O tsv sim.graph -o edges.tsv
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
 		import io, anndata, numpy as np, pandas as pd, scstream
 		for f in "sim.counts", "sim.emb":

@@ -155,23 +155,21 @@ void arms_compare(struct study *s)
 	}
 }
 
-/* ---- families and pools ---- */
+/* ---- pools ---- */
 
-/* A text for these fields of a group's key; fields [n]: which ones */
-static const char *part_of_key(struct study *s, uint32_t group, const uint8_t *fields, size_t n, const char *after)
+/* The fields of a group's key but for that of --pool; n fields */
+static const char *key_without_pool(struct study *s, uint32_t group, size_t n)
 {
 	char *text = xstrdup("");
 	for (size_t i = 0; i < n; i++) {
 		size_t length;
 		const char *field = key_field(s->v.key[ARMS_WITHIN].name[group], i, &length);
-		char *longer = fields[i] ? xasprintf("%s%.*s%c", text, (int)length, field, KEY_GAP) : xstrdup(text);
+		char *longer = i == s->pool ? xstrdup(text) : xasprintf("%s%.*s%c", text, (int)length, field, KEY_GAP);
 		free(text);
 		text = longer;
 	}
 	grow(s->text, s->text_cap, s->texts + 1);
-	s->text[s->texts] = xasprintf("%s%s", text, after);
-	free(text);
-	return s->text[s->texts++];
+	return s->text[s->texts++] = text;
 }
 
 size_t arms_fields(const struct study *s)
@@ -183,15 +181,13 @@ void arms_pool(struct study *s)
 {
 	enum { X, Y, MEAN, SE, DF, VALUES };
 	size_t fields = arms_fields(s), single = s->rows;
-	uint8_t *all = xmalloc(fields), *done = xcalloc(single, 1);
+	uint8_t *done = xcalloc(single, 1);
 	const char **key = xmalloc(single * sizeof *key);
 	double *v[VALUES];
 	for (int k = 0; k < VALUES; k++)
 		v[k] = xmalloc(single * sizeof *v[k]);
-	memset(all, 1, fields);
-	all[s->pool] = 0;
 	for (size_t i = 0; i < single; i++)
-		key[i] = part_of_key(s, s->row[i].group, all, fields, "");
+		key[i] = key_without_pool(s, s->row[i].group, fields);
 	for (size_t i = 0; i < single; i++) {
 		size_t n = 0;
 		for (size_t j = i; j < single && !done[i]; j++) {
@@ -213,40 +209,25 @@ void arms_pool(struct study *s)
 	}
 	for (int k = 0; k < VALUES; k++)
 		free(v[k]);
-	free(all);
 	free(key);
 	free(done);
 }
 
-static int by_family(const void *a, const void *b)
+void arms_correct(struct study *s, void (*correct)(double *p, size_t n))
 {
-	const struct row *const *x = a, *const *y = b;
-	int c = strcmp((*x)->family, (*y)->family);
-	return c ? c : (*x > *y) - (*x < *y);
-}
-
-void arms_correct(struct study *s, uint8_t *in, void (*correct)(double *p, size_t n))
-{
-	size_t fields = arms_fields(s);
-	struct row **order = xmalloc(s->rows * sizeof *order);
 	double *p = xmalloc(s->rows * sizeof *p);
-	for (size_t i = 0; i < s->rows; i++) { /* pooled rows are families of their own, and the last */
-		struct row *r = &s->row[i];
-		if (r->is_pooled)
-			in[s->pool] = 0;
-		r->family = part_of_key(s, r->group, in, fields, r->is_pooled ? "p" : "s");
-		order[i] = r;
-	}
-	qsort(order, s->rows, sizeof *order, by_family);
-	for (size_t i = 0, j; i < s->rows; i = j) {
-		for (j = i; j < s->rows && strcmp(order[j]->family, order[i]->family) == 0; j++)
-			p[j] = order[j]->d.p;
+	for (int pooled = 0; pooled < 2; pooled++) {
+		size_t n = 0;
+		for (size_t i = 0; i < s->rows; i++)
+			if (s->row[i].is_pooled == pooled)
+				p[n++] = s->row[i].d.p;
 		if (correct)
-			correct(p + i, j - i);
-		for (size_t k = i; k < j; k++)
-			order[k]->corrected = p[k];
+			correct(p, n);
+		n = 0;
+		for (size_t i = 0; i < s->rows; i++)
+			if (s->row[i].is_pooled == pooled)
+				s->row[i].corrected = p[n++];
 	}
-	free(order);
 	free(p);
 }
 

@@ -43,7 +43,6 @@ const char *key_field(const char *key, size_t i, size_t *n);
 /* A row of the output. */
 struct row {
 	uint32_t arm, reference, group; /* group: of the pooled ones, that of the first data set */
-	const char *family; /* rows of one family are corrected together */
 	struct difference d;
 	double corrected;
 	int is_pooled;
@@ -60,7 +59,7 @@ struct study {
 	const struct value *same[2]; /* two pairs with the same values in both arms; NULL: none */
 	struct row *row; /* [rows] */
 	size_t rows, cap;
-	char **text; /* [texts] the families, owned */
+	char **text; /* [texts] keys without the pool, owned */
 	size_t texts, text_cap;
 };
 
@@ -70,8 +69,8 @@ size_t arms_sort(struct study *s);
 void arms_compare(struct study *s);
 /* Add a row for rows that agree in arm, reference and all columns but s->pool, in which each is one pair. */
 void arms_pool(struct study *s);
-/* Correct p, by `correct` or not at all (NULL), over the rows that agree in the fields in [arms_fields], which are changed. Pooled rows are apart. */
-void arms_correct(struct study *s, uint8_t *in, void (*correct)(double *p, size_t n));
+/* Correct p, by `correct` or not at all (NULL), over all rows, and over the pooled ones apart. */
+void arms_correct(struct study *s, void (*correct)(double *p, size_t n));
 /* Fields of a group's key: the columns ARMS_WITHIN, and the name of the value if there are several. */
 size_t arms_fields(const struct study *s);
 void arms_release(struct study *s); /* and its values */

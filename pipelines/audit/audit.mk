@@ -113,7 +113,7 @@ $(GS)/names.tsv: $(if $(value TOKENS),$(AUDIT)/all.tok,$(AUDIT)/all.counts) | $(
 $(GS)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/audit/genesets-cells.sh | $(GS)/settings
 	@$(script)/audit/genesets-cells.sh $< $(whole)
 $(GENESET_GRAPHS:%=$(GS)/%.edges.tsv): $(GS)/%.edges.tsv: $(AUDIT)/%.graph | $(GS)/settings
-	@$(BIN)/depgraph --tsv -q $< -o $@
+	@$(BIN)/depgraph -O tsv -q $< -o $@
 $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.tsv $(GS)/cells.tsv $(GS)/genes.tsv $(GS)/names.tsv \
 		$(PIPELINES)/audit/genesets.sh $(PIPELINES)/audit/genesets.awk
 	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) \

@@ -6,7 +6,7 @@ get() { awk -F '\t' -v k="$2" '$1 == k { printf "%s", $2; found = 1 } END { if (
 percent() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f %%", 100 * x }'; }
 number() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f", x }'; }
 graph() {
-	depgraph -q --stats "$dir/${1:-corrmask}.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }'
+	depgraph -q -O stats "$dir/${1:-corrmask}.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }'
 	scview --header-tsv "$dir/${1:-corrmask}.graph" | sed -n 's/.*\(--min-overlap [0-9]*\).*/ (\1)/p'
 }
 

@@ -1,6 +1,6 @@
 # fig3/pairs.awk: how well a score of gene pairs separates pairs within a module from pairs between modules.
 # First file: scview --vocab, where the symbol m2.345 means module 2. Second file, by `what`: A or C counts pairs in lists of tokens
-# (A: adjacent, C: anywhere in the cell); npmi, graph and all read the edges of depgraph --tsv (a pair without an edge scores
+# (A: adjacent, C: anywhere in the cell); npmi, graph and all read the edges of depgraph -O tsv (a pair without an edge scores
 # lowest). Prints score, pairs within, pairs between; the last line, without a score, has the number of edges and of those within modules.
 BEGIN { OFMT = "%.17g" }
 FNR == NR {

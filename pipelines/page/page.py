@@ -276,7 +276,7 @@ class Modules:
         self.name = GRAPHS.get(name, f"the dependency graph of {name}")
         layout = own / (name + ".layout.txt")
         if not newer(layout, graph):
-            tool("depgraph", "-q", "--layout", "--modules", "1", "-o", layout, graph)
+            tool("depgraph", "-q", "-O", "layout", "--modules", "1", "-o", layout, graph)
         rows = read_table(layout)
         at = {n: i for i, n in enumerate(rows[0])}
         rows = rows[1:]
@@ -284,7 +284,7 @@ class Modules:
         self.names = [r[at["symbol"]] or r[at["gene"]] for r in rows]
         self.degree = [int(r[at["degree"]]) for r in rows]
         number_of = {r[at["token"]]: i for i, r in enumerate(rows)}
-        edges = [line.split("\t") for line in tool("depgraph", "-q", "--tsv", graph)[1:]]
+        edges = [line.split("\t") for line in tool("depgraph", "-q", "-O", "tsv", graph)[1:]]
         edges.sort(key=lambda r: -abs(float(r[6])))
         self.edges = [(number_of[r[0]], number_of[r[3]]) for r in edges]
 
@@ -305,7 +305,7 @@ class Modules:
 def graphs(run):
     for d in (*run.parts, run.dir):
         for g in sorted(d.glob("*.graph"), key=natural):
-            if any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "--stats", g)):
+            if any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "-O", "stats", g)):
                 yield Modules(g, run.own)
 
 

@@ -15,7 +15,7 @@ first=${strategies%% *}-${seeds%% *}
 echo "corrmask partner reliance: $data"
 echo "$how; seeds $seeds"
 echo "$(awk -F '\t' '$3 > 0 && NR > 1 { n++; if (!seen[$1]++) cells++ } END { print n + 0 " genes of " cells + 0 }' "$dir/$first.hidden.cells") test cells are probed; $(
-	depgraph -q --stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }')"
+	depgraph -q -O stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }')"
 [ ! -e "$prepared/group" ] || echo "cells: $(split_by "$prepared")"
 split_note "$prepared" "$prepared/test.tok"
 echo

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../common.sh"
 [ $# = 3 ] || usage
 in=$1 data=$2 sizes=$3
-edges() { depgraph -q --stats "$1" | awk -F '\t' '$1 == "edges" { print $2 }'; }
+edges() { depgraph -q -O stats "$1" | awk -F '\t' '$1 == "edges" { print $2 }'; }
 learn=$(rows "$in/learn.tok") test=$(rows "$in/test.tok") train=$(rows "$in/train.tok") valid=$(rows "$in/valid.tok")
 echo "${data:-simulated cells (scsim)}: $learn cells to train, $test to test, $(split_by "$in")"
 split_note "$in" "$in/test.tok"

@@ -17,7 +17,7 @@ static const struct {
 	void (*apply)(double *p, size_t n);
 } corrections[] = {{"holm", correct_holm}, {"bh", correct_bh}, {"none", NULL}};
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *reference_text,
-		  *pool_text, *family_text, *splits_text;
+		  *pool_text, *splits_text;
 static struct opt_values comparisons;
 static int correct, means;
 
@@ -31,7 +31,7 @@ static struct option_def options[] = {
 	{0, "reference", OPT_STRING, &reference_text, "ARM", "the arm that all others are compared with (default: the first one)"},
 	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two instead; may be repeated", .excludes = "reference"},
 	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm",
-		.excludes = "compare reference splits draws pool family correct pair"},
+		.excludes = "compare reference splits draws pool correct pair"},
 	{0, "Intervals and tests", OPT_GROUP},
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
 		.needs = "pair"},
@@ -40,8 +40,6 @@ static struct option_def options[] = {
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
 		.excludes = "cluster splits pool"},
 	{0, "correct", OPT_CHOICE, &correct, OPT_WORDS(corrections), "correction of p for many comparisons (default holm)"},
-	{0, "family", OPT_STRING, &family_text, "COL[,COL...]",
-		"correct over the rows that agree in these columns of --within (default: all rows)"},
 	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
 	{0, "Output", OPT_GROUP},
 	{0},
@@ -152,22 +150,6 @@ static void choose_pairs(struct study *s)
 			s->pair[s->pairs][0] = a;
 			s->pair[s->pairs++][1] = reference;
 		}
-}
-
-/* The fields of a group's key that --family names */
-static uint8_t *family_fields(const struct study *s)
-{
-	size_t n;
-	uint8_t *in = xcalloc(arms_fields(s) + 1, 1);
-	char **list = opt_list(family_text, &n);
-	for (size_t i = 0; i < n; i++) {
-		size_t at = find_text(s->v.column[ARMS_WITHIN], s->v.columns[ARMS_WITHIN], list[i]);
-		if (at == s->v.columns[ARMS_WITHIN] && (s->v.metrics < 2 || strcmp(list[i], "value")))
-			usage_error("--family: '%s' is not a column of --within", list[i]);
-		in[at] = 1;
-	}
-	opt_list_free(list, n);
-	return in;
 }
 
 /* What the comparison found that a reader must know. */
@@ -284,10 +266,8 @@ int armstat_compare(int argc, char **argv)
 	size_t single = s.rows;
 	if (pool_text)
 		arms_pool(&s);
-	uint8_t *in = family_fields(&s);
 	if (!means)
-		arms_correct(&s, in, corrections[correct].apply);
-	free(in);
+		arms_correct(&s, corrections[correct].apply);
 	write_rows(&s);
 	cli_report(&compare_cli, "%zu values, %zu %s", s.v.n, single, means ? "means" : "differences");
 	arms_release(&s);

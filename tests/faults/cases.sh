@@ -42,8 +42,8 @@ cases() {
 		depgraph	depgraph -q --modules 1 $I/tok -o out
 		depgraph-pmi	depgraph -q --pmi --tau 0.1 $I/tok -o out
 		depgraph-shuffle	depgraph -q --shuffle $I/graph -o out
-		depgraph-stats	depgraph -q --stats $I/graph -o out
-		depgraph-tsv	depgraph -q --tsv $I/graph -o out
+		depgraph-stats	depgraph -q -O stats $I/graph -o out
+		depgraph-tsv	depgraph -q -O tsv $I/graph -o out
 		maskgen	maskgen -q -g $I/graph --strategy corrmask --batch 20 $I/tok -o out
 		maskgen-audit	maskgen -q -g $I/graph --strategy corrmask --audit $I/graph $I/tok -o out
 		maskgen-probe	maskgen -q -g $I/graph --strategy probe --partners visible --batch 20 $I/tok -o out
@@ -95,10 +95,10 @@ cases() {
 		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
 		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
 		scmetric-clusters	scmetric integration -q -l cell_type -b donor --clusters donor $I/emb -o out
-		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
+		ctaprobe-cz	ctaprobe cells -q --protocol cz -l cell_type $I/emb -o out
 		scperturb-shift	scperturb shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		screduce-map	screduce map -q $I/emb -o out
-		depgraph-layout	depgraph -q --layout $I/graph -o out
+		depgraph-layout	depgraph -q -O layout $I/graph -o out
 	X
 	[[ $(sctrain --version) != *"without MPI"* ]] && command -v mpirun > /dev/null || return 0
 	cat <<- 'X'

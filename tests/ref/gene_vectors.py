@@ -3,7 +3,7 @@
 usage: gene_vectors.py genes MODEL TOKENS VECTORS [layer=-1] [by=COL]      means, numbers of cells, spread
        gene_vectors.py static MODEL VECTORS
        gene_vectors.py probe VECTORS LABELS.tsv SCORES.tsv GENE_SCORES.tsv  ctaprobe genes --gene-labels, by scikit-learn
-       gene_vectors.py network VECTORS EDGES.tsv k=N [least=-1]            edges as depgraph --tsv prints them
+       gene_vectors.py network VECTORS EDGES.tsv k=N [least=-1]            edges as depgraph -O tsv prints them
 Exits 1 with a message on a difference.
 """
 import os

@@ -1,6 +1,6 @@
 """scgenes genesets, by numpy, scikit-learn and exact fractions.
 
-usage: genesets.py edges SETS.gmt TABLE EDGES.tsv... [least=3] [most=200] [strongest=0] [replicates=0] [draws=0]   EDGES: depgraph --tsv of each graph, in order
+usage: genesets.py edges SETS.gmt TABLE EDGES.tsv... [least=3] [most=200] [strongest=0] [replicates=0] [draws=0]   EDGES: depgraph -O tsv of each graph, in order
        genesets.py modules SETS.gmt TABLE EDGES.tsv MODULES.tsv [least=3] [most=200]                MODULES: gene id and module
 Exits 1 with a message on a difference.
 """

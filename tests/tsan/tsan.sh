@@ -24,7 +24,7 @@ run rankenc -m vocab back -o tok
 run h5tok --rank vocab cells.h5ad -o ranked
 run depgraph tok -o graph
 run depgraph --pmi --tau 0.1 tok -o pmi.graph
-run depgraph --layout graph -o layout
+run depgraph -O layout graph -o layout
 run maskgen -g graph --strategy corrmask tok -o masked
 run screduce pca -k 5 counts -o pca
 run ctaprobe cells --label cell_type --folds 2 pca -o scores
