@@ -136,7 +136,7 @@ static struct option_def options[] = {
 		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
 		.needs = "keep"},
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
-		.excludes = "resume keep uncompressed strategy=columns"},
+		.excludes = "resume keep lanes balance shard uncompressed strategy=columns"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
 	{0},

@@ -95,3 +95,9 @@ inputs() {
 	# a word is no file
 	scperturb apply -q --delete all sim.tok -o all
 }
+
+# bats test_tags=slow
+@test "options: every option, added to a working command in every mode, makes another output or is refused by its name" {
+	need_tool h5tok depgraph sctrain scembed
+	BIN=$BIN $PYTHON "$BATS_TEST_DIRNAME/options.py" "$BATS_TEST_TMPDIR/every"
+}

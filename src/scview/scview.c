@@ -34,7 +34,7 @@ static struct option_def options[] = {
 		"read the whole input and report whether it is complete; several files and models allowed", .mode = CHECK},
 	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)", .mode = TABLE},
 	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode",
-		.modes = ANNDATA},
+		.modes = ANNDATA, .excludes = "rows"},
 	{0, "key", OPT_STRING, &key, "NAME",
 		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)", .needs = "into"},
 	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training", .needs = "into"},
