@@ -142,13 +142,13 @@ armstat compare --means arms
 scmetric reference --train tok masked
 scmetric integration --label cell_type emb
 scmetric integration --label cell_type --batch donor emb
-ctaprobe map emb
+screduce map emb
 scgenes network genes.emb
 scgenes genesets --sets sets graph
 scgenes genesets --sets sets --modules module graph
-ctaprobe shift --state cell_type --from type1 --to type2 deleted.emb
-ctaprobe shift similarity
-ctaprobe shift --mixture similarity
+scperturb shift --state cell_type --from type1 --to type2 deleted.emb
+scperturb shift similarity
+scperturb shift --mixture similarity
 scsample -n 20 tok
 scsample -n 20 a.counts
 scsample --test-fraction .5 --by donor tok
