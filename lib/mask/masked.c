@@ -133,7 +133,8 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 	const char *const key[] = {"n", "mean", "sd"};
 	double *const to[] = {&n->count, &n->mean, &n->sd};
 	if (!cJSON_IsObject(o))
-		return error_set(e, "%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --count-kept --keep %s",
+		return error_set(e,
+			"%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --count-kept --keep %s",
 			name, column, column);
 	for (size_t i = 0; i < 3; i++) {
 		const cJSON *x = cJSON_GetObjectItemCaseSensitive(o, key[i]);

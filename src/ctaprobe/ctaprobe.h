@@ -36,8 +36,7 @@ void report_fit(struct results *to, const double *predicted, const double *truth
 void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
 	size_t replicates, uint32_t seed, const char *path);
 /* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
-void report_classes(
-	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n);
+void report_classes(struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n);
 
 /* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
  * classes that were not predicted. */

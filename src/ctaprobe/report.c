@@ -95,8 +95,7 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 	free(one);
 }
 
-void report_classes(
-	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n)
+void report_classes(struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n)
 {
 	uint8_t *is_rare = xcalloc(m->k, 1);
 	metrics_rare_f1(m, frequency, is_rare);
