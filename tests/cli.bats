@@ -240,8 +240,10 @@ setup() {
 	refused "depgraph -O tsv" "--modules 1" --uncompressed
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
-	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--protocol cz"
-	refused "ctaprobe cells --label a --fold c" "--folds 3"
+	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--repeats 2" \
+		--every-class "--protocol cz"
+	refused "ctaprobe cells --label a --fold c" "--folds 3" "--repeats 2"
+	refused "ctaprobe cells --label a --repeats 2" "--predictions p" "--roc r"
 	refused "ctaprobe cells --label a --protocol cz" "--inverse-penalty 2" "--search 3" --no-standardize
 	refused "ctaprobe cells --target a" "--inverse-penalty 1" "--tol 1" "--max-iter 9" "--coefficients c" \
 		"--bootstrap 9" "--nearest 9"

@@ -6,6 +6,7 @@ setup_file() {
 	need_tool ctaprobe scview
 	cd "$BATS_FILE_TMPDIR"
 	ref make a.emb cells=300 types=6 features=8
+	ref make drugs.emb what=drugs cells=400 types=3 batches=9 features=6
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -49,7 +50,45 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	run ! grep -q nan <(echo "$output" | grep fold)
 }
 
-@test "ctaprobe cells: folds and protocol that cannot be" {
+@test "ctaprobe cells --every-class: each fold has a whole group of every class, and repeats have other folds" {
+	for seed in 1 2; do
+		ctaprobe cells -q --every-class --group batch --folds 3 --seed $seed -l cell_type --predictions $seed.pred drugs.emb -o $seed.tsv
+		scview -q -c cell_type,batch,fold $seed.pred | tail -n +2 | sort -u > $seed.rows
+		assert_equal "$(wc -l < $seed.rows)" 9                               # no group is in two folds
+		assert_equal "$(cut -f 1,3 $seed.rows | sort -u | wc -l)" 9          # each type is in each fold
+	done
+	run ! cmp -s 1.rows 2.rows
+	run -1 ctaprobe cells -q --every-class --group batch --folds 4 -l cell_type drugs.emb
+	assert_output "ctaprobe cells: drugs.emb: class 'type0' has 3 groups in column 'batch' for 4 folds, each of which needs one (--every-class)"
+	run -1 ctaprobe cells -q --every-class --group batch --folds 2 -l cell_type a.emb
+	assert_output --partial "have two values in column 'cell_type': --every-class needs groups of one class"
+}
+
+@test "ctaprobe cells --repeats: means over the seeds, all folds, each repeat; labels and numbers" {
+	ctaprobe cells -q --repeats 3 --seed 5 --folds 4 -l cell_type a.emb -o all.tsv
+	for i in 5 6; do ctaprobe cells -q --seed $i --folds 4 -l cell_type a.emb -o $i.tsv; done
+	ctaprobe cells -q --repeats 2 --seed 5 --folds 4 -l cell_type a.emb -o two.tsv
+	# the first repeat is that of the seed alone, and a repeat is never that of another seed
+	assert_equal "$(value all.tsv macro_f1_repeat:1)" "$(value 5.tsv macro_f1)"
+	assert_equal "$(value all.tsv macro_f1_fold:3)" "$(value 5.tsv macro_f1_fold:3)"
+	for fold in 1 2 3 4; do value all.tsv macro_f1_fold:$((fold + 4)); done > second
+	for fold in 1 2 3 4; do value 6.tsv macro_f1_fold:$fold; done > other
+	run ! cmp -s second other
+	assert_equal "$(value all.tsv macro_f1_fold:13)" ""
+	assert_equal "$(value all.tsv macro_f1_repeat:2)" "$(value two.tsv macro_f1_repeat:2)"
+	run -0 awk -v a="$(value all.tsv macro_f1)" -v b="$(value all.tsv macro_f1_repeat:1)" -v c="$(value all.tsv macro_f1_repeat:2)" \
+		-v d="$(value all.tsv macro_f1_repeat:3)" 'BEGIN { exit !((a - (b + c + d) / 3) ^ 2 < 1e-24) }'
+	assert_equal "$(value all.tsv repeats)" 3
+	assert_equal "$(value all.tsv cells)" 300
+	ctaprobe cells -q --repeats 2 --target cluster a.emb -o numbers.tsv
+	ctaprobe cells -q --target cluster a.emb -o one.tsv
+	assert_equal "$(value numbers.tsv spearman_repeat:1)" "$(value one.tsv spearman)"
+	# one repeat changes nothing
+	ctaprobe cells -q --repeats 1 --seed 6 --folds 4 -l cell_type a.emb | cmp - 6.tsv
+	ctaprobe cells -q --repeats 3 --seed 5 --folds 4 -l cell_type -@ 3 a.emb | cmp - all.tsv
+}
+
+@test "ctaprobe cells: folds, repeats and protocol that cannot be" {
 	run -1 ctaprobe cells -q --fold batch -l cell_type <(scsample -q --where cell_type=type0 a.emb)
 	assert_output --partial "a probe needs two classes"
 	scsample -q --where batch=b1 a.emb -o one.emb
@@ -63,4 +102,6 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	ref make nobatch.emb what=nobatch
 	run -1 ctaprobe cells -q --fold batch -l cell_type nobatch.emb
 	assert_output "ctaprobe cells: nobatch.emb: cell 200 has no value in column 'batch'; drop such cells with scsample --where 'batch!=NA'"
+	run -2 ctaprobe cells -q --every-class -l cell_type a.emb
+	assert_output --partial "--every-class needs --group"
 }

@@ -56,11 +56,11 @@ scperturb apply -q --delete SIMG000010,SIMG000020,SIMG000030,SIMG000040 --contro
 scembed -q -M mlm tok -o emb
 scembed -q -M mlm b.tok -o b.emb
 scembed -q -M mlm --of genes tok -o genes.emb
-scembed -q -M classes --predict --head cell_type tok -o pred
-scembed -q -M number --predict tok -o number.pred
-scembed -q -M terms --predict tok -o terms.pred
-scembed -q -M genes --predict tok -o genes.pred
-scembed -q -M nb --reconstruct columns.masked -o counts.pred
+scpredict cells -q -M classes --head cell_type tok -o pred
+scpredict cells -q -M number tok -o number.pred
+scpredict cells -q -M terms tok -o terms.pred
+scpredict genes -q -M genes tok -o genes.pred
+scpredict expression -q -M nb columns.masked -o counts.pred
 scembed -q -M mlm deleted -o deleted.emb
 scembed -q -M mlm --similarity mean deleted -o similarity
 """
@@ -112,13 +112,13 @@ scembed -M mlm --of genes tok
 scembed -M mlm --of static
 scembed -M mlm --similarity mean deleted
 scperturb screen -M mlm --genes 3 --towards b.emb tok
-scembed -M classes --predict --head cell_type tok
-scembed -M number --predict tok
-scembed -M terms --predict tok
-scembed -M genes --predict tok
-scembed -M nb --reconstruct columns.masked
-scembed -M wced --reconstruct btok
-scembed -M classes --attribute cell_type tok
+scpredict cells -M classes --head cell_type tok
+scpredict cells -M number tok
+scpredict cells -M terms tok
+scpredict genes -M genes tok
+scpredict expression -M nb columns.masked
+scpredict expression -M wced btok
+scpredict attribution -M classes --head cell_type tok
 screduce expression a.counts
 screduce pca a.counts
 ctaprobe cells --label cell_type emb

@@ -10,7 +10,7 @@ setup_file() {
 	awk -F'\t' -v OFS='\t' '$1 >= 2 && !done && NR > 1 { print 2, "<cls>", "", "NA"; print 3, "<eos>", "", "NA"; done = 1 }
 		NR > 1 && $1 >= 2 { $1 += 2 } { print }' vocab.tsv >vocab2.tsv
 	for v in '' 2; do
-		rankenc -q --keep-empty -m vocab$v.tsv -o cells$v.tok sim.counts
+		rankenc -q -m vocab$v.tsv -o cells$v.tok sim.counts
 		maskgen -q -u --epochs 4 cells$v.tok | sctrain mlm -q --config tiny -o model$v
 		scview -c token cells$v.tok >tokens$v.tsv
 		for task in cells genes; do

@@ -83,6 +83,45 @@ void results_pairs(struct results *r, const char *metric, const uint64_t *value)
 	}
 }
 
+/* ---- repeats ---- */
+
+struct results *results_mean(struct results *const *one, size_t n, const char *metric)
+{
+	struct results *all = one[0];
+	char *list = xasprintf("%s_repeat", metric);
+	size_t rows = all->n;
+	if (n == 1) {
+		free(list);
+		return all;
+	}
+	double *repeat = xmalloc(n * sizeof *repeat);
+	for (size_t i = 0; i < rows; i++) {
+		struct result_row *row = &all->row[i];
+		double sum = 0;
+		if (row->fold || row->text)
+			continue;
+		for (size_t t = 0; t < n; t++) {
+			double value = t ? one[t]->row[i].value : row->value;
+			sum += value / (double)n;
+			if (strcmp(row->metric, metric) == 0)
+				repeat[t] = value;
+		}
+		row->value = sum;
+	}
+	for (size_t t = 1; t < n; t++)
+		for (size_t i = 0; i < rows; i++)
+			if (one[t]->row[i].fold)
+				results_fold(all, one[t]->row[i].metric, one[t]->row[i].value);
+	for (size_t t = 0; t < n; t++)
+		results_fold(all, list, repeat[t]);
+	results_add(all, "repeats", (double)n);
+	for (size_t t = 1; t < n; t++)
+		results_free(one[t]);
+	free(repeat);
+	free(list);
+	return all;
+}
+
 /* ---- text ---- */
 
 static void print_number(FILE *f, double v)

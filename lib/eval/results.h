@@ -35,6 +35,10 @@ void results_counts(struct results *r, const char *metric, const uint64_t *value
 void results_flags(struct results *r, const char *metric, const uint8_t *value);
 void results_pairs(struct results *r, const char *metric, const uint64_t *value);
 
+/* The mean of n results with the same rows, which are freed; one is returned as it is. Lists over folds are joined. The list METRIC_repeat has
+ * the value of `metric` of each result, and "repeats" is n. */
+struct results *results_mean(struct results *const *one, size_t n, const char *metric);
+
 /* The table as text (malloced). The row of a class is called METRIC:CLASS, that of a pair METRIC:CLASS:CLASS; pairs of value 0 are left out. A
  * list over folds has its mean, METRIC_mean, its standard deviation (n - 1), METRIC_sd, and the rows METRIC:1, METRIC:2, ... */
 char *results_print(const struct results *r);

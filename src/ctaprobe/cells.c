@@ -16,23 +16,30 @@ static struct error e;
 
 /* ---- options ---- */
 
-struct settings cells_set = {.nfold = 5, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
+struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
 static const char *train_path, *test_path, *predictions_path;
 
 static struct option_def cells_options[] = {
 	{0, "Cells", OPT_GROUP},
 	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
 	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1,
-		.excludes = "label protocol inverse-penalty tol max-iter coefficients bootstrap nearest roc"},
+		.excludes = "label every-class protocol inverse-penalty tol max-iter coefficients bootstrap nearest roc"},
 	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
-	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1, .excludes = "folds"},
+	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1,
+		.excludes = "folds repeats every-class"},
+	{0, "repeats", OPT_INT, &cells_set.repeats, "N", "repeat the cross-validation with N seeds; the scores are means (default 1)", 1,
+		1000, .changes = 1},
 	{0, "group", OPT_STRING, &cells_set.group, "COL",
 		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
+	{0, "every-class", OPT_FLAG, &cells_set.every_class, NULL,
+		"with --group, whose groups have one class each: every fold has a whole group of every class", .changes = 1,
+		.needs = "group"},
 	{0, "protocol", OPT_CHOICE, &cells_set.protocol, OPT_ENUM([PROTOCOL_OWN] = "own", [PROTOCOL_CZ] = "cz"),
 		"cz: leave out classes of fewer than 10 cells, and add the scores of cz-benchmarks, means over the folds (default own)",
 		.changes = 1, .excludes = "inverse-penalty search no-standardize"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "train on FILE instead of the input; needs --test", .needs = "test"},
-	{0, "test", OPT_INPUT, &test_path, "FILE", "test on FILE instead of cross-validation", .excludes = "folds fold protocol"},
+	{0, "test", OPT_INPUT, &test_path, "FILE", "test on FILE instead of cross-validation",
+		.excludes = "folds fold repeats every-class protocol"},
 	{0, "Probe", OPT_GROUP},
 	{'C', "inverse-penalty", OPT_REAL, &cells_set.inverse_penalty, "X", "with --label: inverse strength of the L2 penalty (default 1)",
 		1e-12, 1e12, .changes = 1},
@@ -77,6 +84,42 @@ static uint32_t *all_rows(size_t n)
 	return row;
 }
 
+/* Groups as single cells of a stratified cross-validation: each class's groups go to the folds in turn. g [n] < groups, y [n] < k. */
+static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, const uint32_t *row, const uint32_t *y, const uint32_t *g,
+	size_t n, size_t k, size_t groups, size_t nfold, uint64_t seed, const char *what)
+{
+	uint32_t *class = xmalloc(groups * sizeof *class), *of = xmalloc(groups * sizeof *of);
+	uint64_t *number = xmalloc(groups * sizeof *number);
+	size_t *count = xcalloc(k, sizeof *count);
+	for (size_t i = 0; i < groups; i++) {
+		class[i] = MISSING_CODE;
+		number[i] = i;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (class[g[i]] != MISSING_CODE && class[g[i]] != y[i])
+			die("%s: the cells of '%s' in column '%s' have two values in column '%s': --every-class needs groups of one class",
+				stream_name(d->s), groups_of_cells.name[d->group[row[i]]], cells_set.group, cells_set.label);
+		count[y[i]] += class[g[i]] == MISSING_CODE;
+		class[g[i]] = y[i];
+	}
+	for (size_t c = 0; c < k; c++) {
+		size_t i = 0;
+		while (y[i] != c)
+			i++;
+		if (count[c] < nfold)
+			die("%s: %s%sclass '%s' has %zu group%s in column '%s' for %zu folds, each of which needs one (--every-class)",
+				stream_name(d->s), what, *what ? ": " : "", classes_of_cells.name[d->y[row[i]]], count[c],
+				count[c] == 1 ? "" : "s", cells_set.group, nfold);
+	}
+	folds_stratified(of, class, number, groups, k, nfold, seed);
+	for (size_t i = 0; i < n; i++)
+		fold[i] = of[g[i]];
+	free(class);
+	free(of);
+	free(number);
+	free(count);
+}
+
 void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint64_t seed, const char *what)
 {
 	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
@@ -91,7 +134,9 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 		die("%s: %s%s%zu %s%s for %zu folds%s", stream_name(d->s), what, *what ? ": " : "", groups,
 			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold,
 			d->group ? " (without --group, single cells are assigned)" : "");
-	if (d->group)
+	if (cells_set.every_class)
+		fold_classes_of_groups(fold, d, row, y, g, n, k, groups, nfold, seed, what);
+	else if (d->group)
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
 		folds_stratified(fold, y, cell, n, k, nfold, seed);
@@ -307,6 +352,8 @@ static void check_options(void)
 		usage_error("name the column to predict: --label COL of classes, or --target COL of numbers");
 	if (predictions_path && is_made(o->label ? o->label : o->target))
 		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
+	if (o->repeats > 1)
+		refuse("is for one cross-validation: it excludes --repeats", &predictions_path, &o->replicates, &o->roc_path);
 }
 
 static struct stream *open_path(const char *path)
@@ -405,7 +452,8 @@ static void check_folds(const struct embeddings *d)
 }
 
 /* One cross-validation, or the training and test. */
-static struct results *probe(struct result *r, const struct embeddings *a, const struct embeddings *b, size_t unlabelled)
+static struct results *probe_once(
+	struct result *r, const struct embeddings *a, const struct embeddings *b, long long repeat, size_t unlabelled)
 {
 	const struct embeddings *tested = test_path ? b : a;
 	uint32_t *fold = NULL;
@@ -418,7 +466,7 @@ static struct results *probe(struct result *r, const struct embeddings *a, const
 		if (cells_set.fold)
 			memcpy(fold, a->part, a->n * sizeof *fold);
 		else
-			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint64_t)cells_cli.seed, "");
+			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint64_t)cells_cli.seed | (uint64_t)repeat << 32, "");
 		cross_validate(r, a, &classes_of_cells, fold);
 		free(row);
 	}
@@ -472,7 +520,12 @@ int ctaprobe_cells(int argc, char **argv)
 	if (unlabelled)
 		info("%zu of %zu cells have no value in column '%s' and are left out", unlabelled, a.n + b.n + unlabelled,
 			cells_set.label ? cells_set.label : cells_set.target);
-	cli_write_results(&cells_cli, probe(&r, &a, &b, unlabelled));
+	struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
+	for (long long i = 0; i < cells_set.repeats; i++) {
+		result_release(&r);
+		one[i] = probe_once(&r, &a, &b, i, unlabelled);
+	}
+	cli_write_results(&cells_cli, results_mean(one, (size_t)cells_set.repeats, cells_set.target ? "spearman" : "macro_f1"));
 	cli_measured("train_cells", (double)r.train_cells);
 	cli_measured("test_cells", (double)(test_path ? b.n : a.n));
 	cli_measured("classes", (double)classes_of_cells.n);
@@ -480,6 +533,7 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
 		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
+	free(one);
 	result_release(&r);
 	embeddings_release(&a);
 	embeddings_release(&b);

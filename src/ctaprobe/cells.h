@@ -8,9 +8,10 @@
 /* The options that the probes need. */
 struct settings {
 	const char *label, *target, *group, *fold, *coefficients, *replicates_path, *roc_path;
-	long long nfold, max_iter, nearest, search, replicates;
+	long long nfold, repeats, max_iter, nearest, search, replicates;
 	double inverse_penalty, penalty, tol;
 	int as_given; /* features are not standardised */
+	int every_class; /* each fold has a whole group of every class */
 	int protocol; /* enum protocol */
 };
 enum protocol { PROTOCOL_OWN, PROTOCOL_CZ };

@@ -95,7 +95,7 @@ cases() {
 		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
 		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
 		scmetric-clusters	scmetric integration -q -l cell_type -b donor --clusters donor $I/emb -o out
-		ctaprobe-cz	ctaprobe cells -q --protocol cz -l cell_type $I/emb -o out
+		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
 		scperturb-shift	scperturb shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		screduce-map	screduce map -q $I/emb -o out
 		depgraph-layout	depgraph -q -O layout $I/graph -o out
