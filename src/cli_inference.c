@@ -16,6 +16,9 @@ struct option_def inference_options[] = {
 	{'M', "model", OPT_INPUT, &asked.model, "DIR", "the model directory"},
 	{0, "truncate", OPT_FLAG, &asked.truncate, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
+	{0, "max-len", OPT_INT, &asked.max_len, "N",
+		"truncate cells to N tokens: those of the highest values, or ranks, and special ones (default: as the model's positions say)",
+		3, 65535, .changes = 1},
 	{0, "batch-tokens", OPT_INT, &asked.batch, "N",
 		"compute about N tokens or counts at a time (default 16384; with gradients 2048; counts: 262144)", 1, 1e9},
 	{0},
@@ -36,8 +39,12 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	free(config);
 	r->counts = c.arch->counts;
 	r->cell_token = c.arch->cell_token;
-	if (r->counts && (asked.truncate || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
-		die("%sthe model in %s has no tokens", asked.truncate ? "--truncate: " : "", asked.model);
+	if (r->counts && (asked.truncate || asked.max_len || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
+		die("%sthe model in %s has no tokens", asked.truncate ? "--truncate: " : asked.max_len ? "--max-len: " : "", asked.model);
+	if (asked.truncate && !c.arch->positions)
+		die("--truncate: the model in %s has no positions, so it reads whole cells: --max-len cuts them", asked.model);
+	if (asked.max_len && c.arch->positions && asked.max_len > c.max_position_embeddings)
+		die("--max-len %lld: the model in %s has %u positions", asked.max_len, asked.model, c.max_position_embeddings);
 	if (r->layer == LAYER_USUAL)
 		r->layer = r->counts || r->cell_token ? 0 : -1;
 	r->most = asked.batch ? asked.batch : r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
@@ -110,11 +117,11 @@ void inference_pack(struct inference *r, const struct block *b, size_t from, siz
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = model_positions(model_config(r->model));
+	size_t limit = asked.max_len ? (size_t)asked.max_len : model_positions(model_config(r->model));
 	if (r->counts)
 		pack_counts(r, b, from, to);
 	else
-		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.truncate, eos, r->name, &e), &e);
+		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.truncate || asked.max_len, eos, r->name, &e), &e);
 	r->b = b;
 	r->from = from;
 	r->tokens += r->packed.b.offset[to - from];

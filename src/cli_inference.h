@@ -18,11 +18,11 @@
 #include "train/config.h"
 #include "train/groups.h"
 
-/* What -M, --truncate and --batch-tokens (0: not given) say; their table is for cli.shared. */
+/* What -M, --truncate, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. */
 extern struct inference_asked {
 	const char *model;
 	int truncate;
-	long long batch;
+	long long max_len, batch;
 } asked;
 extern struct option_def inference_options[];
 

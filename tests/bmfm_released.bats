@@ -187,6 +187,21 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	assert_output "scembed: two/config.json: unknown key 'num_memory_tokens'"
 }
 
+@test "released BMFM: scembed --max-len keeps the genes of the highest values, as shares of the whole cell; --truncate is refused" {
+	scembed -q -M wced.model --max-len 20 --pool token:0,1 wced.tok | scview -c cell,x - > cut.x
+	# the first 19 tokens of a cell and [SEP], with their values
+	awk -F '\t' -v OFS='\t' 'NR == 1 { print; next } { n = split($2, t, " "); split($3, v, " "); a = b = ""
+		for (i = 1; i <= n; i++) if (n <= 20 || i < 20 || i == n) { a = a (a ? " " : "") t[i]; b = b (b ? " " : "") v[i] }
+		cut += n > 20; print $1, a, b } END { exit !cut }' wced.tsv > cut.tsv
+	reference states wced wced cut.tsv cut.x 0,1
+	awk -F '\t' 'NR > 1 { n = split($3, v, " "); for (i = 7; i < n; i++) if (v[i] + 0 > v[i - 1] + 0) exit 1 }' wced.tsv
+	scpredict cells -q -M wced.model --head sex --max-len 20 wced.tok | scview -c cell,logit - > cut.h
+	reference head wced wced sex cut.tsv cut.h
+	run -1 scembed -M wced.model --truncate wced.tok -o no.emb
+	assert_output "scembed: --truncate: the model in wced.model has no positions, so it reads whole cells: --max-len cuts them"
+	run -2 scembed -M wced.model --max-len 2 wced.tok -o no.emb
+}
+
 @test "make embed: a released BMFM-RNA is converted and gets its CLS tokens" {
 	scview -q -O h5ad sim.counts -o sim.h5ad
 	rankenc -q -m wced.model/vocab.tsv --cls 5 sim.counts | scembed -q -M wced.model --pool token:1 | scview -c x - > want
@@ -195,4 +210,7 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 		cmp want <(scview -c x $from/embed/latest/embedding.emb)
 		assert_exist $from/embed/latest/embedded.h5ad
 	done
+	rankenc -q -m wced.model/vocab.tsv --cls 5 sim.counts | scembed -q -M wced.model --max-len 20 | scview -c x - > want
+	run -0 pipelines embed DATA=sim.h5ad MODEL=wced/hub MAXLEN=20 RESULTS=cut THREADS=1
+	cmp want <(scview -c x cut/embed/latest/embedding.emb)
 }

@@ -131,6 +131,9 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_output --regexp "^scembed: cells2.tok: cell [0-9]+ has [0-9]+ tokens, but the model has 12 positions$"
 	assert_not_exist long.emb
 	scembed -q -M short --truncate cells2.tok -o cut.emb
+	scembed -q -M model2 --max-len 12 cells2.tok | scview -c x - | cmp - <(scview -c x cut.emb)
+	run -1 scembed -M short --max-len 13 cells2.tok -o long.emb
+	assert_output "scembed: --max-len 13: the model in short has 12 positions"
 	scview -O npy cut.emb >x.npy
 	# the first 12 tokens, with <eos> last where the cell had it
 	awk 'NR > 1 && NF > 12 { $12 = $NF == 3 ? 3 : $12; NF = 12 } { print }' tokens2.tsv >cut.tsv

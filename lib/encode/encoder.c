@@ -54,7 +54,7 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	if (bmfm && o->max_len)
 		return error_set(e,
 			"--max-len cuts cells, and those of --vocab-style bmfm are whole: a gene that is cut would be a gene without a "
-			"count, and all values change; maskgen --max-len and scembed --truncate cut what a model reads");
+			"count, and all values change; --max-len of maskgen and scembed cuts what a model reads");
 	if (enc->max_len <= enc->room)
 		return error_set(e, "--max-len %zu: expected more than the %zu special tokens of a cell", enc->max_len, enc->room);
 	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)

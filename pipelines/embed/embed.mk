@@ -59,7 +59,7 @@ $(EMBED)/group: $(EMBED)/cells.tok
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
 	$(call embed_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)

@@ -51,4 +51,5 @@ else
 fi
 [ -n "$most" ] || most=$(config max_position_embeddings)
 cls=$(config cls_tokens)
+[ -z "$cls" ] || most= # its values are shares of whole cells: scembed cuts them
 h5tok -v --rank "$medians" ${tokens:+-t "$tokens"} ${names:+--map "$names"} ${most:+--max-len "$most"} ${cls:+--cls "$cls"} -o "$out" "$@" "$data"

@@ -118,10 +118,11 @@ static void embed(struct inference *r, struct embedding *m)
 
 static void check_options(void)
 {
-	if (asked.truncate && (similarity || (pooling && !strcmp(pooling, "rest"))))
-		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
+	if ((asked.truncate || asked.max_len) && (similarity || (pooling && !strcmp(pooling, "rest"))))
+		usage_error(
+			"--truncate and --max-len would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (of == STATIC)
-		refuse("does not go with --of static", &asked.truncate, &asked.batch);
+		refuse("does not go with --of static", &asked.truncate, &asked.max_len, &asked.batch);
 	if (by)
 		genes_check(by);
 }

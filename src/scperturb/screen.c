@@ -111,7 +111,8 @@ static int same_embedding(const struct screen *s, const struct inference *r)
 			theirs = atoi(value);
 		else if (strcmp(word, "--pool") == 0)
 			mean = strcmp(value, "mean") == 0;
-		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells") : strcmp(word, "--truncate") && strcmp(word, "--precision"))
+		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells")
+						   : strcmp(word, "--truncate") && strcmp(word, "--max-len") && strcmp(word, "--precision"))
 			break;
 	}
 	same = same && !word && mean && theirs == r->layer;
