@@ -109,7 +109,7 @@ scperturb apply --activate SIMG000010,SIMG000020 tok
 scembed -M mlm tok
 scembed -M nb a.counts
 scembed -M mlm --of genes tok
-scembed -M mlm --of static
+scembed -M mlm --of static tok
 scembed -M mlm --similarity mean deleted
 scperturb screen -M mlm --genes 3 --towards b.emb tok
 scpredict cells -M classes --head cell_type tok
@@ -151,10 +151,11 @@ scperturb shift similarity
 scperturb shift --mixture similarity
 scsample -n 20 tok
 scsample -n 20 a.counts
-scsample --test-fraction .5 --by donor tok
-scsample --test-fraction .5 tok
+scsample --test-fraction .5 --part test --by donor tok
+scsample --test-fraction .5 --part test tok
 scsample --balance cell_type tok
 scsample --hvg 20 a.counts
+scsample --thin .5 a.counts
 scsample tok
 scsample emb
 scsim --cells 50
