@@ -56,6 +56,13 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	run -0 from_bmfm bare bare.model
 	assert_line "scstream: note: no label_dict for sex: its classes are called LABEL_0 to LABEL_1"
 	cmp wced.model/model.safetensors bare.model/model.safetensors
+	# without an ontology the classes are terms without names
+	from_bmfm wced/hub plain.model
+	predicted() { scpredict cells -q -M $1 --head cell_type_ontology_term_id wced.tok | scview -c logit,predicted,probability -; }
+	diff <(predicted wced.model) <(predicted plain.model)
+	run -1 scpredict cells -M plain.model --head cell_type_ontology_term_id --decode greedy wced.tok -o no.scs
+	assert_output --partial "plain.model/ontology.obo"
+	assert_equal "${#lines[@]}" 1
 }
 
 # bats test_tags=slow

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *head;
 static int probabilities, decode;
@@ -68,7 +69,8 @@ static void class_header(struct inference *r, struct header *h)
 static void term_header(struct inference *r, struct header *h)
 {
 	class_header(r, h);
-	terms_header(((struct cells *)r->of)->terms, h, r->name);
+	if (((struct cells *)r->of)->terms)
+		terms_header(((struct cells *)r->of)->terms, h, r->name);
 }
 
 static void number_header(struct inference *r, struct header *h)
@@ -169,6 +171,15 @@ static int fit(const struct head_spec *s)
 	return kind_of(s) != NULL;
 }
 
+/* A model that scstream from-bmfm made may have none. */
+static int has_ontology(void)
+{
+	char *path = xasprintf("%s/ontology.obo", asked.model);
+	int there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
 int scpredict_cells(int argc, char **argv)
 {
 	struct cells c = {0};
@@ -179,9 +190,10 @@ int scpredict_cells(int argc, char **argv)
 	choose_head(&c.chosen, head, fit, "classes or numbers of cells", "cells");
 	if (spec(&r)->kind->target == TARGET_VALUE && probabilities)
 		die("--probabilities: the head '%s' predicts a number", head_name(spec(&r)));
-	if (spec(&r)->kind->target == TARGET_SET)
+	int set = spec(&r)->kind->target == TARGET_SET;
+	if (set && (decode || node.n || has_ontology()))
 		c.terms = terms_new(spec(&r), &node);
-	else if (decode || node.n)
+	else if (!set && (decode || node.n))
 		die("--%s: the head '%s' has no ontology: it was not trained with sctrain --head COL:hce", node.n ? "node" : "decode",
 			head_name(spec(&r)));
 	inference_load(&r, &c.chosen.heads);
