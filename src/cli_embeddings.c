@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "cells/copies.h"
+#include "cells/expressed.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 /* Where the columns of one stream are. */
 struct columns {
 	int x, cell, target, target_missing; /* -1: none */
+	struct expressed expressed; /* in place of x */
 	struct labels label, group, part;
 };
 
@@ -21,10 +23,17 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	struct error e;
 	const struct header *h = stream_header(d->s);
 	const char *name = stream_name(d->s);
-	*c = (struct columns){.target = -1, .target_missing = -1};
-	must(header_kind(h, "embedding", name, &e), &e);
-	c->x = header_need(h, "x", F32, FIXED, name, &e);
-	c->cell = c->x < 0 ? -1 : header_need(h, "cell", U64, SCALAR, name, &e);
+	*c = (struct columns){.x = -1, .target = -1, .target_missing = -1};
+	if (w->with) {
+		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, &e), &e);
+		if (!c->expressed.shared)
+			die("%s: none of its %zu genes is in the new cells: expected the same kind of gene ids", name, h->vocab.n);
+	} else {
+		must(header_kind(h, "embedding", name, &e), &e);
+		c->x = header_need(h, "x", F32, FIXED, name, &e);
+		must(c->x < 0, &e);
+	}
+	c->cell = header_need(h, "cell", U64, SCALAR, name, &e);
 	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
 		(w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0) ||
 		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)) ||
@@ -101,6 +110,20 @@ static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64
 	return v;
 }
 
+/* The embedding or the expression of row i, as that of cell d->n; 0: it has none. */
+static int add_values(struct embeddings *d, const struct block *b, const struct columns *c, size_t i, uint64_t cell)
+{
+	if (c->x < 0)
+		return expressed_add(&c->expressed, b, i, &d->sparse);
+	const float *x = (const float *)b->col[c->x].data + i * d->d;
+	if (embedding_missing(x, d->d))
+		return 0;
+	grow(d->x, d->x_cap, (d->n + 1) * d->d);
+	memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
+	embedding_check(x, d->d, cell, stream_name(d->s));
+	return 1;
+}
+
 static void read_block(struct embeddings *d, const struct block *b, struct columns *c, const struct wanted *w)
 {
 	for (size_t i = 0; i < b->rows; i++, d->rows++) {
@@ -110,20 +133,16 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 			d->unlabelled++;
 			continue;
 		}
-		const float *x = (const float *)b->col[c->x].data + i * d->d;
-		if (embedding_missing(x, d->d)) {
+		if (!add_values(d, b, c, i, cell)) {
 			d->empty++;
 			continue;
 		}
-		grow(d->x, d->x_cap, (d->n + 1) * d->d);
 		grow(d->cell, d->cell_cap, d->n + 1);
 		grow(d->y, d->y_cap, d->n + 1);
 		d->y[d->n] = y;
 		grow(d->row, d->row_cap, d->n + 1);
 		d->cell[d->n] = cell;
 		d->row[d->n] = d->rows;
-		memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
-		embedding_check(x, d->d, cell, stream_name(d->s));
 		if (w->target) {
 			grow(d->target, d->target_cap, d->n + 1);
 			d->target[d->n] = block_number(b, c->target, i);
@@ -147,7 +166,8 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 /* Why n cells do not fit into memory, and what to do. Malloced. NULL: they fit. */
 static char *too_large(const struct embeddings *d, const char *more, uint64_t n, uint64_t memory, const char *of)
 {
-	uint64_t bytes = d->d * sizeof *d->x + CELL_BYTES, fits = memory / bytes;
+	uint64_t values = d->sparse.n ? d->sparse.offset[d->sparse.n] / d->sparse.n * 8 : d->d * sizeof *d->x, bytes = values + CELL_BYTES,
+		 fits = memory / bytes;
 	if (n <= fits)
 		return NULL;
 	return xasprintf("%s: %s%" PRIu64
@@ -175,7 +195,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	struct block b = {0};
 	*d = (struct embeddings){.s = s};
 	open_columns(&c, d, w);
-	d->d = stream_header(s)->col[c.x].n;
+	d->d = c.x < 0 ? (w->genes ? w->genes : &stream_header(s)->vocab)->n : stream_header(s)->col[c.x].n;
+	d->sparse.d = d->d;
 	const char *of;
 	uint64_t memory = memory_limit(&of);
 	char *large = too_large(d, "up to ", cells_ahead(stream_name(s)), memory, of);
@@ -210,6 +231,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	if (d->n > INT32_MAX)
 		die("%s: more than %d labelled cells; take a sample with scsample -n", stream_name(s), INT32_MAX);
 	block_release(&b);
+	expressed_release(&c.expressed);
 	labels_release(&c.label);
 	labels_release(&c.group);
 	labels_release(&c.part);
@@ -219,6 +241,7 @@ void embeddings_release(struct embeddings *d)
 {
 	stream_free(d->s);
 	free(d->x);
+	sparse_release(&d->sparse);
 	free(d->y);
 	free(d->target);
 	free(d->group);

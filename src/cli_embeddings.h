@@ -1,17 +1,19 @@
-/* Shared by the tools that read embeddings of cells or of genes into memory. The functions die on errors. */
+/* Shared by the tools that read embeddings of cells or of genes, or cells, into memory. The functions die on errors. */
 #ifndef CLI_EMBEDDINGS_H
 #define CLI_EMBEDDINGS_H
 
 #include "cli.h"
+#include "base/sparse.h"
 #include "label/label.h"
 #include "stream/embedding.h"
 
-/* The cells of one stream of embeddings that have a label and a target. */
+/* The cells of one stream of embeddings, or of counts, that have a label and a target. */
 struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
 	size_t empty; /* and those whose embedding is missing */
 	float *x; /* [n, d] */
+	struct sparse sparse; /* instead of x, of counts: log-normalised expression */
 	uint32_t *y; /* [n] classes; 0 if no label is wanted */
 	double *target; /* [n], NULL if none is wanted */
 	uint32_t *group, *part; /* [n], NULL if none is wanted */
@@ -27,6 +29,8 @@ struct wanted {
 	struct classes *classes, *groups;
 	const char *part;
 	struct classes *parts;
+	/* The stream has counts. The features are the genes of `genes` (NULL: of the stream) that `with` has too; see cells/expressed.h */
+	const struct vocab *genes, *with;
 };
 
 /* The warning that so many cells without an embedding were left out, if any. */

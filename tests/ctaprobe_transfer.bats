@@ -208,3 +208,80 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	run bash -c 'set -o pipefail; cat cut.emb | ctaprobe transfer -q --reference ref.emb -l cell_type - | ctaprobe score -q -l cell_type'
 	assert_failure
 }
+
+@test "transfer: counts: regression on the shared genes is scikit-learn's, in each fold too; cells like none of the reference are unknown" {
+	scsim -q --cells 900 --genes 400 --types 5 --donors 12 --separation .5 --depth 1500 --seed 3 -o all.counts
+	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type4 - -o ref.counts
+	scsample -q --test-fraction .3 --by donor --part test all.counts | scsample -q --thin .5 - -o whole.counts
+	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
+	scsample -q --genes panel whole.counts -o new.counts
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s new.counts -o new.s
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
+		import numpy as np, scstream
+		from sklearn.linear_model import LogisticRegression
+		def cells(path, columns):
+		    out = {c: [] for c in columns}
+		    for b in scstream.read(path):
+		        for c in columns:
+		            v = b[c]
+		            out[c].append(np.array(v.categories, object)[v.codes] if hasattr(v, "codes") else np.asarray(v))
+		    return {c: np.concatenate(v) for c, v in out.items()}
+		def expression(path, genes):
+		    ids = scstream.read(path).header["vocab"]["id"]
+		    at = np.array([genes.get(i, -1) for i in ids])
+		    rows = []
+		    for b in scstream.read(path):
+		        (start, gene), (_, count) = b["gene"], b["count"]
+		        x = np.zeros((b.rows, len(genes) + 1))
+		        x[np.repeat(np.arange(b.rows), np.diff(start.astype(int))), at[gene]] = count
+		        rows.append(x[:, :-1])
+		    x = np.concatenate(rows)
+		    return np.log1p(1e4 * x / x.sum(1, keepdims=True))
+		ids = set(scstream.read("new.counts").header["vocab"]["id"]) & set(scstream.read("ref.counts").header["vocab"]["id"])
+		genes = {g: k for k, g in enumerate(sorted(ids))}
+		x, q = expression("ref.counts", genes), expression("new.counts", genes)
+		ref, held, new = cells("ref.counts", ["cell", "cell_type"]), cells("held.s", ["cell", "fold", "predicted", "logit"]), cells("new.s", ["predicted", "logit", "assigned", "cell_type"])
+		assert (ref["cell"] == held["cell"]).all()
+		y = ref["cell_type"].astype(str)
+		def close(rows, test, predicted, logit):
+		    fit = LogisticRegression(C=1 / (3e-3 * len(rows)), tol=1e-8, max_iter=5000).fit(x[rows], y[rows])
+		    z = fit.decision_function(test)
+		    z, got = z - z.mean(1, keepdims=True), logit - logit.mean(1, keepdims=True)
+		    got = got * (z * got).sum() / (got * got).sum()        # the temperature
+		    print((fit.predict(test) == predicted).mean(), np.abs(z - got).mean() / np.abs(z).mean())
+		    assert (fit.predict(test) == predicted).mean() > .99 and np.abs(z - got).mean() < .02 * np.abs(z).mean()
+		close(np.arange(len(y)), q, new["predicted"].astype(str), new["logit"])
+		for f in np.unique(held["fold"]):
+		    out = held["fold"] == f
+		    close(np.flatnonzero(~out), x[out], held["predicted"][out].astype(str), held["logit"][out])
+		novel, unknown = new["cell_type"].astype(str) == "type4", new["assigned"].astype(str) == "unknown"
+		print("unknown", unknown[novel].mean(), unknown[~novel].mean())
+		assert unknown[novel].mean() > unknown[~novel].mean() and unknown[~novel].mean() < .12
+	END
+	# the same bytes on any number of threads and from a pipe; genes in another order
+	ctaprobe transfer -q -@ 3 --reference ref.counts -l cell_type --group donor --held-out held3.s - <new.counts | cmp - new.s
+	cmp held.s held3.s
+	cat ref.counts >other.counts
+	run -1 ctaprobe transfer --reference ref.counts -l cell_type --calibration other.counts new.counts -o x
+	assert_output --partial "have the embedding of a cell of ref.counts"
+	# a cell without shared genes keeps its row
+	scsample -q --thin .004 new.counts -o shallow.counts
+	run -0 ctaprobe transfer --reference ref.counts -l cell_type shallow.counts -o shallow.s
+	assert_output --partial "get no class"
+	scview --check -q shallow.s
+	for bad in --nearest=5 --probe -C=2 --no-standardize; do
+		run -2 ctaprobe transfer --reference ref.counts -l cell_type ${bad/=/ } new.counts -o x
+		assert_output --partial "the cells have counts"
+		assert_not_exist x
+	done
+	run -1 ctaprobe transfer --reference ref.emb -l cell_type new.counts -o x
+	assert_output --partial "ref.emb: this is an embedding stream, expected counts"
+	run -1 ctaprobe transfer --reference ref.counts -l cell_type new.emb -o x
+	assert_output --partial "ref.counts: this is a counts stream, expected embedding"
+	scsim -q --cells 50 --genes 100 --seed 1 | scview -q -O h5ad -o own.h5ad -
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("own.h5ad"); a.var_names = ["mouse" + g for g in a.var_names]; a.write("own.h5ad")'
+	h5tok -q own.h5ad -o own.counts
+	run -1 ctaprobe transfer --reference ref.counts -l cell_type own.counts -o x
+	assert_output --partial "ref.counts: none of its 400 genes is in the new cells"
+	assert_not_exist x
+}

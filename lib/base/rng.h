@@ -33,6 +33,7 @@ enum rng_domain {
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
 	RNG_STATES, /* scperturb shift: random states (a = cell) */
 	RNG_THIN, /* scsample --thin: molecules (a = cell) */
+	RNG_ROWS, /* ctaprobe transfer: order of the rows (a = pass) */
 };
 
 /* Four 32-bit words at a counter. */

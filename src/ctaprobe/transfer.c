@@ -6,13 +6,14 @@
 #include "cells.h"
 
 #include "base/softmax.h"
+#include "base/threads.h"
 #include "cells/copies.h"
+#include "cells/expressed.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 #define UNKNOWN "unknown"
@@ -27,18 +28,19 @@ static long long nearest, nfold = 5;
 static double inverse_penalty = 1, coverage = 0.9, unknown = 0.05;
 static int probe, as_given;
 
+enum { EMBEDDINGS = 1, COUNTS = 2 }; /* modes: what the cells are told by */
 static struct option_def options[] = {
 	{0, "Reference", OPT_GROUP},
-	{0, "reference", OPT_INPUT, &reference_path, "FILE", "embeddings of cells with known classes"},
+	{0, "reference", OPT_INPUT, &reference_path, "FILE", "counts or embeddings of cells with known classes"},
 	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
-	{0, "Method", OPT_GROUP},
-	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1},
+	{0, "Method for embeddings", OPT_GROUP},
+	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1, .modes = EMBEDDINGS},
 	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000, .changes = 1,
-		.excludes = "probe inverse-penalty no-standardize"},
+		.modes = EMBEDDINGS, .excludes = "probe inverse-penalty no-standardize"},
 	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "with --probe: inverse strength of the L2 penalty (default 1)", 1e-12,
-		1e12, .changes = 1},
+		1e12, .changes = 1, .modes = EMBEDDINGS},
 	{0, "no-standardize", OPT_FLAG, &as_given, NULL,
-		"with --probe: leave the features as they are (default: standardised by the reference)", .changes = 1},
+		"with --probe: leave the features as they are (default: standardised by the reference)", .changes = 1, .modes = EMBEDDINGS},
 	{0, "Calibration", OPT_GROUP},
 	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
 	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},
@@ -100,62 +102,6 @@ static void check_classes(const struct reference *r)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
-/* A digest of each embedding, sorted. Malloced. */
-static uint64_t *digests(const struct embeddings *d)
-{
-	uint64_t *x = xmalloc((d->n + 1) * sizeof *x);
-	for (size_t i = 0; i < d->n; i++)
-		x[i] = XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x);
-	qsort(x, d->n, sizeof *x, by_value);
-	return x;
-}
-
-/* Cells that the method has learned from look surer than others do. */
-static void refuse_shared(const struct embeddings *reference, const struct embeddings *other)
-{
-	uint64_t *a = digests(reference), *b = digests(other);
-	size_t shared = 0;
-	for (size_t i = 0, k = 0; i < other->n; i++) {
-		while (k < reference->n && a[k] < b[i])
-			k++;
-		shared += k < reference->n && a[k] == b[i];
-	}
-	free(a);
-	free(b);
-	if (2 * shared > other->n)
-		die("--calibration: %s: %zu of its %zu cells have the embedding of a cell of %s: expected other cells",
-			stream_name(other->s), shared, other->n, reference_path);
-}
-
-/* Cells of the calibration stream whose class the reference does not have. */
-static void drop_unknown(struct embeddings *d, size_t classes)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < d->n; i++) {
-		if (d->y[i] >= classes)
-			continue;
-		memmove(d->x + n * d->d, d->x + i * d->d, d->d * sizeof *d->x);
-		d->y[n] = d->y[i];
-		d->row[n] = d->row[i];
-		d->cell[n] = d->cell[i];
-		if (d->group)
-			d->group[n] = d->group[i];
-		n++;
-	}
-	if (n < d->n)
-		warn("%s: %zu of %zu cells have classes that %s does not have, and are left out", stream_name(d->s), d->n - n, d->n,
-			reference_path);
-	d->n = n;
-	if (!n)
-		die("%s: no cell has a class of %s", stream_name(d->s), reference_path);
-}
-
 /* x of two streams must be made alike. */
 static void check_alike(const struct header *a, const struct header *b, const char *name)
 {
@@ -169,9 +115,9 @@ static void check_alike(const struct header *a, const struct header *b, const ch
 	free(two);
 }
 
-static void reference_read(struct reference *r)
+static void reference_read(struct reference *r, const struct header *new)
 {
-	struct wanted w = {label, NULL, group, &r->classes, &r->groups};
+	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab};
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
 	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
 	size_t known = r->classes.n;
@@ -183,17 +129,20 @@ static void reference_read(struct reference *r)
 		info("%s: %zu of %zu cells have no value in column '%s' and are left out", reference_path, r->d.unlabelled,
 			r->d.n + r->d.unlabelled, label);
 	if (calibration_path) {
+		w.genes = w.with ? &stream_header(r->d.s)->vocab : NULL;
 		embeddings_read(&r->other, open_path(calibration_path), &w, held_out_path != NULL);
-		check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
-		refuse_shared(&r->d, &r->other);
-		drop_unknown(&r->other, known);
+		if (!w.with)
+			check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
+		refuse_shared(&r->d, &r->other, reference_path);
+		drop_unknown(&r->other, known, reference_path);
 		classes_settle(&r->classes, &r->d.y, &r->d.n, 1); /* without those of the dropped cells; the others keep their numbers */
 	}
 	if (group)
 		classes_settle(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
 	if (group && calibration_path)
 		warn_shared(&r->d, &r->other, &r->groups, group);
-	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};
+	r->method = (struct method_options){
+		(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, (uint32_t)transfer_cli.seed, label};
 }
 
 /* ---- cells that were held out ---- */
@@ -208,14 +157,12 @@ struct held_out {
 static void predict_rows(struct held_out *h, const struct method *m, const uint32_t *test, size_t n)
 {
 	size_t k = m->c->n;
-	float *x = rows_taken(h->d, test, n);
 	double *logit = xmalloc(n * k * sizeof *logit), *far = xmalloc(n * sizeof *far);
-	method_score(m, x, n, logit, far);
+	method_score(m, h->d, test, n, logit, far);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(h->logit + test[i] * k, logit + i * k, k * sizeof *logit);
 		h->far[test[i]] = far[i];
 	}
-	free(x);
 	free(logit);
 	free(far);
 }
@@ -237,28 +184,48 @@ static void warn_uncalibrated(const struct held_out *h, const struct reference *
 	free(known);
 }
 
+struct fold_job {
+	struct held_out *h;
+	const struct reference *r;
+	const struct method *whole;
+	const uint32_t *all;
+	size_t k;
+};
+
+/* Fit without fold f, and predict its cells. */
+static void hold_out_fold(void *arg, size_t f, int thread)
+{
+	const struct fold_job *a = arg;
+	const struct embeddings *d = &a->r->d;
+	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
+	char *what = xasprintf("fold %zu of %zu", f + 1, a->k);
+	size_t n = fold_rows(a->h->fold, (uint32_t)f, a->all, d->n, train, test);
+	struct method m = {0};
+	(void)thread;
+	if (d->n > n) {
+		method_fit(&m, d, train, n, &a->r->classes, &a->r->method, a->whole, what);
+		predict_rows(a->h, &m, test, d->n - n);
+	}
+	method_release(&m);
+	free(what);
+	free(train);
+	free(test);
+}
+
 static void hold_out(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
 {
 	const struct embeddings *d = &r->d;
-	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
 	size_t k = (size_t)nfold;
 	if (!given(&nfold) && group && r->groups.n < k)
 		k = r->groups.n < 2 ? 2 : r->groups.n;
 	h->fold = xmalloc(d->n * sizeof *h->fold);
 	assign_folds(h->fold, d, all, d->n, k, (uint32_t)transfer_cli.seed, "");
-	for (uint32_t f = 0; f < k; f++) {
-		char *what = xasprintf("fold %u of %zu", f + 1, k);
-		size_t n = fold_rows(h->fold, f, all, d->n, train, test);
-		struct method m = {0};
-		if (d->n > n) {
-			method_fit(&m, d, train, n, &r->classes, &r->method, whole, what);
-			predict_rows(h, &m, test, d->n - n);
-		}
-		method_release(&m);
-		free(what);
-	}
-	free(train);
-	free(test);
+	struct fold_job job = {h, r, whole, all, k};
+	if (d->x)
+		for (uint32_t f = 0; f < k; f++)
+			hold_out_fold(&job, f, 0);
+	else
+		pool_for(r->method.threads, k, hold_out_fold, &job);
 }
 
 /* whole: the method of all cells of the reference, which are `all` */
@@ -459,38 +426,46 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 /* ---- new cells ---- */
 
 struct gathered {
-	float *x; /* [n, d] of the cells with an embedding */
-	size_t n, cap, bytes;
+	struct embeddings d; /* of the cells that have values */
+	struct expressed expressed; /* of counts */
+	int x, cell; /* columns; x -1: counts */
+	size_t bytes;
 	uint8_t *there; /* [rows of the output] */
 	size_t there_cap;
 };
 
-static void gather(struct gathered *g, const struct block *b, int x, int cell, size_t d, size_t before, const char *name)
+static void gather(struct gathered *g, const struct block *b, size_t before, const char *name)
 {
+	size_t k = g->d.d;
 	grow(g->there, g->there_cap, before + b->rows);
-	grow(g->x, g->cap, (g->n + b->rows) * d);
+	if (g->x >= 0)
+		grow(g->d.x, g->d.x_cap, (g->d.n + b->rows) * k);
 	for (size_t i = 0; i < b->rows; i++) {
-		const float *v = (const float *)b->col[x].data + i * d;
-		g->there[before + i] = !embedding_missing(v, d);
+		const float *v = g->x < 0 ? NULL : (const float *)b->col[g->x].data + i * k;
+		g->there[before + i] = v ? !embedding_missing(v, k) : expressed_add(&g->expressed, b, i, &g->d.sparse) != 0;
 		if (!g->there[before + i])
 			continue;
-		embedding_check(v, d, ((const uint64_t *)b->col[cell].data)[i], name);
-		memcpy(g->x + g->n++ * d, v, d * sizeof *v);
+		if (v) {
+			embedding_check(v, k, ((const uint64_t *)b->col[g->cell].data)[i], name);
+			memcpy(g->d.x + g->d.n * k, v, k * sizeof *v);
+		}
+		g->d.n++;
 	}
 }
 
 static void write_gathered(struct writer *w, struct gathered *g, const struct method *m)
 {
-	size_t k = w->r->classes.n, at = 0;
-	double *logit = xmalloc((g->n + 1) * k * sizeof *logit), *far = xmalloc((g->n + 1) * sizeof *far);
-	if (g->n)
-		method_score(m, g->x, g->n, logit, far);
+	size_t k = w->r->classes.n, at = 0, n = g->d.n;
+	double *logit = xmalloc((n + 1) * k * sizeof *logit), *far = xmalloc((n + 1) * sizeof *far);
+	if (n)
+		method_score(m, &g->d, NULL, n, logit, far);
 	for (size_t i = 0; i < w->out.rows; i++) {
 		put(w, i, g->there[i] ? logit + at * k : NULL, g->there[i] ? far[at] : 0);
 		at += g->there[i];
 	}
 	flush(w);
-	g->n = g->bytes = 0;
+	g->d.n = g->bytes = 0;
+	sparse_clear(&g->d.sparse);
 	free(logit);
 	free(far);
 	progress("%" PRIu64 " cells", w->cells);
@@ -499,12 +474,15 @@ static void write_gathered(struct writer *w, struct gathered *g, const struct me
 static void write_new(struct writer *w, struct stream *in, const struct method *m)
 {
 	struct block b = {0};
-	struct gathered g = {0};
 	const struct header *h = stream_header(in);
-	int got, x = header_find(h, "x"), cell = header_find(h, "cell");
+	const struct embeddings *d = &w->r->d;
+	struct gathered g = {.d.d = d->d, .d.sparse.d = d->d, .x = d->x ? header_find(h, "x") : -1, .cell = header_find(h, "cell")};
+	const struct vocab *genes = &stream_header(d->s)->vocab;
+	must(!d->x && expressed_init(&g.expressed, h, stream_name(in), genes, genes, &e), &e);
+	int got;
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		must(copies_refuse(&b, stream_name(in), &e), &e);
-		gather(&g, &b, x, cell, m->d, w->out.rows, stream_name(in));
+		gather(&g, &b, w->out.rows, stream_name(in));
 		block_take(&w->out, w->map, &b, NULL, b.rows);
 		g.bytes += block_bytes(&b);
 		if (w->out.rows >= TOGETHER || g.bytes >= BYTES)
@@ -513,7 +491,9 @@ static void write_new(struct writer *w, struct stream *in, const struct method *
 	must(got < 0, &e);
 	write_gathered(w, &g, m);
 	block_release(&b);
-	free(g.x);
+	expressed_release(&g.expressed);
+	sparse_release(&g.d.sparse);
+	free(g.d.x);
 	free(g.there);
 }
 
@@ -521,6 +501,9 @@ static void check_new(struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
+	must(header_need(h, "cell", U64, SCALAR, name, &e) < 0, &e);
+	if (!r->d.x)
+		return;
 	must(header_kind(h, "embedding", name, &e) || header_need(h, "x", F32, FIXED, name, &e) < 0 ||
 			header_need(h, "cell", U64, SCALAR, name, &e) < 0,
 		&e);
@@ -555,7 +538,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	check_options();
 	cli_blas(&transfer_cli);
 	struct stream *in = cli_open(&transfer_cli, 0);
-	reference_read(&r);
+	cli_mode(strcmp(stream_header(in)->kind, "counts") ? EMBEDDINGS : COUNTS, "the cells have counts");
+	reference_read(&r, stream_header(in));
 	check_new(in, &r);
 	uint32_t *all = xmalloc(r.d.n * sizeof *all);
 	for (size_t i = 0; i < r.d.n; i++)

@@ -1,16 +1,19 @@
-/* The parts of ctaprobe transfer: transfer.c has the options and the streams, transfer_method.c what predicts and how it is calibrated. */
+/* The parts of ctaprobe transfer: transfer.c has the options and the streams, transfer_method.c what predicts and how it is calibrated,
+ * transfer_other.c the cells of --calibration. */
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
 #include "fitted.h"
 
 #include "eval/conformal.h"
+#include "eval/sparse_probe.h"
 
 struct method_options {
 	size_t nearest; /* so many neighbours vote; 0: logistic regression */
-	double inverse_penalty;
+	double inverse_penalty; /* of embeddings */
 	int as_given; /* the features of the regression are not standardised */
 	int threads;
+	uint32_t seed;
 	const char *label; /* in messages */
 };
 
@@ -23,6 +26,9 @@ struct method {
 	float *own; /* [n, d] the cells, NULL if they are all of the reference */
 	const float *x; /* [n, d] the cells ... */
 	uint32_t *y; /* [n] ... and their classes */
+	struct sparse_probe genes; /* of counts, instead of probe and x, of the classes in back [genes.k] */
+	struct centroids centroids;
+	uint32_t *back;
 };
 
 /* Of rows row[0..n) of d, rising; d must outlive m. start: a method of most of them, from whose weights the regression begins, so that it needs fewer iterations; or NULL. Dies
@@ -32,14 +38,14 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 void method_release(struct method *m); /* accepts a zeroed struct */
 
 /*
- * Of n rows x [n, d], finite:
+ * Of rows row[0..n) of d, which has embeddings or counts as those of m (row NULL: the first n):
  * logit [n, classes]  out: logarithms of probabilities, but for a constant of the row; -INFINITY: no cell of m has the class
- * far [n]             out: how far the row is from the cells of m: its mean Euclidean distance to the nearest ones
+ * far [n]             out: how unlike the cells of m the row is. Embeddings: its mean Euclidean distance to the nearest ones; counts: centroids_distance
  *
  * Distances are those of the features as they are: on lung and blood cells of new donors (50 components), the vote of 15 neighbours was right more
  * often (.95, .92) than with standardised components (.89, .80).
  */
-void method_score(const struct method *m, const float *x, size_t n, double *logit, double *far);
+void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far);
 
 /*
  * How the scores of cells that the method has not seen become probabilities, sets and p-values.
@@ -75,5 +81,10 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 /* How strange a cell is that is so far, and whose class has this probability. */
 double calibrated_strange(const struct calibrated *c, double far, double probability);
 void calibrated_release(struct calibrated *c); /* accepts a zeroed struct */
+
+/* Cells that the method has learned from look surer than others do: die if most of `other` are cells of the reference, the stream `path`. */
+void refuse_shared(const struct embeddings *reference, const struct embeddings *other, const char *path);
+/* Leave out the cells of d whose class is not one of the first `classes`, those of the reference `path`. Dies if none is left. */
+void drop_unknown(struct embeddings *d, size_t classes, const char *path);
 
 #endif

@@ -12,12 +12,45 @@
 
 enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if not --nearest */
 
+/* The penalty of the regression on genes: from .001 to .01, the mean macro F1 over 18 pairs of studies changes by less than .01. */
+static const double genes_penalty = 3e-3;
+
 /* ---- method ---- */
+
+/* Regression on genes: the classes of the rows are numbered for it. */
+static void genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
+{
+	struct error e;
+	uint32_t *local = xmalloc(m->c->n * sizeof *local), *y = xcalloc(d->n, sizeof *y), k = 0;
+	memset(local, 0xFF, m->c->n * sizeof *local);
+	for (size_t i = 0; i < n; i++)
+		local[d->y[row[i]]] = 0;
+	m->back = xmalloc(m->c->n * sizeof *m->back);
+	for (uint32_t c = 0; c < m->c->n; c++)
+		if (local[c] != MISSING_CODE) {
+			m->back[k] = c;
+			local[c] = k++;
+		}
+	if (k < 2)
+		die("%s: %s: the %zu training cells are all '%s' in column '%s'; two classes are needed", stream_name(d->s), what, n,
+			m->c->name[m->back[0]], m->o->label);
+	for (size_t i = 0; i < n; i++)
+		y[row[i]] = local[d->y[row[i]]];
+	if (sparse_probe_fit(&m->genes, &d->sparse, row, n, y, k, genes_penalty, m->o->seed, &e))
+		die("%s: %s: %s", stream_name(d->s), what, e.msg);
+	centroids_fit(&m->centroids, &d->sparse, row, n, y, k);
+	free(local);
+	free(y);
+}
 
 void method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
 	const struct method_options *o, const struct method *start, const char *what)
 {
 	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
+	if (!d->x) {
+		genes_fit(m, d, row, n, what);
+		return;
+	}
 	if (o->nearest > n)
 		die("%s: %s: --nearest %zu, but there are %zu reference cells", stream_name(d->s), what, o->nearest, n);
 	m->own = n < d->n ? rows_taken(d, row, n) : NULL;
@@ -42,6 +75,9 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 void method_release(struct method *m)
 {
 	fitted_release(&m->probe);
+	sparse_probe_release(&m->genes);
+	centroids_release(&m->centroids);
+	free(m->back);
 	free(m->own);
 	free(m->y);
 	*m = (struct method){0};
@@ -73,7 +109,7 @@ static void vote(const struct method *m, const uint32_t *neighbour, size_t k, co
 		logit[c] = log(logit[c] / (double)(k + 1));
 }
 
-void method_score(const struct method *m, const float *x, size_t n, double *logit, double *far)
+static void nearest_score(const struct method *m, const float *x, size_t n, double *logit, double *far)
 {
 	size_t k = m->o->nearest ? m->o->nearest : m->n < FAR ? m->n : FAR;
 	uint32_t *neighbour = xmalloc(n * k * sizeof *neighbour);
@@ -89,11 +125,37 @@ void method_score(const struct method *m, const float *x, size_t n, double *logi
 		if (m->o->nearest)
 			vote(m, neighbour + i * k, k, there, logit + i * m->c->n);
 	}
-	if (!m->o->nearest)
-		pool_for(m->o->threads, n, probe_row, &(struct job){m, x, logit});
 	free(neighbour);
 	free(distance);
 	free(there);
+}
+
+/* Row i of those to score, by genes. */
+static void genes_score(const struct method *m, const struct sparse *x, size_t i, double *logit, double *far)
+{
+	float *z = xmalloc(m->genes.stride * sizeof *z);
+	sparse_probe_logits(&m->genes, x, i, z);
+	for (size_t c = 0; c < m->c->n; c++)
+		logit[c] = -INFINITY;
+	for (size_t c = 0; c < m->genes.k; c++)
+		logit[m->back[c]] = (double)z[c];
+	*far = centroids_distance(&m->centroids, x, i);
+	free(z);
+}
+
+void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far)
+{
+	if (!d->x) {
+		for (size_t i = 0; i < n; i++)
+			genes_score(m, &d->sparse, row ? row[i] : i, logit + i * m->c->n, far + i);
+		return;
+	}
+	float *own = row ? rows_taken(d, row, n) : NULL;
+	const float *x = own ? own : d->x;
+	nearest_score(m, x, n, logit, far);
+	if (!m->o->nearest)
+		pool_for(m->o->threads, n, probe_row, &(struct job){m, x, logit});
+	free(own);
 }
 
 /* ---- calibration ---- */

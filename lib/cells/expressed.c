@@ -1,0 +1,55 @@
+#include "cells/expressed.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int expressed_init(
+	struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with, struct error *e)
+{
+	*x = (struct expressed){0};
+	if (header_kind(h, "counts", name, e) || (x->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
+		(x->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
+		return -1;
+	if (h->col[x->count].type != U32 || h->col[x->count].group != h->col[x->gene].group)
+		return error_set(e, "%s: column 'count' is not u32 in the group of column gene", name);
+	x->feature = xmalloc((h->vocab.n + 1) * sizeof *x->feature);
+	for (size_t g = 0; g < h->vocab.n; g++) {
+		int64_t f = vocab_find(genes, h->vocab.id[g]);
+		int shared = f >= 0 && vocab_find(with, h->vocab.id[g]) >= 0;
+		x->feature[g] = shared ? (uint32_t)f : EXPRESSED_NOT;
+		x->shared += (size_t)shared;
+	}
+	return 0;
+}
+
+void expressed_release(struct expressed *x)
+{
+	free(x->feature);
+	*x = (struct expressed){0};
+}
+
+int expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to)
+{
+	const uint64_t *o = b->group[b->header->col[x->gene].group].offset;
+	const uint32_t *count = b->col[x->count].data;
+	uint64_t total = 0;
+	size_t n = 0;
+	for (uint64_t i = o[r]; i < o[r + 1]; i++)
+		if (count[i] && x->feature[block_id(b, x->gene, i)] != EXPRESSED_NOT) {
+			total += count[i];
+			n++;
+		}
+	if (!total)
+		return 0;
+	uint64_t at = sparse_add(to, n);
+	for (uint64_t i = o[r]; i < o[r + 1]; i++) {
+		uint32_t f = x->feature[block_id(b, x->gene, i)];
+		if (!count[i] || f == EXPRESSED_NOT)
+			continue;
+		to->column[at] = f;
+		to->value[at++] = (float)log1p(1e4 * (double)count[i] / (double)total);
+	}
+	return 1;
+}

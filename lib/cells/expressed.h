@@ -1,0 +1,28 @@
+/*
+ * Cells of a counts stream as rows of log-normalised expression:
+ *     log(1 + 10^4 count / total),   total: the sum over the features of the cell
+ * The features are genes that two streams share, so that cells of other panels of genes are normalised alike.
+ */
+#ifndef EXPRESSED_H
+#define EXPRESSED_H
+
+#include "base/sparse.h"
+#include "stream/block.h"
+
+struct expressed {
+	int gene, count; /* columns */
+	uint32_t *feature; /* [genes of the stream] row of the vocabulary of the features, EXPRESSED_NOT: it is none */
+	size_t shared; /* genes that are features */
+};
+#define EXPRESSED_NOT UINT32_MAX
+
+/* For a counts stream with header h. Features: genes of `genes` that `with` has too; they are numbered as in `genes`. Both are indexed, and outlive x. -1 with e
+ * set: another stream. */
+int expressed_init(struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with,
+	struct error *e);
+void expressed_release(struct expressed *x); /* accepts a zeroed struct */
+
+/* Add row r of a block to `to`; 0 if it has no count of a feature: nothing is added. */
+int expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Logistic regression on rows of few values, such as log-normalised counts of all genes:
+ *     min over W, b of   1/n sum_i -log softmax(W x_i + b)[y_i]  +  penalty / 2 |W|^2
+ * Features are taken as they are: divided by their standard deviations, rare genes get the weight of common ones, and cells of another study
+ * are told apart less well (docs/experiments/transfer.md). The intercept b is not penalised. One thread, so that several fits can run side by side; the
+ * result depends on the seed, and on nothing else.
+ */
+#ifndef SPARSE_PROBE_H
+#define SPARSE_PROBE_H
+
+#include "base/error.h"
+#include "base/sparse.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sparse_probe {
+	size_t k, d, stride; /* classes; features; numbers of a feature in w, a multiple of 8 */
+	float *w; /* [d, stride] */
+	float *b; /* [stride] */
+};
+
+/* Fit on rows row[0..n) of x; y [x->n] < k, every class occurs among them. n >= 1, k >= 2, penalty > 0. -1 with e set when the weights are not
+ * finite. */
+int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
+	double penalty, uint32_t seed, struct error *e);
+void sparse_probe_release(struct sparse_probe *p); /* accepts a zeroed struct */
+
+/* logit [p->stride] of row i of x, of which the first k count. */
+void sparse_probe_logits(const struct sparse_probe *p, const struct sparse *x, size_t i, float *logit);
+
+/*
+ * The means of classes: how unlike all of them is a row?
+ *     1 - max over classes of cos(x - m, m_c - m),   m: mean of all rows, m_c: of those of class c
+ */
+struct centroids {
+	size_t k, d, stride;
+	float *w; /* [d, stride] m_c - m, divided by their norms */
+	float *b; /* [stride] - w m */
+	double *mean, square; /* [d] m; |m|^2 */
+};
+void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k);
+void centroids_release(struct centroids *c); /* accepts a zeroed struct */
+double centroids_distance(const struct centroids *c, const struct sparse *x, size_t i);
+
+#endif

@@ -1,0 +1,189 @@
+/* Regression on sparse rows: it comes near the optimum of its objective, threads and rows that are left out change nothing. scikit-learn is asked in
+ * tests/ctaprobe_transfer.bats. */
+#include "base/rng.h"
+#include "eval/sparse_probe.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 3000, D = 400, K = 5 };
+
+/* Rows of about 60 values; each class has more of 20 features. */
+static void make(struct sparse *x, uint32_t *y)
+{
+	struct rng r = rng_at(1, RNG_TEST, 0, 0);
+	x->d = D;
+	for (uint32_t i = 0; i < N; i++) {
+		float row[D];
+		size_t n = 0;
+		y[i] = i < K ? i : rng_below(&r, K);
+		for (uint32_t j = 0; j < D; j++) {
+			int own = j / 20 == y[i];
+			row[j] = rng_unit(&r) < (own ? .3 : .14) ? (float)(1 + rng_unit(&r)) : 0;
+			n += row[j] > 0;
+		}
+		uint64_t at = sparse_add(x, n);
+		for (uint32_t j = 0; j < D; j++)
+			if (row[j] > 0) {
+				x->column[at] = j;
+				x->value[at++] = row[j];
+			}
+	}
+}
+
+/* The objective of the header, and its gradient by the weights and intercepts: g [(D + 1) K] */
+static double objective(const struct sparse *x, const uint32_t *y, const double *w, double penalty, double *g)
+{
+	double f = 0;
+	for (size_t j = 0; j < (D + 1) * K; j++) {
+		double p = j < D * K ? penalty : 0;
+		f += p / 2 * w[j] * w[j];
+		g[j] = p * w[j];
+	}
+	for (size_t i = 0; i < N; i++) {
+		double z[K], sum = 0;
+		for (size_t c = 0; c < K; c++) {
+			z[c] = w[D * K + c];
+			for (uint64_t j = x->offset[i]; j < x->offset[i + 1]; j++)
+				z[c] += w[x->column[j] * K + c] * (double)x->value[j];
+		}
+		for (size_t c = 0; c < K; c++)
+			sum += exp(z[c]);
+		f += (log(sum) - z[y[i]]) / N;
+		for (size_t c = 0; c < K; c++) {
+			double residual = (exp(z[c]) / sum - (c == y[i])) / N;
+			g[D * K + c] += residual;
+			for (uint64_t j = x->offset[i]; j < x->offset[i + 1]; j++)
+				g[x->column[j] * K + c] += residual * (double)x->value[j];
+		}
+	}
+	return f;
+}
+
+/* The optimum in float64: the objective is convex, so steps of gradient descent with momentum lead there. */
+static double optimum(const struct sparse *x, const uint32_t *y, double penalty)
+{
+	static double w[(D + 1) * K], old[(D + 1) * K], g[(D + 1) * K];
+	double f = 0;
+	memset(w, 0, sizeof w);
+	memset(old, 0, sizeof old);
+	for (size_t t = 0; t < 2000; t++) {
+		f = objective(x, y, w, penalty, g);
+		for (size_t j = 0; j < (D + 1) * K; j++) {
+			double next = w[j] + .9 * (w[j] - old[j]) - .04 * g[j];
+			old[j] = w[j];
+			w[j] = next;
+		}
+	}
+	return f;
+}
+
+static void near_the_optimum(void **state)
+{
+	(void)state;
+	struct sparse x = {0};
+	struct sparse_probe p;
+	struct error e;
+	static uint32_t y[N], row[N];
+	static double w[(D + 1) * K], g[(D + 1) * K];
+	make(&x, y);
+	for (uint32_t i = 0; i < N; i++)
+		row[i] = i;
+	for (double penalty = 3e-3; penalty < 1; penalty *= 10) {
+		assert_int_equal(sparse_probe_fit(&p, &x, row, N, y, K, penalty, 1, &e), 0);
+		for (size_t j = 0; j <= D; j++)
+			for (size_t c = 0; c < K; c++)
+				w[j * K + c] = (double)(j < D ? p.w[j * p.stride + c] : p.b[c]);
+		double best = optimum(&x, y, penalty), f = objective(&x, y, w, penalty, g);
+		print_message("  penalty %g: %.5f, optimum %.5f\n", penalty, f, best);
+		assert_true(f < best * 1.01);
+		sparse_probe_release(&p);
+	}
+	sparse_release(&x);
+}
+
+static void rows_and_seeds(void **state)
+{
+	(void)state;
+	struct sparse x = {0};
+	struct sparse_probe a, b;
+	struct error e;
+	static uint32_t y[N], row[N];
+	float z[8];
+	make(&x, y);
+	for (uint32_t i = 0; i < N / 2; i++)
+		row[i] = 2 * i;
+	assert_int_equal(sparse_probe_fit(&a, &x, row, N / 2, y, K, .01, 1, &e), 0);
+	for (uint32_t i = 1; i < N; i += 2) { /* rows that are not of the fit */
+		y[i] = K;
+		x.value[x.offset[i]] = 1e30f;
+	}
+	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, .01, 1, &e), 0);
+	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
+	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
+	sparse_probe_release(&b);
+	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, .01, 2, &e), 0);
+	assert_memory_not_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
+	size_t right = 0;
+	for (size_t i = 0; i < N; i += 2) {
+		size_t best = 0;
+		sparse_probe_logits(&a, &x, i, z);
+		for (size_t c = 1; c < K; c++)
+			best = z[c] > z[best] ? c : best;
+		right += best == y[i];
+	}
+	assert_true(right > N / 2 * 9 / 10);
+	sparse_probe_release(&a);
+	sparse_probe_release(&b);
+	sparse_release(&x);
+}
+
+/* A row on the ray from the mean to that of a class is like it; one on the other side of the mean is not; with two classes it is like the other. */
+static void centroids(void **state)
+{
+	(void)state;
+	struct sparse x = {.d = 3};
+	struct centroids c;
+	const float value[6][3] = {{4, 0, 0}, {2, 0, 0}, {0, 3, 0}, {0, 3, 0}, {0, 0, 3}, {1, 1, 1}};
+	uint32_t y[6] = {0, 0, 1, 1, 2, 2}, row[5] = {0, 1, 2, 3, 4};
+	for (size_t i = 0; i < 6; i++) {
+		uint64_t at = sparse_add(&x, 3);
+		for (uint32_t j = 0; j < 3; j++, at++) {
+			x.column[at] = j;
+			x.value[at] = value[i][j];
+		}
+	}
+	centroids_fit(&c, &x, row, 5, y, 3);
+	const double mean[3] = {6. / 5, 6. / 5, 3. / 5}, of[3][3] = {{3, 0, 0}, {0, 3, 0}, {0, 0, 3}};
+	for (size_t i = 0; i < 6; i++) {
+		double most = -1;
+		for (size_t a = 0; a < 3; a++) {
+			double xy = 0, xx = 0, yy = 0;
+			for (size_t j = 0; j < 3; j++) {
+				double u = (double)value[i][j] - mean[j], v = of[a][j] - mean[j];
+				xy += u * v;
+				xx += u * u;
+				yy += v * v;
+			}
+			most = fmax(most, xy / sqrt(xx * yy));
+		}
+		assert_true(fabs(centroids_distance(&c, &x, i) - (1 - most)) < 1e-6);
+	}
+	centroids_release(&c);
+	sparse_release(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(near_the_optimum),
+		cmocka_unit_test(rows_and_seeds),
+		cmocka_unit_test(centroids),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
