@@ -10,7 +10,7 @@ setup_file() {
 	for kind in wced mlm; do
 		reference make $kind $kind small genes.txt
 		from_bmfm $kind/hub $kind.model --ontology $kind/some.obo
-		rankenc -q -m $kind.model/vocab.tsv --cls $([ $kind = wced ] && echo 5 || echo 1) sim.counts | scsample -q -n 30 -o $kind.tok
+		rankenc -q -m $kind.model/vocab.tsv --cls "$([ $kind = wced ] && echo 5 || echo 1)" sim.counts | scsample -q -n 30 -o $kind.tok
 		values $kind.tok > $kind.tsv
 	done
 }
@@ -69,9 +69,9 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 @test "released BMFM: the released sizes, 12 layers of 384 and 19,321 tokens" {
 	for kind in wced mlm; do
 		run -0 reference make large.$kind $kind released genes.txt
-		assert [ "$output" -gt $([ $kind = wced ] && echo 43500000 || echo 28500000) ]
+		assert [ "$output" -gt "$([ $kind = wced ] && echo 43500000 || echo 28500000)" ]
 		from_bmfm large.$kind/lightning large.$kind.model
-		rankenc -q -m large.$kind.model/vocab.tsv --cls $([ $kind = wced ] && echo 5 || echo 1) sim.counts | scsample -q -n 5 -o few.tok
+		rankenc -q -m large.$kind.model/vocab.tsv --cls "$([ $kind = wced ] && echo 5 || echo 1)" sim.counts | scsample -q -n 5 -o few.tok
 		values few.tok > few.tsv
 		scembed -q -M large.$kind.model few.tok | scview -c cell,x - > x.tsv
 		reference states large.$kind $kind few.tsv x.tsv 0
