@@ -305,8 +305,8 @@ hand_model() {
 	assert_output --partial "unknown arm 'mpi'"
 	# the left side of each pipe
 	mkdir broken
-	for t in maskgen sctrain scembed ctaprobe; do ln -s "$(realpath "$BIN/$t")" broken/; done
-	for t in maskgen scembed; do
+	for t in maskgen sctrain scembed scpredict ctaprobe; do ln -s "$(realpath "$BIN/$t")" broken/; done
+	for t in maskgen scpredict; do
 		mv broken/$t broken/whole
 		printf '#!/bin/sh\ncase "$*" in *" -u "*) "%s" "$@"; echo "%s: broken" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' broken/whole $t broken/whole > broken/$t
 		chmod +x broken/$t

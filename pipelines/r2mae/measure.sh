@@ -3,13 +3,15 @@
 # that r2mae/cells.sh made.
 # --hidden, --latent     of the network (128, 32)
 hidden=128 latent=32 epochs=30 batch=200 lr=0.001 training=train optional='hidden latent'
-kept=(model {learn,test,valid}.emb)
+made=(network.json) kept=(model {learn,test,valid}.emb)
 
 set_up() {
 	local group genes
 	group=$(cat "$inputs/group")
 	genes=$(scview --header-tsv "$inputs/valid-0.3.mcounts" | awk '$1 == "vocab.rows" { print $2 }')
-	network=(--config <(printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": %s, "hidden_size": %s}' "$genes" "$hidden" "$latent") --eval "$inputs/valid-0.3.mcounts" --best last)
+	mkdir -p "$out"
+	printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": %s, "hidden_size": %s}\n' "$genes" "$hidden" "$latent" > "$out/network.json"
+	network=(--config "$out/network.json" --eval "$inputs/valid-0.3.mcounts" --best last)
 	more_masks=(--strategy columns)
 	[ -z "$group" ] || more_masks+=(--keep "$group") network+=(--batch-key "$group")
 }

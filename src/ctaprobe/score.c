@@ -303,12 +303,80 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	metrics_release(&m);
 }
 
+/* Number the classes by name: *known [classes] says which are the model's, and the result how many training cells each has (NULL: not known). */
+static uint64_t *settle(struct scored *s, struct classes *classes, struct stream *in, uint8_t **known)
+{
+	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s->model_classes, stream_name(in)), *frequency = NULL;
+	size_t ntrain = 0;
+	uint32_t *train = train_path ? read_training(classes, &ntrain) : NULL;
+	uint32_t *model = xmalloc(s->model_classes * sizeof *model); /* the classes of the model, before they are sorted */
+	for (size_t k = 0; k < s->model_classes; k++)
+		model[k] = (uint32_t)k;
+	classes_settle(classes, (uint32_t *[]){s->y, s->predicted, train, model}, (size_t[]){s->n, s->n, ntrain, s->model_classes}, 4);
+	*known = xcalloc(classes->n, 1);
+	for (size_t k = 0; k < s->model_classes; k++)
+		(*known)[model[k]] = 1;
+	if (train_path || told)
+		frequency = xcalloc(classes->n, sizeof *frequency);
+	for (size_t i = 0; i < ntrain; i++)
+		frequency[train[i]]++;
+	for (size_t k = 0; told && k < s->model_classes; k++)
+		frequency[model[k]] += told[k];
+	free(told);
+	free(train);
+	free(model);
+	return frequency;
+}
+
+/* Say which cells have no label, or one that the model does not know. */
+static void say_left_out(const struct scored *s, const struct classes *classes, const uint8_t *known, struct stream *in)
+{
+	if (s->unlabelled)
+		info("%zu %s no value in column '%s' and %s left out", s->unlabelled, s->unlabelled == 1 ? "cell has" : "cells have", label,
+			s->unlabelled == 1 ? "is" : "are");
+	if (s->unknown && known_only)
+		info("%zu %s that the model does not know %s left out", s->unknown,
+			s->unknown == 1 ? "cell of a class" : "cells of classes", s->unknown == 1 ? "is" : "are");
+	warn_unknown(s, classes, known, stream_name(in));
+	if (s->unknown && header_find(stream_header(in), "lineage") >= 0)
+		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",
+			stream_name(in));
+}
+
+static void scored_release(struct scored *s)
+{
+	free(s->probability);
+	confident_release(&s->confident);
+	free(s->y);
+	free(s->predicted);
+	free(s->group);
+}
+
+/* Score predictions of classes. */
+static void score_classes(struct scored *s, struct classes *classes, struct classes *groups, struct stream *in)
+{
+	uint8_t *known;
+	if (curves_path)
+		confident_curves(&s->confident, curves_path);
+	if (roc_path)
+		report_roc_curve(roc_path, s->probability, s->y, s->n, s->model_classes);
+	uint64_t *frequency = settle(s, classes, in, &known);
+	if (group)
+		classes_settle(groups, (uint32_t *[]){s->group}, (size_t[]){s->n}, 1);
+	say_left_out(s, classes, known, in);
+	print_metrics(s, classes, frequency);
+	cli_measured("cells", (double)s->n);
+	cli_measured("classes", (double)classes->n);
+	cli_measured("model_classes", (double)s->model_classes);
+	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s->n, classes->n, s->model_classes);
+	free(known);
+	free(frequency);
+}
+
 int ctaprobe_score(int argc, char **argv)
 {
 	struct classes classes = {0}, groups = {0};
 	struct scored s = {0};
-	uint32_t *train = NULL;
-	size_t ntrain = 0;
 	cli_init(&score_cli, argc, argv);
 	if (!label && !target)
 		usage_error("--label COL is needed: the column with the true labels");
@@ -325,60 +393,10 @@ int ctaprobe_score(int argc, char **argv)
 	if (ontology) {
 		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
 		score_terms(&t, &classes, ontology, stream_name(in));
-		free(s.y);
-		free(s.predicted);
-		classes_release(&classes);
-		stream_free(in);
-		return 0;
+	} else {
+		score_classes(&s, &classes, &groups, in);
 	}
-	if (curves_path)
-		confident_curves(&s.confident, curves_path);
-	if (roc_path)
-		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
-	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;
-	if (train_path)
-		train = read_training(&classes, &ntrain);
-	/* remember which classes are the model's before they are sorted by name */
-	uint32_t *model = xmalloc(s.model_classes * sizeof *model);
-	for (size_t k = 0; k < s.model_classes; k++)
-		model[k] = (uint32_t)k;
-	classes_settle(&classes, (uint32_t *[]){s.y, s.predicted, train, model}, (size_t[]){s.n, s.n, ntrain, s.model_classes}, 4);
-	if (group)
-		classes_settle(&groups, (uint32_t *[]){s.group}, (size_t[]){s.n}, 1);
-	uint8_t *known = xcalloc(classes.n, 1);
-	for (size_t k = 0; k < s.model_classes; k++)
-		known[model[k]] = 1;
-	if (train_path || told)
-		frequency = xcalloc(classes.n, sizeof *frequency);
-	for (size_t i = 0; i < ntrain; i++)
-		frequency[train[i]]++;
-	for (size_t k = 0; told && k < s.model_classes; k++)
-		frequency[model[k]] += told[k];
-	if (s.unlabelled)
-		info("%zu %s no value in column '%s' and %s left out", s.unlabelled, s.unlabelled == 1 ? "cell has" : "cells have", label,
-			s.unlabelled == 1 ? "is" : "are");
-	if (s.unknown && known_only)
-		info("%zu %s that the model does not know %s left out", s.unknown, s.unknown == 1 ? "cell of a class" : "cells of classes",
-			s.unknown == 1 ? "is" : "are");
-	warn_unknown(&s, &classes, known, stream_name(in));
-	if (s.unknown && header_find(stream_header(in), "lineage") >= 0)
-		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",
-			stream_name(in));
-	print_metrics(&s, &classes, frequency);
-	cli_measured("cells", (double)s.n);
-	cli_measured("classes", (double)classes.n);
-	cli_measured("model_classes", (double)s.model_classes);
-	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s.n, classes.n, s.model_classes);
-	free(known);
-	free(model);
-	free(train);
-	free(s.probability);
-	confident_release(&s.confident);
-	free(told);
-	free(frequency);
-	free(s.y);
-	free(s.predicted);
-	free(s.group);
+	scored_release(&s);
 	classes_release(&classes);
 	classes_release(&groups);
 	stream_free(in);
