@@ -1,5 +1,6 @@
 #include "cli.h"
 #include "cli_files.h"
+#include "cli_impl.h"
 #include "cli_manifest.h"
 #include "cli_report.h"
 
@@ -28,7 +29,7 @@ enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 #define WARNING "warning: "
 
-static const char *program = "corrmask";
+const char *cli_program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
 static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
@@ -80,7 +81,7 @@ static void say(const char *level, const char *fmt, va_list ap)
 	char *shown = printable(text ? text : cut);
 	int warning = strcmp(level, WARNING) == 0;
 	if (!warning || !quiet)
-		fprintf(stderr, "%s: %s%s\n", program, level, shown);
+		fprintf(stderr, "%s: %s%s\n", cli_program, level, shown);
 	if (warning)
 		cli_report_warning(shown);
 	free(text);
@@ -111,7 +112,7 @@ void usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("", fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "Try '%s --help'.\n", program);
+	fprintf(stderr, "Try '%s --help'.\n", cli_program);
 	library_message = NULL;
 	exit(2);
 }
@@ -152,7 +153,7 @@ void progress(const char *fmt, ...)
 	if ((show || note) && vasprintf(&text, fmt, ap) >= 0) {
 		printable(text);
 		if (show)
-			fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", program, text);
+			fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", cli_program, text);
 		if (note && ftruncate(progress_file, 0) == 0)
 			dprintf(progress_file, "%s\n", text);
 		free(text);
@@ -183,7 +184,7 @@ void cli_report(const struct cli *c, const char *fmt, ...)
 		getrusage(RUSAGE_SELF, &r);
 		va_list ap;
 		va_start(ap, fmt);
-		fprintf(stderr, "%s: ", program);
+		fprintf(stderr, "%s: ", cli_program);
 		vfprintf(stderr, fmt, ap);
 		va_end(ap);
 		fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", seconds, (double)r.ru_maxrss / 1024);
@@ -199,7 +200,7 @@ void cli_library(const char *message)
 /* The library calls exit, or has crashed: only calls that are safe in a signal handler. */
 static _Noreturn void library_ends(void)
 {
-	const char *part[] = {program, ": ", library_message, "\n"};
+	const char *part[] = {cli_program, ": ", library_message, "\n"};
 	struct iovec line[4];
 	for (int i = 0; i < 4; i++)
 		line[i] = (struct iovec){(void *)part[i], strlen(part[i])};
@@ -333,7 +334,7 @@ void cli_blas(const struct cli *c)
 	must(blas_start((int)c->threads, &e), &e);
 }
 
-static _Noreturn void print_version(const char *name, const char *features)
+void cli_version(const char *name, const char *features)
 {
 	char kernels[128];
 	set_environment(1);
@@ -417,29 +418,11 @@ static void choose_progress(const struct cli *c)
 		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
-/* A usage error if what this word once was is elsewhere now. */
-static void name_moved(const char *word)
-{
-	static const struct {
-		const char *tool, *word, *now;
-	} moved[] = {
-		{"scembed", "--expression", "screduce expression"},
-		{"scembed", "--pca", "screduce pca --components K"},
-		{"scembed", "--screen", "scperturb screen --genes K"},
-		{"scembed", "--predict", "scpredict cells or genes"},
-		{"scembed", "--reconstruct", "scpredict expression"},
-		{"scembed", "--attribute", "scpredict attribution --head NAME --class CLASS"},
-	};
-	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
-		if (strcmp(program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)
-			usage_error("%s is now %s", word, moved[i].now);
-}
-
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
 	started = clock_seconds();
-	program = c->name;
+	cli_program = c->name;
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
@@ -464,13 +447,13 @@ void cli_init(struct cli *c, int argc, char **argv)
 	print_completion(argc, argv);
 	if (opt_parse(tables, argc, argv, &c->noperand, &e)) {
 		for (char **a = arguments; *a; a++)
-			name_moved(*a);
+			cli_moved(*a);
 		usage_error("%s", e.msg);
 	}
 	if (want_help)
 		print_help(c);
 	if (want_version)
-		print_version(c->name, c->features);
+		cli_version(c->name, c->features);
 	if (opt_check(tables, c->mode ? c->mode : 1, &e))
 		usage_error("%s", e.msg);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
@@ -530,7 +513,7 @@ void cli_mode(unsigned mode, const char *why, ...)
 
 void cli_rank(struct cli *c, int rank)
 {
-	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
+	cli_program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
 	if (!rank)
 		return;
 	cli_report_leave();
@@ -595,72 +578,4 @@ struct stream *cli_create(const struct cli *c, const struct header *h)
 	if (!s)
 		die("%s", e.msg);
 	return s;
-}
-
-static const char *summary_of(const struct cli_command *c)
-{
-	return c->cli ? c->cli->summary : c->summary;
-}
-
-void cli_list(const struct cli_command *commands)
-{
-	for (const struct cli_command *c = commands; c->name; c++)
-		if (c->run)
-			printf("  %-18s%s\n", c->name, summary_of(c));
-		else
-			printf("%s%s:\n", c == commands ? "" : "\n", c->name);
-}
-
-static _Noreturn void print_commands(const char *name, const char *summary, const struct cli_command *commands)
-{
-	printf("Usage: %s COMMAND [OPTION...] [FILE]\n%s\n\n", name, summary);
-	if (commands->run)
-		printf("Commands (%s COMMAND --help says more):\n", name);
-	cli_list(commands);
-	exit(stdout_lost());
-}
-
-static _Noreturn void command_unknown(const char *word, const struct cli_command *commands)
-{
-	enum { MOST = 10 }; /* that one line names */
-	name_moved(word);
-	struct closest close = closest_to(word, strlen(word));
-	closest_try(&close, "help", strlen("help"));
-	char *names = xstrdup("");
-	const char *first = NULL;
-	size_t n = 0;
-	for (const struct cli_command *c = commands; c->name; c++) {
-		if (!c->run)
-			continue;
-		closest_try(&close, c->name, strlen(c->name));
-		first = first ? first : c->name;
-		char *longer = xasprintf("%s%s%s", names, n++ ? ", " : "", c->name);
-		free(names);
-		names = longer;
-	}
-	char *expected = n > MOST ? xstrdup("") : xasprintf("%s%s", *word ? ": expected one of " : ", one of ", names);
-	if (!*word)
-		usage_error("name a command%s", expected);
-	if (*word == '-')
-		usage_error("name a command first: %s %s %s ...", program, first, word);
-	usage_error("unknown command '%s'%s%s", word, closest_question(&close, ""), expected);
-}
-
-int cli_commands(const char *name, const char *summary, const char *features, const struct cli_command *commands, int argc, char **argv)
-{
-	const char *word = argc > 1 ? argv[1] : "";
-	program = name;
-	for (const struct cli_command *c = commands; c->name; c++)
-		if (c->run && strcmp(word, c->name) == 0)
-			return c->run(argc - 1, argv + 1);
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)
-		print_commands(name, summary, commands);
-	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
-		print_version(name, features);
-	if (strcmp(word, "--completion"))
-		command_unknown(word, commands);
-	for (const struct cli_command *c = commands; c->name; c++)
-		if (c->run)
-			printf("%s\t\t%s\n", c->name, summary_of(c));
-	return stdout_lost();
 }
