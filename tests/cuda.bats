@@ -18,7 +18,7 @@ setup_file() {
 	rankenc -q -m vocab.tsv -o cells.tok sim.counts
 	maskgen -q --epochs 2 --batch 6 --seed 4 -o a.masked cells.tok          # 8 steps
 	mkdir on
-	cp "$BIN/sctrain" "$BIN/scembed" "$EMULATED/corrmask_cuda.so" on
+	cp "$BIN/sctrain" "$BIN/scembed" "$BIN/scpredict" "$EMULATED/corrmask_cuda.so" on
 	gpu sctrain mlm "${A[@]}" --device cuda,float -v -o gpu a.masked 2>report
 	sctrain mlm -q "${A[@]}" --device cpu -o cpu a.masked
 }

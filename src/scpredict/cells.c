@@ -191,9 +191,9 @@ int scpredict_cells(int argc, char **argv)
 	if (spec(&r)->kind->target == TARGET_VALUE && probabilities)
 		die("--probabilities: the head '%s' predicts a number", head_name(spec(&r)));
 	int set = spec(&r)->kind->target == TARGET_SET;
-	if (set && (decode || node.n || has_ontology()))
+	if (set && (given(&decode) || node.n || has_ontology()))
 		c.terms = terms_new(spec(&r), &node);
-	else if (!set && (decode || node.n))
+	else if (!set && (given(&decode) || node.n))
 		die("--%s: the head '%s' has no ontology: it was not trained with sctrain --head COL:hce", node.n ? "node" : "decode",
 			head_name(spec(&r)));
 	inference_load(&r, &c.chosen.heads);
