@@ -3,7 +3,7 @@
 load helper
 
 setup_file() {
-	need_tool ctaprobe scembed scview scsim h5tok scsample
+	need_tool ctaprobe screduce scview scsim h5tok scsample
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 500 --genes 200 --types 4 --donors 10 --rarest .1 --depth 3000 --seed 5 -o all.counts
 	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type3 - -o ref.counts
@@ -46,17 +46,22 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_not_exist $R/new.score.tsv
 	before=$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
-	refute_line --regexp '^  scembed-[a-z]*$'
+	refute_line --regexp '^  (screduce|ctaprobe)-[a-z]*$'
 	assert_equal "$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)" "$before"
 }
 
 # bats test_tags=slow
-@test "annotate: new cells that have types are scored; by cells and on expression" {
-	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none FEATURES=expression UNKNOWN=0.1 THREADS=1
+@test "annotate: new cells that have types are scored; by cells nothing is promised" {
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none UNKNOWN=0.1 THREADS=1
+	assert_line --partial "Nothing is promised: no column names the donors of the reference"
+	refute_line --partial "A label set has the true type for a share"
 	assert_line --partial "On cells of the reference that were held out, "
 	assert_line --partial "The new cells have types too: "
 	assert_exist results/annotate/latest/new.score.tsv
 	grep -q '^novel_auroc' results/annotate/latest/new.score.tsv
+	most=$(scview -q -c cell_type ref.counts | sort | uniq -c | sort -nr | awk 'NR == 2 { print $1 }')
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad MIN_CELLS="$most" THREADS=1
+	assert_line --regexp "^[0-9]+ cells of the reference were left out, of types with fewer cells than MIN_CELLS"
 }
 
 @test "annotate: what is missing or wrong is said before anything is made" {
@@ -69,7 +74,6 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	told "DATA= without REFERENCE=: which file has known cell types?" DATA=../new.h5ad
 	told "REFERENCE= without DATA=: which file has the new cells?" REFERENCE=../ref.h5ad
 	told "REFERENCE=no.h5ad: no such file" REFERENCE=no.h5ad DATA=../new.h5ad
-	told "FEATURES=genes: expected pca or expression" REFERENCE=../ref.h5ad DATA=../new.h5ad FEATURES=genes
 	told "LABEL=type: no such column in obs" REFERENCE=../ref.h5ad DATA=../new.h5ad LABEL=type
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
 	run find . -name '*.counts'

@@ -145,6 +145,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	wrong "one.emb: 1 group for 2 folds" --reference one.emb -l cell_type --group donor new.emb
 	run -2 ctaprobe transfer -l cell_type new.emb
 	assert_line --index 0 "ctaprobe transfer: --reference FILE is needed: the cells with known classes"
+	run -2 ctaprobe transfer --reference ref.emb -l predicted new.emb
+	assert_line --index 0 --partial "--label predicted: a column of this name is made here"
 	run -2 ctaprobe transfer --reference ref.emb -l cell_type --nearest 3 --probe new.emb
 	run -2 ctaprobe transfer --reference ref.emb -l cell_type --calibration new.emb --folds 3 new.emb
 }
@@ -249,7 +251,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		    z, got = z - z.mean(1, keepdims=True), logit - logit.mean(1, keepdims=True)
 		    got = got * (z * got).sum() / (got * got).sum()        # the temperature
 		    print((fit.predict(test) == predicted).mean(), np.abs(z - got).mean() / np.abs(z).mean())
-		    assert (fit.predict(test) == predicted).mean() > .99 and np.abs(z - got).mean() < .02 * np.abs(z).mean()
+		    assert (fit.predict(test) == predicted).mean() > .99 and np.abs(z - got).mean() < .05 * np.abs(z).mean()
 		close(np.arange(len(y)), q, new["predicted"].astype(str), new["logit"])
 		for f in np.unique(held["fold"]):
 		    out = held["fold"] == f

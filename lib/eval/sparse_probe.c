@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 256, PASSES = 5, STEPS = 2000 }; /* rows of a step; passes, but at least so many steps */
+enum { PASSES = 5, STEPS = 2000 }; /* passes, but at least so many steps */
 static const double rate = 0.03, beta1 = 0.9, beta2 = 0.99;
 
 struct fit {
@@ -49,6 +49,13 @@ static void row_residual(float *z, size_t k, size_t stride, uint32_t y)
 	for (size_t c = 0; c < stride; c++)
 		z[c] = c < k ? z[c] / sum : 0;
 	z[y] -= 1;
+}
+
+/* Rows of a step: a quarter of them, from 64 to 256 */
+static size_t batch(size_t n)
+{
+	size_t rows = n / 4 < 64 ? 64 : n / 4 > 256 ? 256 : n / 4;
+	return rows < n ? rows : n;
 }
 
 /* Add the gradient of the loss of row i, divided by the rows of the batch. */
@@ -120,7 +127,7 @@ static double *means(const struct sparse *x, const uint32_t *row, size_t n)
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
 	double penalty, uint32_t seed, struct error *e)
 {
-	size_t stride = (k + 7) / 8 * 8, size = (x->d + 1) * stride, steps = PASSES * n / BATCH, at = n, pass = 0;
+	size_t stride = (k + 7) / 8 * 8, size = (x->d + 1) * stride, rows = batch(n), steps = PASSES * n / rows, at = n, pass = 0;
 	struct fit f = {x, y, k, x->d, stride, penalty, means(x, row, n), xcalloc(size, sizeof *f.w), xmalloc(size * sizeof *f.g),
 		xcalloc(size, sizeof *f.m1), xcalloc(size, sizeof *f.m2), xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.b),
 		xmalloc(stride * sizeof *f.sum)};
@@ -128,7 +135,6 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	memcpy(order, row, n * sizeof *order);
 	steps = steps > STEPS ? steps : STEPS;
 	for (size_t t = 0; t < steps; t++) {
-		size_t rows = n < BATCH ? n : BATCH;
 		centre(&f, f.b);
 		memset(f.g, 0, size * sizeof *f.g);
 		memset(f.sum, 0, stride * sizeof *f.sum);

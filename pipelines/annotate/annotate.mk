@@ -5,13 +5,12 @@
 #     make annotate                                                         simulated cells, of which two types are not in the reference
 #
 # How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the page also has the
-# scores of the new cells. No network is needed: types are told by logistic regression on expression, which was best in a comparison
+# scores of the new cells. No network is needed: types are told by logistic regression on the expression of the genes that both files have
 # (docs/experiments/transfer.md).
 # DATA       AnnData or 10x file with the new cells; without it and REFERENCE, cells are simulated
 # REFERENCE  AnnData or 10x file, or several, with known cell types
 # LABEL      obs column of REFERENCE with the cell type
 # GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
-# FEATURES   what types are told by: expression of the 2,000 most variable genes, or pca, 50 principal components
 # COVERAGE   share of the cells whose label set has the true type
 # UNKNOWN    share of the cells like those of the reference that may be called unknown
 # MIN_CELLS  leave out types of the reference with fewer cells
@@ -19,23 +18,20 @@
 REFERENCE ?=
 LABEL     ?= cell_type
 GROUP     ?= auto
-FEATURES  ?= pca
 COVERAGE  ?= 0.9
 UNKNOWN   ?= 0.05
-MIN_CELLS ?= 10
+MIN_CELLS ?= 2
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP FEATURES COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
-annotate_features = $(if $(filter pca,$(FEATURES)),pca -k 50,expression)
 
 annotate: ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE)
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(call several,DATA),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
-$(call stop,$(if $(filter-out pca expression,$(FEATURES)),FEATURES=$(FEATURES): expected pca or expression))
 endif
 
 ifeq ($(value DATA),)
@@ -59,22 +55,21 @@ $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
 $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
-$(ANNOTATE)/reference.emb $(ANNOTATE)/new.plain: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
-	$(call annotate_stage,screduce-$(basename $(@F))) $(BIN)/screduce $(annotate_features) -v --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) \
-		-o $@ $(ANNOTATE)/$(basename $(@F)).counts
-# A map for the page and for scanpy; ctaprobe transfer copies it
-$(ANNOTATE)/new.emb: $(ANNOTATE)/new.plain
+# A map for the page and for scanpy
+$(ANNOTATE)/new.emb: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
+	$(call annotate_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
+$(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 	$(call annotate_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 # One run writes both, so neither is made without the other
-$(ANNOTATE)/new.pred: $(ANNOTATE)/reference.emb $(ANNOTATE)/new.emb $(ANNOTATE)/group
+$(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
 		--coverage $(COVERAGE) --unknown $(UNKNOWN) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
 		-o $@ $(ANNOTATE)/held-out.pred
-$(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.counts
+$(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
-$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(PIPELINES)/annotate/report.sh
+$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(PIPELINES)/annotate/report.sh
 	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)

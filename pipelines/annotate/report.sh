@@ -19,11 +19,16 @@ held=$dir/held-out.score.tsv
 
 echo "corrmask annotate: $data"
 echo "reference: $reference, label $label, $(reported "$r" reference_cells) cells, $(reported "$r" classes) types; held out: $units"
+rare=$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')
 {
+	[ -n "$group" ] || echo "Nothing is promised: no column names the donors of the reference, and cells of a donor are alike. Those of another one are told less well than what follows says."
+	[ "${rare:-0}" = 0 ] || echo "$rare cells of the reference were left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one."
 	echo "$(reported "$r" unknown_cells) of $(reported "$r" cells) cells are unlike the reference: transfer_assigned is unknown."
 	echo "On $units of the reference that were held out, $(get "$held" accuracy) of the types are right (macro F1 $(get "$held" macro_f1))."
 	echo "A probability of a type is off by $(get "$held" ece) in the mean (expected calibration error)."
-	if [ "$(reported "$r" coverage_promised)" = 1 ]; then
+	if [ -z "$group" ]; then
+		echo "Label sets were asked to have the true type for a share $coverage of the cells that were held out."
+	elif [ "$(reported "$r" coverage_promised)" = 1 ]; then
 		echo "A label set has the true type for a share $coverage of the cells of types of the reference, if new $units are like those of the reference."
 	else
 		echo "$(reported "$r" calibration_groups) $units are too few to promise a coverage of $coverage: it is that of the cells that were held out."

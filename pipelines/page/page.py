@@ -186,24 +186,24 @@ def newer(a, b):
     return a.exists() and a.stat().st_mtime >= b.stat().st_mtime
 
 
-def add_maps(by_column, name, stream, wanted):
-    """The map of a stream, if it has one, by those of the wanted columns that it has; in one colour if it has none of them."""
-    columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", stream) if line.startswith("column\t")]
-    if "X_umap" in columns and not any(c in columns for c in wanted):
-        xy = [row.split() for row in tool("scview", "-q", "-c", "X_umap", stream)[1:]]
-        xy = [tuple(map(float, p)) for p in xy[::len(xy) // MOST_CELLS + 1] if "nan" not in p]
-        if xy:
-            by_column.setdefault("", []).append((name, xy, ["cells"] * len(xy)))
-    for column in dict.fromkeys(c for c in wanted if c in columns and "X_umap" in columns):
-        rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, stream)[1:]]
-        rows = [r for r in rows[::len(rows) // MOST_CELLS + 1] if "nan" not in r[0]]
-        if len({c for _, c in rows}) > 1:  # one donor makes no map
-            by_column.setdefault(column, []).append((name, [tuple(map(float, xy.split())) for xy, _ in rows], [c for _, c in rows]))
-
-
 def of_genes(stream):
     """Is this a stream of vectors of genes, not of cells?"""
     return "column\ttoken" in tool("scview", "--header-tsv", stream)
+
+
+def add_maps(by_column, name, stream, wanted):
+    """The map of a stream, or of the same cells in NAME.map, by those of the wanted columns that the stream has; in one colour if it has none of them."""
+    columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", stream) if line.startswith("column\t")]
+    source = stream if "X_umap" in columns else stream.with_suffix(".map")
+    if not source.exists() or of_genes(source):
+        return
+    at = tool("scview", "-q", "-c", "X_umap", source)[1:]
+    present = [c for c in dict.fromkeys(wanted) if c in columns]
+    for column in present or [""]:
+        value = tool("scview", "-q", "-c", column, stream)[1:] if column else ["cells"] * len(at)
+        rows = [(tuple(map(float, xy.split())), v) for xy, v in list(zip(at, value))[::len(at) // MOST_CELLS + 1] if "nan" not in xy]
+        if rows and (not column or len({v for _, v in rows}) > 1):  # one donor makes no map
+            by_column.setdefault(column, []).append((name, [xy for xy, _ in rows], [v for _, v in rows]))
 
 
 def gene_map_figures(run):

@@ -60,12 +60,19 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.features = "libLBFGS",
 	.summary = "Transfer the classes of reference cells to new ones, with label sets and unknown cells."};
 
+/* The columns that it writes, in place of those of the input. */
+static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", NULL};
+
 static void check_options(void)
 {
 	if (!reference_path)
 		usage_error("--reference FILE is needed: the cells with known classes");
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
+	for (size_t i = 0; made[i]; i++)
+		if (strcmp(label, made[i]) == 0)
+			usage_error(
+				"--label %s: a column of this name is made here, so predictions would be compared with themselves", label);
 }
 
 /* ---- reference ---- */
@@ -266,8 +273,6 @@ static void calibrate_on(struct calibrated *c, const struct held_out *h, const s
 }
 
 /* ---- output ---- */
-
-static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", NULL};
 
 struct writer {
 	const struct reference *r;

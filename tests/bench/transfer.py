@@ -4,7 +4,7 @@
     transfer.py run BIN FOLDER NAME=FILE.h5ad:GROUP:CELLS...    writes FOLDER/runs.tsv, a row for each run and method; goes on where it was stopped
     transfer.py table FOLDER/runs.tsv                           means over splits, and over left-out classes
 
-All methods learn from the same cells and from the 2,000 genes whose log-normalised expression varies most among them. Seconds are of the
+All methods learn from the same cells, and all but the first (all genes) from the 2,000 genes whose log-normalised expression varies most among them. Seconds are of the
 processor, on one thread: ours with reading and writing all streams and with the calibration, the others without imports, reading and calibration.
 The sets of the others are the most probable classes whose probabilities sum to .9; their score for unknown cells is the largest probability.
 """
@@ -36,18 +36,15 @@ def read_tsv(text):
 
 # ---- ours ----
 
-def ours(at, group, left_out):
-    """method -> the scores that ctaprobe score prints, and seconds. Expression is slow, so no class is left out for it."""
-    embedded = {}
-    for name, options in (("pca", ("pca", "-k", 50)), ("expression", ("expression",)))[:1 if left_out else 2]:
-        seconds = 0
-        for part in "ref", "new":
-            seconds += tool("screduce", *options, "--fit", at + "ref.counts", "-o", f"{at}{name}.{part}.emb", f"{at}{part}.counts")[1]
-        embedded[name] = seconds
-    for method, name, options in (("transfer, 50 components", "pca", ("--probe",)), ("transfer, 50 components, 15 nearest", "pca", ("--nearest", 15)),
-                                  ("transfer, expression", "expression", ("--probe",)))[:2 if left_out else 3]:
-        seconds = embedded[name] + tool("ctaprobe", "transfer", "-q", *options, "--reference", f"{at}{name}.ref.emb", "--label", "cell_type", "--group", group,
-                                        "--coverage", COVERAGE, "-o", at + "new.pred", f"{at}{name}.new.emb")[1]
+def ours(at, group):
+    """method -> the scores that ctaprobe score prints, and seconds."""
+    components = 0
+    for part in "ref", "new":
+        components += tool("screduce", "pca", "-k", 50, "--fit", at + "ref.counts", "-o", f"{at}{part}.emb", f"{at}{part}.counts")[1]
+    for method, kind, options, before in (("transfer, counts", "counts", (), 0), ("transfer, 50 components", "emb", (), components),
+                                          ("transfer, 50 components, 15 nearest", "emb", ("--nearest", 15), components)):
+        seconds = before + tool("ctaprobe", "transfer", "-q", *options, "--reference", f"{at}ref.{kind}", "--label", "cell_type", "--group", group,
+                                "--coverage", COVERAGE, "-o", at + "new.pred", f"{at}new.{kind}")[1]
         scores = dict(line.split("\t") for line in tool("ctaprobe", "score", "-q", "--label", "cell_type", at + "new.pred")[0].splitlines())
         yield method, scores, seconds
 
@@ -169,7 +166,7 @@ def run(bin_dir, folder, *sets):
             if (name, str(seed), left_out) in done:
                 continue
             split(counts, group, seed, left_out, at)
-            rows = [*ours(at, group, left_out), *theirs(path, at, 2000)]
+            rows = [*ours(at, group), *theirs(path, at, 2000)]
             with open(out, "a") as f:
                 for method, scores, seconds in rows:
                     values = [scores.get(k, "NA") for k in COLUMNS[4:-1]]
