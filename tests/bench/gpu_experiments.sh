@@ -11,7 +11,7 @@
 #     [-p PACK | [-s K/N] [-t SECONDS] [-j JOBS] [-o OUT] [-b RUNS.tar.gz]...] FOLDER [VAR=VALUE]...
 # -s  part K (0 to N-1) of N of the runs            -t  stop cleanly by then, the build included (default 540)   -j  runs side by side (4)
 # -b  runs of earlier calls or of other parts       VAR=VALUE  as for make table6, and those of table6-inputs again. Default: SCALE=paper
-# -p  build maskgen, sctrain, scembed, ctaprobe, armstat and corrmask_cuda.so (CUDA_ARCH=, default sm_90a) for another machine of at least this
+# -p  build maskgen, sctrain, scembed, scpredict, ctaprobe, armstat and corrmask_cuda.so (CUDA_ARCH=, default sm_90a) for another machine of at least this
 #     glibc, with the libraries they need but CUDA's own (gpu_common.sh), and make
 # BIN in the environment: tools that are built; in a pack, its own. Else they are built here, with CUDA and without MPI, which takes all
 # libraries.
@@ -41,7 +41,7 @@ shift
 vars=(SCALE=paper "$@" INPUTS="$folder" RESULTS="$folder/results")
 results=$folder/results/table6
 case " $* " in *" DEVICE=cpu "*) cuda=0 ;; *) cuda=1 ;; esac
-tools="maskgen sctrain scembed ctaprobe armstat$([ $cuda = 0 ] || echo ' corrmask_cuda.so')"
+tools="maskgen sctrain scembed scpredict ctaprobe armstat$([ $cuda = 0 ] || echo ' corrmask_cuda.so')"
 part() { echo "== $1: $((SECONDS - since)) s"; since=$SECONDS; }
 cannot() { tail -n 30 "$out/build.log"; echo "gpu_experiments.sh: the build fails" >&2; exit 1; }
 
