@@ -87,6 +87,7 @@ cases() {
 		scgenes-modules	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
+		ctaprobe-transfer-counts	ctaprobe transfer -q --reference $I/counts --label cell_type --group donor $I/counts -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		scmetric-reconstruction	scmetric reconstruction $I/rec -o out
 		scmetric-effective-rank	scmetric effective-rank -q $I/emb -o out
