@@ -506,13 +506,11 @@ static void check_new(struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must(header_need(h, "cell", U64, SCALAR, name, &e) < 0, &e);
-	if (!r->d.x)
-		return;
-	must(header_kind(h, "embedding", name, &e) || header_need(h, "x", F32, FIXED, name, &e) < 0 ||
+	must((r->d.x && (header_kind(h, "embedding", name, &e) || header_need(h, "x", F32, FIXED, name, &e) < 0)) ||
 			header_need(h, "cell", U64, SCALAR, name, &e) < 0,
 		&e);
-	check_alike(stream_header(r->d.s), h, name);
+	if (r->d.x)
+		check_alike(stream_header(r->d.s), h, name);
 }
 
 static void measured(const struct calibrated *c, const struct writer *w, const struct reference *r)
@@ -556,8 +554,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
 	write_new(&w, in, &m);
 	if (w.empty)
-		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no embedding, as they have no token: they get no class", stream_name(in),
-			w.empty, w.cells);
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", stream_name(in), w.empty, w.cells,
+			r.d.x ? "embedding, as they have no token" : "count of a shared gene");
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
 	writer_close(&w);
