@@ -116,27 +116,45 @@ setup() {
 	each check
 }
 
+# Long options that PAGE... describe
+described() {
+	sed -sn '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$@" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' | sed 's/^[ ,]*-/--/' | sort -u
+}
+
+# A command has a page of its own, TOOL-COMMAND.1, if one command of the tool has; TOOL.1 then has the options of several commands.
 @test "manual pages and --help name the same options and words" {
 	check() {
-		page=$BATS_TEST_DIRNAME/../man/$1.1
-		[ -e "$page" ] || fail "no man/$1.1"
+		man=$BATS_TEST_DIRNAME/../man
+		pages=("$man/$1".1)
+		for sub in $(subcommands "$1"); do
+			compgen -G "$man/$1-*.1" >/dev/null || break
+			pages+=("$man/$1-$sub.1")
+			"$1" "$sub" --help | grep -oE '^ +(-., )?--[a-z][a-z0-9-]+' | grep -oE -- '--.*' | sort -u >takes
+			described "$man/$1-$sub.1" >own
+			run comm -23 own takes
+			assert_output ""
+			run comm -13 <(described "$man/$1.1" | sort -u - own) takes
+			assert_output ""
+		done
+		for page in $(compgen -G "$man/$1-*.1"); do
+			[[ " ${pages[*]} " = *" $page "* ]] || fail "$page: no such command"
+		done
 		help_options "$1" >help
-		sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$page" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' |
-			sed 's/^[ ,]*-/--/' | sort -u >page
+		described "${pages[@]}" >page
 		diff help page
 		# an option of some words has the same ones
 		all_help "$1" | grep -oE -- '--[a-z0-9-]+ [a-z0-9_-]+(\|[a-z0-9_-]+)+( |$)' | sed 's/ *$//' | sort -u >help_words
-		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "$page" | sed 's/ | /|/g' |
+		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "${pages[@]}" | sed 's/ | /|/g' |
 			sort -u >page_words
 		diff help_words page_words
 		# what the synopsis shows is described
-		sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
+		sed -sn '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "${pages[@]}" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
 		run comm -23 synopsis help
 		assert_output ""
 		# and letters stand for the same words
-		"$1" --help | sed -nE 's/^  (-.), (--[a-z0-9-]+).*/\1 \2/p' | sort -u >letters
+		all_help "$1" | sed -nE 's/^  (-.), (--[a-z0-9-]+).*/\1 \2/p' | sort -u >letters
 		while read -r letter word; do
-			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "$page" || fail "$page: no .It Fl ${letter#-} , ${word#-}"
+			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "${pages[@]}" || fail "$1: no .It Fl ${letter#-} , ${word#-}"
 		done <letters
 	}
 	each check

@@ -657,18 +657,6 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_output --partial "cut short"
 }
 
-@test "ctaprobe: help, version, and a manual page with every option" {
-	run ctaprobe --help
-	assert_success
-	assert_output --partial "cells"
-	ctaprobe cells --help >help
-	run ctaprobe cells --version
-	assert_success
-	for o in $(grep -o -- '^ .*--[a-z][a-z-]*' help | grep -o -- '--[a-z-]*' | sort -u); do
-		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/ctaprobe.1" || fail "no $o in the manual page"
-	done
-}
-
 @test "ctaprobe cells: a column of numbers as --label is warned of, with the option that fits" {
 	scsim -q --cells 900 --genes 100 --types 3 --depth 150 -o numbers.counts
 	screduce pca -q -k 5 --fit numbers.counts numbers.counts -o numbers.emb
@@ -676,24 +664,4 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_line --regexp "^ctaprobe cells: warning: column 'n_counts' has [0-9]{3} classes; if it holds numbers, use --target n_counts$"
 	run ctaprobe cells --label cell_type --max-iter 1 --folds 2 numbers.emb
 	refute_output --partial "use --target"
-}
-
-@test "ctaprobe: the manual page says which commands take the options of several commands" {
-	page=$BATS_TEST_DIRNAME/../man/ctaprobe.1
-	commands=$(ctaprobe --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
-	[ "$(wc -w <<<"$commands")" -ge 4 ]
-	for c in $commands; do ctaprobe "$c" --help >"$c.help"; done
-	for option in seed threads uncompressed; do
-		for c in $commands; do
-			! grep -qE -- "--$option( |$)" "$c.help" || echo "$c"
-		done | sort >takes
-		sed -n "/^These options are of several commands/,/^These are of all/{/^.It Fl .*-$option/,/^.Pq/s/^.Pq Cm //p}" "$page" | tr -d ' ' | tr , '\n' | sort >says
-		diff takes says
-	done
-	for option in output quiet verbose report progress help version; do
-		for c in $commands; do
-			grep -qE -- "--$option( |$)" "$c.help"
-		done
-		sed -n '/^These are of all commands/,/^.Ss Metrics/p' "$page" | grep -qE "^\.It Fl .*-$option( |$)"
-	done
 }

@@ -24,5 +24,8 @@ maskgen -q -u sim.tok | sctrain mlm -q --config tiny -o sim.model
 scembed -q -M sim.model sim.tok | ctaprobe cells -q --label cell_type > report.tsv
 /usr/bin/python3 usr/bin/scstream sim.tok > header.json
 grep -q '"kind": "tokens"' header.json
-for page in usr/share/man/man1/*.1.gz; do [ -e "usr/bin/$(basename "$page" .1.gz)" ] || [ "$page" = usr/share/man/man1/scstream.1.gz ]; done
+for page in usr/share/man/man1/*.1.gz; do
+	tool=$(basename "$page" .1.gz)
+	[ -e "usr/bin/${tool%%-*}" ] || [ "$tool" = scstream ] # sctrain-mlm.1 is of sctrain
+done
 echo "deb: the unpacked tools and module run"

@@ -424,15 +424,6 @@ scstream.write("mito.counts", header, list(s))'
 	assert_output ""
 }
 
-@test "scsample: help, version, and a manual page with every option" {
-	scsample --help >help
-	run scsample --version
-	assert_success
-	for o in $(grep -o -- '--[a-z][a-z-]*' help | sort -u); do
-		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scsample.1" || fail "no $o in the manual page"
-	done
-}
-
 # ---- genes ----
 
 hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (tests/ref/hvg.py)

@@ -546,9 +546,3 @@ wait_for_step() {
 	run sctrain eval -M whole half
 	assert_failure 1
 }
-
-@test "sctrain: every option is in the manual page" {
-	for o in $(for c in mlm value cells genes nb eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
-		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
-	done
-}

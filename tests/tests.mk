@@ -197,5 +197,5 @@ check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
 check-names: ## no file but its own and a table names a head, an architecture or an objective
 	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)
 
-check-sizes: ## no function of more than 60 lines, and no file of more than 600
-	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*)
+check-sizes: ## no function of more than 60 lines, no file of more than 600, and no manual page of a command of more than 400
+	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/* man/*.1)
