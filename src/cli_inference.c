@@ -1,6 +1,7 @@
 #include "cli_inference.h"
 
 #include "cli_model.h"
+#include "cli_recalibrate.h"
 #include "nn/device.h"
 #include "train/weights.h"
 
@@ -52,11 +53,11 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	must(r->counts ? counts_columns(&r->col, h, !(what & INFERENCE_MASKED), r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);
 }
 
-static void open_groups(struct inference *r)
+void inference_groups(struct inference *r, const char *dir)
 {
 	struct error e;
 	const struct header *h = stream_header(r->in);
-	must(groups_load(&r->groups, asked.model, &e), &e);
+	must(groups_load(&r->groups, dir, &e), &e);
 	if (r->groups.column && header_find(h, r->groups.column) >= 0)
 		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, r->name, &e), &e);
 }
@@ -68,7 +69,7 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 	struct weights_report report;
 	const char *dir = asked.model;
 	if (r->counts)
-		open_groups(r);
+		inference_groups(r, asked.model);
 	r->ops = cli_device(r->cli);
 	r->model = model_dir_load(dir, heads ? heads->head : NULL, heads ? heads->n : 0, r->ops, 1, &v, &report, &e);
 	if (!r->model)
@@ -85,6 +86,7 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 	if (-r->layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", r->layer, layers, -layers);
 	r->eos = vocab_token(&stream_header(r->in)->vocab, TOKEN_EOS);
+	r->recalibration = recalibration_new(asked.recalibrate, r->model, dir, r->in);
 }
 
 size_t inference_batch(const struct inference *r, const struct block *b, size_t from)
@@ -163,13 +165,15 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 	r->map = xcalloc(h->ncol, sizeof *r->map);
 	header_map(h, stream_header(r->in), r->map);
 	block_reset(&r->out, stream_header(out));
-	while ((got = stream_read(r->in, &b, &e)) > 0)
+	while ((got = stream_read(r->in, &b, &e)) > 0) {
+		recalibration_fit(r->recalibration, &r->col, &b, r->name);
 		for (size_t from = 0, to; from < b.rows; from = to) {
 			to = inference_batch(r, &b, from);
 			work(r, &b, from, to, rows);
 			if (block_full(&r->out))
 				write_out(r, out, flush);
 		}
+	}
 	if (got < 0)
 		die("%s", e.msg);
 	write_out(r, out, flush);
@@ -185,7 +189,7 @@ void inference_report(const struct inference *r, const char *cells_are)
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
 	char gpu[384];
 	cli_unknown_groups(&r->groups, r->groups.unknown, cells, r->name);
-	if (!r->counts && empty)
+	if (empty)
 		warn("%llu of %llu %s", empty, cells, cells_are);
 	cli_measured("cells", (double)cells);
 	cli_measured(r->counts ? "counts" : "tokens", (double)tokens);
@@ -198,7 +202,7 @@ void inference_report(const struct inference *r, const char *cells_are)
 	cli_report(r->cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 
-void inference_release(struct inference *r)
+void inference_release_input(struct inference *r)
 {
 	packed_release(&r->packed);
 	labels_release(&r->labels);
@@ -207,6 +211,12 @@ void inference_release(struct inference *r)
 	free(r->row);
 	free(r->map);
 	stream_free(r->in);
+}
+
+void inference_release(struct inference *r)
+{
+	recalibration_free(r->recalibration);
+	inference_release_input(r);
 	model_free(r->model);
 	r->ops->destroy(r->ops);
 }

@@ -18,9 +18,10 @@
 #include "train/config.h"
 #include "train/groups.h"
 
-/* What -M, --truncate, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. */
+/* What -M, --truncate, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. --recalibrate (cli_recalibrate.h) is a row of
+ * the tools that have it. */
 extern struct inference_asked {
-	const char *model;
+	const char *model, *recalibrate;
 	int truncate;
 	long long max_len, batch;
 } asked;
@@ -28,6 +29,7 @@ extern struct option_def inference_options[];
 
 enum { LAYER_USUAL = 1 }; /* --layer was not given: that of the architecture */
 
+struct recalibration;
 struct inference {
 	void *of; /* of the tool, for its functions */
 	const struct cli *cli;
@@ -46,6 +48,7 @@ struct inference {
 	struct labels labels; /* and its column of the input; spec NULL: there is none */
 	uint32_t *group;
 	size_t group_cap;
+	struct recalibration *recalibration; /* NULL: none */
 
 	struct packed packed; /* the batch: rows [from, ...) of a block of the input */
 	const struct block *b;
@@ -76,5 +79,9 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 /* Say what was done, and how many cells are empty: "N of M CELLS_ARE". */
 void inference_report(const struct inference *r, const char *cells_are);
 void inference_release(struct inference *r);
+
+/* For cli_recalibrate.c: the covariate of the model in dir, for cells of r->in; free what inference_pack and this took, and the input. */
+void inference_groups(struct inference *r, const char *dir);
+void inference_release_input(struct inference *r);
 
 #endif

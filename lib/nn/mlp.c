@@ -42,6 +42,7 @@ void mlp_carve(struct mlp_layer *l, struct arena *a, size_t N, size_t C)
 
 void mlp_forward(struct mlp_layer *l, struct model *m, const struct forward *f, size_t C)
 {
+	model_moments(m, f, l->z, C, l->mean, l->var);
 	m->o->batch_norm(m->o, l->y, l->stat, l->z, P(m, l->gamma), P(m, l->beta), P(m, l->mean), P(m, l->var), m->shape.cells, C,
 		m->c.own[MLP_EPS], m->c.own[MLP_MOMENTUM], f->train, ACT_RELU);
 }

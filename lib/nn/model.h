@@ -46,6 +46,7 @@ struct forward {
 	uint64_t step; /* optimizer step, part of the dropout counter */
 	int later; /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
 	const double *scale; /* [nloss] what the gradient of each summed loss is multiplied by; NULL: their weights */
+	struct moments *moments; /* private (recalibrate.c) */
 };
 
 struct model;
@@ -166,6 +167,14 @@ int model_logits(struct model *m, const struct batch *b, size_t head, real *logi
 void model_last_logits(struct model *m, size_t head, real *logit);
 /* The same of several heads at once: logit [nhead], NULL for the heads that are not wanted. */
 int model_logits_of(struct model *m, const struct batch *b, real *const *logit, struct error *e);
+
+/*
+ * Give batch normalisation the statistics of these cells, in place of the running averages of the training: mean and variance (divisor n - 1) over
+ * all cells, layer after layer, summed in double in the order of the cells. Each layer takes a pass over the cells. next: the next batch, 1; 0 at
+ * the end of a pass, and the call after that starts another; -1 with e set. -1 with e set: fewer than two cells, or a model without such layers.
+ */
+typedef int model_next(void *arg, struct batch *b, struct error *e);
+int model_recalibrate(struct model *m, model_next *next, void *arg, struct error *e);
 
 /* Share of the rows worked on so far that are padding (ops.round_tokens), 0 .. 1. */
 double model_padding(const struct model *m);

@@ -159,6 +159,9 @@ void input_carve(struct model *m, struct arena *a, const struct shape *s);
 /* Dropout at a place of the network: off unless f->train. */
 struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p);
 
+/* recalibrate.c: the input z [cells, C] of a batch normalisation, and the offsets of its statistics. Every one says so before it normalises. */
+void model_moments(struct model *m, const struct forward *f, const void *z, size_t C, size_t mean, size_t var);
+
 /* The gradients of `layer` are final (num_hidden_layers: the heads, -1: the rest). */
 void model_finished(struct model *m, int layer);
 

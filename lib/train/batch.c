@@ -372,7 +372,7 @@ static int64_t pack_mask(
 static int pack_values(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t at, size_t n,
 	const uint32_t *bits, const char *name, struct error *e)
 {
-	uint64_t first = b->group[c->input_group].offset[row], sum = 0;
+	uint64_t first = b->group[c->input_group].offset[row];
 	for (size_t k = 0; k < n; k++) {
 		uint32_t g = p->id[at + k], x = block_id(b, c->count, first + k);
 		if (k && g <= p->id[at + k - 1])
@@ -380,10 +380,8 @@ static int pack_values(struct packed *p, const struct masked_columns *c, const s
 				cell_of(c, b, row), g, p->id[at + k - 1]);
 		p->count[at + k] = x;
 		p->value[at + k] = bits && bits[g / 32] >> g % 32 & 1 ? 0 : log1pf((float)x);
-		sum += x;
 	}
-	return sum ? 0
-		   : error_set(e, "%s: cell %llu: all its counts are 0: expected cells with at least one count", name, cell_of(c, b, row));
+	return 0;
 }
 
 int batch_counts(

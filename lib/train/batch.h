@@ -61,7 +61,7 @@ int batch_tokens(struct packed *p, const struct masked_columns *c, const struct 
 
 /*
  * The same for counts, of a masked-counts or a counts stream: id, count and value = log(1 + count), which is 0 for masked genes; p->masked
- * has the mask. Genes that are not in increasing order, and a cell whose counts are all 0, are errors.
+ * has the mask. Genes that are not in increasing order are errors.
  */
 int batch_counts(
 	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, const char *name, struct error *e);

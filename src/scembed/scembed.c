@@ -1,6 +1,8 @@
 /* scembed: vectors of cells and of genes from the hidden states of a trained model [Geneformer emb_extractor.py]. */
 #include "scembed.h"
 
+#include "cli_recalibrate.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,7 @@ static struct option_def options[] = {
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
 		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
 		.changes = 1, .modes = EMBED},
+	RECALIBRATE_ROW(asked.recalibrate),
 	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1, .mode = SIMILAR_NONE},
@@ -92,13 +95,22 @@ static void queue(struct inference *r, size_t first, size_t n)
 	m->queued = n;
 }
 
-/* The latent vectors of a model of counts (sctrain nb). Batch normalisation takes the running averages. */
+/* The latent vectors of a model of counts (sctrain nb). */
 static void latent(struct inference *r, size_t first, size_t n)
 {
 	struct error e;
 	struct embedding *m = r->of;
-	(void)n;
-	must(model_hidden(r->model, &r->packed.b, 0, (float *)r->out.col[m->x].data + first * m->C, &e), &e);
+	const struct batch *b = &r->packed.b;
+	float *x = (float *)r->out.col[m->x].data + first * m->C;
+	must(model_hidden(r->model, b, 0, x, &e), &e);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t t = b->offset[i], end = b->offset[i + 1];
+		while (t < end && !b->count[t])
+			t++;
+		for (size_t j = 0; t == end && j < m->C; j++)
+			x[i * m->C + j] = NAN;
+		r->empty += t == end;
+	}
 }
 
 static void embed(struct inference *r, struct embedding *m)
@@ -112,7 +124,8 @@ static void embed(struct inference *r, struct embedding *m)
 		die("%s: has a column 'x', which is what the embedding will be called", r->name);
 	m->x = header_add_fixed(&h, "x", F32, (uint32_t)m->C);
 	inference_run(r, &h, r->counts ? latent : queue, collect);
-	inference_report(r, "cells have no token to embed: their vectors are NaN");
+	inference_report(
+		r, r->counts ? "cells have no counts: their vectors are NaN" : "cells have no token to embed: their vectors are NaN");
 	free(m->range);
 }
 

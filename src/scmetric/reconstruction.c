@@ -81,8 +81,6 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 	const float *expected = (const float *)b->col[c->expected].data + from;
 	s->cells++;
 	s->genes += n;
-	if (n && !library)
-		die("%s: cell %" PRIu64 ": library is 0, but genes were masked", name, cell);
 	grow(s->x, s->x_cap, n);
 	grow(s->y, s->y_cap, n);
 	for (size_t g = 0; g < n; g++) {
@@ -92,7 +90,7 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 		s->x[g] = log1p(1e4 * (double)expected[g] / (double)library);
 		s->y[g] = log1p(1e4 * (double)count[g] / (double)library);
 	}
-	double r = correlation_pearson(s->x, s->y, n);
+	double r = library ? correlation_pearson(s->x, s->y, n) : NAN;
 	s->undefined += isnan(r);
 	mean_add(&s->pearson, r);
 	mean_add(&s->spearman, isnan(r) ? r : correlation_spearman(s->x, s->y, n));

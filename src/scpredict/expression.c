@@ -1,10 +1,11 @@
 /*
- * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits); batch
- * normalisation takes the running averages. By a model of whole cells (sctrain wced): for each chosen gene its value m if it is expressed, the
+ * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits). By a model of whole cells (sctrain wced): for each chosen gene its value m if it is expressed, the
  * probability that it is, sigmoid(-a), and the released prediction, 0 where the logit a of zero is above 0 and m elsewhere. Values are
  * log-normalised.
  */
 #include "scpredict.h"
+
+#include "cli_recalibrate.h"
 
 #include "base/softmax.h"
 
@@ -16,6 +17,7 @@ static struct opt_values gene;
 
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
+	RECALIBRATE_ROW(asked.recalibrate),
 	{0, "gene", OPT_LIST, &gene, "ID",
 		"of a model of sctrain wced: a gene to write, by id or symbol (default: all); repeat it for several", .changes = 1},
 	{0},

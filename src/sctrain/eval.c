@@ -9,6 +9,7 @@
 #include "sctrain.h"
 
 #include "cli_model.h"
+#include "cli_recalibrate.h"
 #include "base/file.h"
 #include "base/softmax.h"
 #include "train/config.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *model_dir, *cells_path, *genes_path;
+static const char *model_dir, *cells_path, *genes_path, *recalibrate;
 static long long batch_tokens_max;
 static struct cli cli;
 
@@ -27,6 +28,7 @@ static struct option_def options[] = {
 	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory (required)"},
 	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
 		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
+	RECALIBRATE_ROW(recalibrate),
 	{0, "cells", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "wced and value: also write how well each gene is predicted to this table"},
 	{0},
@@ -307,8 +309,10 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 {
 	struct error e;
 	struct block b = {0};
+	struct recalibration *calibrated = recalibration_new(recalibrate, m, model_dir, s->in);
 	int got;
 	while ((got = stream_read(s->in, &b, &e)) > 0) {
+		recalibration_fit(calibrated, &s->col, &b, s->name);
 		if (cells_path)
 			score_rows(r, y, m, s, &b);
 		else
@@ -320,6 +324,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	if (!(score_count(y) > 0))
 		die("%s: it has no masked position", s->name);
 	block_release(&b);
+	recalibration_free(calibrated);
 }
 
 int sctrain_eval(int argc, char **argv)

@@ -1,0 +1,111 @@
+#include "cli_recalibrate.h"
+
+#include "cli_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 1 << 18 }; /* counts of a batch */
+
+struct recalibration *recalibration_new(const char *path, struct model *m, const char *dir, const struct stream *in)
+{
+	struct error e;
+	int got;
+	if (!path)
+		return NULL;
+	if (!model_config(m)->arch->counts)
+		die("--recalibrate: the model in %s is none of counts (sctrain nb)", dir);
+	struct recalibration *x = xcalloc(1, sizeof *x);
+	struct inference *r = &x->of;
+	*r = (struct inference){.in = stream_open(path, &e), .counts = 1, .model = m, .most = AT_ONCE};
+	if (!r->in)
+		die("%s", e.msg);
+	r->name = stream_name(r->in);
+	must(counts_columns(&r->col, stream_header(r->in), 1, r->name, &e), &e);
+	char digest[2][33];
+	vocab_digest(&stream_header(r->in)->vocab, digest[0]);
+	vocab_digest(&stream_header(in)->vocab, digest[1]);
+	if (strcmp(digest[0], digest[1]))
+		die("%s: other genes than %s has", r->name, stream_name(in));
+	inference_groups(r, dir);
+	do {
+		x->block = xrealloc(x->block, x->n + 1, sizeof *x->block);
+		x->block[x->n] = (struct block){0};
+		got = stream_read(r->in, &x->block[x->n++], &e);
+	} while (got > 0);
+	if (got < 0)
+		die("%s", e.msg);
+	block_release(&x->block[--x->n]);
+	return x;
+}
+
+/* The next batch of cells, without the masked genes. */
+static int next(void *arg, struct batch *b, struct error *e)
+{
+	struct recalibration *x = arg;
+	struct inference *r = &x->of;
+	(void)e;
+	while (x->at < x->n && x->from == x->block[x->at].rows) {
+		x->at++;
+		x->from = 0;
+	}
+	if (x->at == x->n) {
+		x->at = x->from = 0;
+		return 0;
+	}
+	const struct block *from = &x->block[x->at];
+	size_t to = inference_batch(r, from, x->from);
+	inference_pack(r, from, x->from, to);
+	for (size_t i = 0; i < to - x->from; i++) /* genes of a cell and masked ones are in order */
+		for (size_t t = r->packed.offset[i], k = 0; t < r->packed.offset[i + 1]; t++) {
+			while (k < x->nmasked && x->masked[k] < r->packed.id[t])
+				k++;
+			if (k < x->nmasked && x->masked[k] == r->packed.id[t])
+				r->packed.value[t] = 0;
+		}
+	x->from = to;
+	*b = r->packed.b;
+	return 1;
+}
+
+/* Are the masked genes of row `row` those of x? */
+static int same(const struct recalibration *x, const struct masked_columns *c, const struct block *b, size_t row)
+{
+	const uint64_t *o = b->group[c->masked_group].offset + row;
+	uint64_t k = 0, n = o[1] - o[0];
+	while (k < n && n == x->nmasked && block_id(b, c->target, o[0] + k) == x->masked[k])
+		k++;
+	return k == n && n == x->nmasked;
+}
+
+void recalibration_fit(struct recalibration *x, const struct masked_columns *c, const struct block *b, const char *name)
+{
+	struct error e;
+	if (!x || !b->rows)
+		return;
+	int masks = c->masked_group >= 0, known = x->ready && (!masks || same(x, c, b, 0));
+	if (!known) {
+		x->nmasked = masks ? (uint32_t)b->group[c->masked_group].offset[1] : 0;
+		grow(x->masked, x->masked_cap, x->nmasked);
+		for (uint32_t k = 0; k < x->nmasked; k++)
+			x->masked[k] = block_id(b, c->target, k);
+	}
+	for (size_t i = 1; masks && i < b->rows; i++)
+		if (!same(x, c, b, i))
+			die("%s: row %zu of a block has other masked genes than its first: --recalibrate needs the same", name, i + 1);
+	if (!known && model_recalibrate(x->of.model, next, x, &e))
+		die("%s: %s", x->of.name, e.msg);
+	x->ready = 1;
+}
+
+void recalibration_free(struct recalibration *x)
+{
+	if (!x)
+		return;
+	for (size_t i = 0; i < x->n; i++)
+		block_release(&x->block[i]);
+	free(x->block);
+	free(x->masked);
+	inference_release_input(&x->of);
+	free(x);
+}
