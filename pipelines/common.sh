@@ -187,18 +187,25 @@ files() {
 	done
 }
 
-# as_table FILE.table CAPTION: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
-# (page/page.py), and is printed as text: names to the left, numbers to the right
+# as_table FILE.table CAPTION [WIDTH]: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
+# (page/page.py), and is printed as text: names to the left, numbers to the right; the names of the first column are cut where a line would have more
+# than WIDTH characters
 as_table() {
 	{
 		printf '# %s\n' "$2"
 		cat
 	} > "$1"
-	echo "$2"
-	awk -F '\t' 'NR == 1 { next }
+	fold -s -w "${3:-1000}" <<< "$2" | sed 's/ *$//'
+	awk -F '\t' -v width="${3:-0}" 'NR == 1 { next }
 		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
 			if (NF > most) most = NF }
-		END { for (r = 1; r <= rows; r++) {
+		END {
+			for (i = 1; i <= most; i++) all += wide[i] + 3 * (i > 1)
+			if (width && all > width && (keep = wide[1] - all + width) > 2) {
+				for (r = 1; r <= rows; r++) if (length(cell[r, 1]) > keep) cell[r, 1] = substr(cell[r, 1], 1, keep - 2) ".."
+				wide[1] = keep
+			}
+			for (r = 1; r <= rows; r++) {
 			line = ""
 			for (i = 1; i <= most; i++)
 				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])

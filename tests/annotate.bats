@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make annotate: one command from two files to an annotated file and a page
+# make annotate: one command from two files to an annotated file and a report
 load helper
 
 setup_file() {
@@ -22,10 +22,15 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "annotate: types of new cells in a copy of the file, a report and a page; nothing is made twice" {
+# The ids of the sentences of the newest report, in one line
+sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '\n' ' '; }
+
+@test "annotate: types of new cells in a copy of the file, and a report; nothing is made twice" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
-	assert_line --partial "On donors of the reference that were held out, "
 	assert_line --regexp "^type1 +[0-9]+ "
+	run -1 grep -E '.{81}' results/annotate/latest/report.txt
+	run -0 sentences
+	assert_regex "$output" '^no-promise needs right calibration .*unknown set-size columns scanpy $'
 	R=results/annotate/latest
 	assert_output --partial "annotated.h5ad"
 	$PYTHON -W ignore - <<-'P'
@@ -40,11 +45,18 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		unknown = (new.obs["transfer_assigned"] == "unknown").to_numpy()
 		print(right, sum(inside) / len(inside), unknown[known].mean(), unknown[~known].mean())
 		assert right > .8 and sum(inside) / len(inside) > .85 and unknown[known].mean() < .2 and unknown[~known].mean() > unknown[known].mean()
-		assert "X_umap_transfer" in new.obsm
+		assert "X_umap" in new.obsm and not [k for k in new.obsm if k not in ("X_umap", "transfer_in_set", "transfer_logit")]
+		last = open("results/annotate/latest/sentences.tsv").read().splitlines()[-1].split("\t")
+		class pl:  # the line of the report, with a scanpy that only looks at its arguments
+			def umap(adata, color): assert color in adata.obs and "X_umap" in adata.obsm; drawn.append(color)
+		drawn = []
+		exec(last[1], {"adata": new, "sc": type("scanpy", (), {"pl": pl})})
+		assert drawn == ["transfer_assigned"]
 	P
 	for text in 'Maps of cells by assigned' 'Reliability of the probabilities' 'Risk by coverage' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
 	assert_not_exist $R/new.score.tsv
 	before=$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)
+	assert_equal "$(head -n 2 results/annotate/latest/report.txt | tr -d '\n' | sed 's/  */ /g' | cut -c 1-40)" "$(sed -n 2p $R/sentences.tsv | cut -f 2 | cut -c 1-40)"
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
 	refute_line --regexp '^  (screduce|ctaprobe)-[a-z]*$'
 	assert_equal "$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)" "$before"
@@ -53,15 +65,30 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 # bats test_tags=slow
 @test "annotate: new cells that have types are scored; by cells nothing is promised" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none UNKNOWN=0.1 THREADS=1
-	assert_line --partial "Nothing is promised: no column names the donors of the reference"
-	refute_line --partial "A label set has the true type for a share"
-	assert_line --partial "On cells of the reference that were held out, "
-	assert_line --partial "The new cells have types too: "
+	run -0 sentences
+	assert_regex "$output" '^no-promise .*right-there .*own-types own-sets own-new '
 	assert_exist results/annotate/latest/new.score.tsv
 	grep -q '^novel_auroc' results/annotate/latest/new.score.tsv
 	most=$(scview -q -c cell_type ref.counts | sort | uniq -c | sort -nr | awk 'NR == 2 { print $1 }')
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad MIN_CELLS="$most" THREADS=1
-	assert_line --regexp "^[0-9]+ cells of the reference were left out, of types with fewer cells than MIN_CELLS"
+	run -0 sentences
+	assert_regex "$output" ' rare '
+}
+
+@test "annotate: a map that the file has already stays; the report names the other one" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("new.h5ad")
+		a.obsm["X_umap"] = np.zeros((a.n_obs, 2))
+		a.write_h5ad("mapped.h5ad")
+	P
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=mapped.h5ad THREADS=1
+	$PYTHON -W ignore - <<-'P'
+		import anndata
+		a = anndata.read_h5ad("results/annotate/latest/annotated.h5ad")
+		assert (a.obsm["X_umap"] == 0).all() and (a.obsm["X_umap_transfer"] != 0).any()
+	P
+	grep -q $'^scanpy\t.*X_umap_transfer' results/annotate/latest/sentences.tsv
 }
 
 @test "annotate: what is missing or wrong is said before anything is made" {

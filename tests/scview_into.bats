@@ -131,6 +131,12 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	END
 }
 
+@test "scview --into: -c with the name of an array writes this one alone" {
+	make_into
+	run -0 scview -O h5ad --into into.h5ad -c logit,probability few.pred -o one.h5ad
+	assert_line "scview: note: one.h5ad: obsm corrmask_logit; obs corrmask_probability"
+}
+
 @test "scview --into: what does not fit is refused, and the file stays as it was" {
 	make_into
 	cp into.h5ad was.h5ad

@@ -156,6 +156,18 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 	H5Sclose(space);
 }
 
+/* --columns chooses among the arrays too, if it names one of them. */
+static int chosen_array(const struct h5ad_into *w, const char *name)
+{
+	int any = 0, it = 0;
+	for (size_t i = 0; i < w->options->nkeep; i++) {
+		int c = header_find(w->header, w->options->keep[i]);
+		any |= c >= 0 && w->header->col[c].shape == FIXED;
+		it |= !strcmp(w->options->keep[i], name);
+	}
+	return it || !any;
+}
+
 static int make_obsm(struct h5ad_into *w, struct error *e)
 {
 	struct h5out *o = &w->w.h5;
@@ -165,7 +177,7 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 	hid_t obsm = there ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : h5out_group(o, o->file, "obsm", "dict", "0.1.0");
 	w->fixed = xcalloc(w->header->ncol, sizeof *w->fixed);
 	for (size_t i = 0; i < w->header->ncol && !bad; i++) {
-		if (w->header->col[i].shape != FIXED)
+		if (w->header->col[i].shape != FIXED || !chosen_array(w, w->header->col[i].name))
 			continue;
 		struct fixed *f = &w->fixed[w->nfixed++];
 		f->col = (int)i;
@@ -279,9 +291,11 @@ static int check_stream(struct h5ad_into *w, struct error *e)
 	if (h->ngroup)
 		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", w->stream);
 	w->barcode = header_need(h, "barcode", STR, SCALAR, w->stream, e);
-	for (size_t i = 0; i < w->options->nkeep && w->barcode >= 0; i++)
-		if (header_need(h, w->options->keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
+	for (size_t i = 0; i < w->options->nkeep && w->barcode >= 0; i++) {
+		int c = header_find(h, w->options->keep[i]);
+		if ((c < 0 || h->col[c].shape != FIXED) && header_need(h, w->options->keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
 			return -1;
+	}
 	return w->barcode < 0 ? -1 : check_key(w, e);
 }
 

@@ -1,10 +1,10 @@
 # make annotate: the cell types of your cells, from a file whose cell types are known. It writes a copy of your file with the types in obs, and a
-# page that says how far they can be trusted.
+# report that says how far they can be trusted.
 #
 #     make annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad      the answer is results/annotate/latest/annotated.h5ad
 #     make annotate                                                         simulated cells, of which two types are not in the reference
 #
-# How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the page also has the
+# How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the report also has the
 # scores of the new cells. No network is needed: types are told by logistic regression on the expression of the genes that both files have
 # (docs/experiments/transfer.md).
 # DATA       AnnData or 10x file with the new cells; without it and REFERENCE, cells are simulated
@@ -27,7 +27,7 @@ $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 
-annotate: ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
+annotate: ## cell types of your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE)
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
@@ -55,7 +55,7 @@ $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
 $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
-# A map for the page and for scanpy
+# A map for the report and for scanpy
 $(ANNOTATE)/new.emb: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
 	$(call annotate_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
 $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
@@ -71,5 +71,5 @@ $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
-$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(PIPELINES)/annotate/report.sh
-	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)
+$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/annotated.h5ad $(addprefix $(PIPELINES)/annotate/,report.sh sentences.awk)
+	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
-# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE: the report of make annotate from the predictions and scores under DIR
+# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE UNKNOWN: the report of make annotate from the predictions and scores under DIR. Its sentences
+# are those of sentences.awk; DIR/sentences.tsv has them with their ids.
 . "$(dirname "$0")/../common.sh"
-[ $# = 5 ] || usage
-dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5
-group=$(cat "$dir/group")
-units=${group:+${group}s}
-units=${units:-cells}
+[ $# = 6 ] || usage
+dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5 unknown=$6
 rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "$label" "$dir/new.pred" | awk 'NR > 1 && $0 != "NA" && $0 != "" { found = 1 } END { exit !found }'; then
@@ -13,53 +11,63 @@ if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /de
 	# types of other names than the reference's cannot be compared
 	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
 fi
-get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.3f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
-r=$dir/log/ctaprobe-transfer.report
-held=$dir/held-out.score.tsv
+transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv
 
-echo "corrmask annotate: $data"
-echo "reference: $reference, label $label, $(reported "$r" reference_cells) cells, $(reported "$r" classes) types; held out: $units"
-rare=$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')
-{
-	[ -n "$group" ] || echo "Nothing is promised: no column names the donors of the reference, and cells of a donor are alike. Those of another one are told less well than what follows says."
-	[ "${rare:-0}" = 0 ] || echo "$rare cells of the reference were left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one."
-	echo "$(reported "$r" unknown_cells) of $(reported "$r" cells) cells are unlike the reference: transfer_assigned is unknown."
-	echo "On $units of the reference that were held out, $(get "$held" accuracy) of the types are right (macro F1 $(get "$held" macro_f1))."
-	echo "A probability of a type is off by $(get "$held" ece) in the mean (expected calibration error)."
-	if [ -z "$group" ]; then
-		echo "Label sets were asked to have the true type for a share $coverage of the cells that were held out."
-	elif [ "$(reported "$r" coverage_promised)" = 1 ]; then
-		echo "A label set has the true type for a share $coverage of the cells of types of the reference, if new $units are like those of the reference."
-	else
-		echo "$(reported "$r" calibration_groups) $units are too few to promise a coverage of $coverage: it is that of the cells that were held out."
-	fi
-	[ ! -e "$dir/new.score.tsv" ] ||
-		echo "The new cells have types too: $(get "$dir/new.score.tsv" accuracy) of the predicted ones are right; of the cells of known types, a share $(get "$dir/new.score.tsv" coverage) has the true one in its set and $(get "$dir/new.score.tsv" known_called_unknown) are called unknown; of the others $(get "$dir/new.score.tsv" novel_called_unknown)."
-} > "$dir/findings.txt.new"
-whole "$dir/findings.txt"
-cat "$dir/findings.txt"
-awk -F '\t' '$1 == "warning" { print "warning: " $2 }' "$r"
-echo
-scview -q -c assigned,probability,label_set "$dir/new.pred" | awk -F '\t' -v held="$held" '
+# The types, the most frequent first: of the reference, of the cells that were held out, and of the new ones
+scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v transfer="$transfer" '
+	function split_name(name) { i = index(name, ":"); return substr(name, 1, i - 1) }
 	BEGIN {
-		while ((getline line < held) > 0) {
-			split(line, f, "\t")
-			i = index(f[1], ":")
-			if (i) v[substr(f[1], 1, i - 1), substr(f[1], i + 1)] = f[2]
-			if (substr(f[1], 1, 8) == "train_n:") name[++k] = substr(f[1], 9)
-		}
 		OFS = "\t"
-		print "type", "reference cells", "F1, held out", "new cells", "of them sure", "mean probability"
+		while ((getline < held) > 0) {
+			v[split_name($1), substr($1, i + 1)] = $2
+			if (split_name($1) == "train_n") name[++k] = substr($1, i + 1)
+		}
+		while ((getline < transfer) > 0)
+			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
+		print "type", "reference", "F1", "coverage", "new", "set size", "probability"
+		fflush()
 	}
-	NR > 1 { n[$1]++; p[$1] += $2; one[$1] += index($3, " | ") == 0 }
+	NR > 1 { n[$1]++; p[$1] += $2; size[$1] += gsub(/1/, "", $3) }
+	function real(x, digits) { return x == "" || x == "nan" ? "-" : sprintf("%." digits "f", x) }
 	END {
 		name[++k] = "unknown"
 		for (i = 1; i <= k; i++) {
 			c = name[i]
 			known = c != "unknown"
-			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? sprintf("%.3f", v["f1", c]) : "-"), n[c] + 0,
-				(n[c] && known ? sprintf("%d %%", 100 * one[c] / n[c]) : "-"), (n[c] && known ? sprintf("%.3f", p[c] / n[c]) : "-")
+			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? real(v["f1", c], 2) : "-"), real(v["coverage", c], 2), n[c] + 0,
+				(n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
 		}
-	}' | as_table "$dir/types.table" "Types of the new cells; sure: its label set is this type alone"
-echo
-stage_times_text "$dir/log"
+	}' > "$dir/types"
+
+{
+	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\nunknown\t%s\n' "$label" "$(cat "$dir/group")" "$coverage" "$unknown"
+	printf 'map\t%s\n' "$(cat "$dir/map" 2> /dev/null || echo X_umap_transfer)"
+	printf 'rare\t%s\n' "$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')"
+	scview -q -c in_set "$dir/new.pred" | awk 'NR > 1 { size = gsub(/1/, ""); n++; sum += size; one += size == 1 } END { if (n) printf "set_size\t%f\nsingle\t%f\n", sum / n, one / n }'
+} > "$dir/values"
+own=$dir/new.score.tsv
+[ -e "$own" ] || own=/dev/null
+{
+	printf 'id\tsentence\n'
+	awk -f "$here/annotate/sentences.awk" of=transfer "$transfer" of=held "$held" of=new "$own" of=run "$dir/values"
+} > "$dir/sentences.tsv.new"
+whole "$dir/sentences.tsv"
+rm "$dir/values"
+cut -f 2 "$dir/sentences.tsv" | tail -n +2 > "$dir/findings.txt.new"
+whole "$dir/findings.txt"
+
+# The first line is the promise
+as_lines() { fold -s -w 78 | sed -e '2,$s/^/  /' -e 's/ *$//'; }
+{
+	while IFS= read -r sentence; do as_lines <<< "$sentence"; done < "$dir/findings.txt"
+	echo
+	echo "corrmask annotate: $data" | as_lines
+	echo "reference: $reference, label $label, $(reported "$transfer" reference_cells) cells, $(reported "$transfer" classes) types" | as_lines
+	awk -F '\t' 'FNR == 1 { p = "" } $1 == "program" { p = $2 } $1 == "warning" && !seen[p, $2]++ { print p ": warning: " $2 }' "$dir"/log/*.report |
+		while IFS= read -r warning; do as_lines <<< "$warning"; done
+	echo
+	as_table "$dir/types.table" "Types: cells of the reference, F1 and coverage of held-out cells; new cells, with their mean set size and probability" 80 < "$dir/types"
+	rm "$dir/types"
+	echo
+	stage_times_text "$dir/log"
+}

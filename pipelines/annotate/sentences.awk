@@ -1,0 +1,112 @@
+# The sentences of make annotate's report, each where its condition holds: say(ID, CONDITION, SENTENCE), in the order of the report.
+#     awk -f sentences.awk of=transfer REPORT of=held SCORES of=new SCORES of=run VALUES      prints ID and sentence, a tab between them
+# The tables have a name and a value: REPORT is that of ctaprobe transfer, SCORES are those of ctaprobe score, VALUES are what report.sh adds. A
+# sentence of a value that is not there is left out. The first sentence says what is promised (promise), or that nothing is (no-promise).
+BEGIN { FS = "\t" }
+{ v[of, $1] = $2 }
+of == "transfer" && sub(/^shift:/, "", $1) && $1 != "limit" && $1 != "false_alarm" { shift[$1] = $2 }
+of == "transfer" && sub(/^depth_ratio:/, "", $1) { depth[$1] = $2 }
+of == "transfer" && sub(/^untested:/, "", $1) && $2 > 0 { untested = untested (untested ? ", " : "") $1 }
+
+function t(name) { return ("transfer", name) in v ? v["transfer", name] : "" }
+function has(name) { return ("transfer", name) in v && t(name) != "nan" }
+function say(id, holds, sentence) { if (holds) print id "\t" sentence }
+function percent(x) { x = sprintf("%.1f", 100 * x); sub(/\.0$/, "", x); return x " %" }
+function several(n, word) { return n " " word (n == 1 ? "" : "s") }
+# The types whose value is beyond the limit (below: 1: under it), the furthest first, at most three
+function beyond(of_type, limit, below,    c, best, list, n, done) {
+	for (n = 0; n < 3; n++) {
+		best = ""
+		for (c in of_type)
+			if (!(c in done) && of_type[c] != "nan" && (below ? of_type[c] + 0 < limit : of_type[c] + 0 > limit) &&
+				(best == "" || (below ? of_type[c] + 0 < of_type[best] + 0 : of_type[c] + 0 > of_type[best] + 0)))
+				best = c
+		if (best == "")
+			break
+		done[best] = 1
+		list = list (n ? ", " : "") best sprintf(" (%.2g)", of_type[best])
+	}
+	return list
+}
+
+# What ctaprobe transfer does not say yet
+function usual() {
+	v["transfer", "unit"] = v["run", "group"] == "" ? "cell" : v["run", "group"]
+	v["transfer", "units"] = t("calibration_groups")
+	v["transfer", "promise:coverage"] = v["run", "group"] != "" && t("coverage_promised")
+	v["transfer", "promise:unknown"] = v["run", "group"] != "" && t("unknown_promised")
+	v["transfer", "promise:accuracy"] = v["run", "group"] != ""
+	v["transfer", "why:coverage"] = v["transfer", "why:unknown"] = v["transfer", "why:accuracy"] = \
+		v["run", "group"] == "" ? "no column names the donors of the reference" : "too few " v["run", "group"] "s"
+}
+
+END {
+	if (!(("transfer", "unit") in v))
+		usual()
+	unit = t("unit")
+	cells = unit == "" || unit == "cell"
+	sub(/_id$/, "", unit)
+	units = cells ? "cells" : unit "s"
+	coverage = t("promise:coverage") == 1
+	rare = t("promise:unknown") == 1
+	wanted = percent(v["run", "coverage"])
+	few = percent(v["run", "unknown"])
+	marked = v["run", "unknown"] > 0
+
+	# What is promised
+	in_sets = coverage ? "the label sets hold the true type of about " wanted " of the cells of its types" : ""
+	called = rare && marked ? (coverage ? ", and at most about " few " of these cells" : "at most about " few " of the cells of its types") " are called unknown" : ""
+	say("promise", in_sets called != "", "Promised for a new " unit " like the " several(t("units"), unit) " of the reference: " in_sets called ".")
+	say("no-promise", !coverage && !(rare && marked), "Nothing is promised: " t("why:coverage") ".")
+	say("no-promise-coverage", !coverage && rare && marked, "No coverage of the label sets is promised: " t("why:coverage") ".")
+	say("no-promise-unknown", coverage && !rare && marked, "No share of unknown cells is promised: " t("why:unknown") ".")
+	say("needs", (!coverage || !rare && marked) && has("units_needed:coverage"), "To promise a coverage of " wanted " takes a reference with " \
+		t("units_needed:coverage") " " (cells ? "donor" : unit) "s" (marked ? "; to promise that " few " are called unknown takes " \
+		t("units_needed:unknown") " with cells of each type" : "") ".")
+
+	# What was measured on the reference
+	accuracy = percent(v["held", "accuracy"]) " of the predicted types are right (macro F1 " sprintf("%.2f", v["held", "macro_f1"]) ")"
+	say("right", t("promise:accuracy") == 1, "In " units " of the reference that were held out, " accuracy "; expect the same in new " units " like these.")
+	say("right-there", t("promise:accuracy") != 1, "In " units " of the reference that were held out, " accuracy ". Do not expect this in your cells: " \
+		t("why:accuracy") ".")
+	say("calibration", ("held", "ece") in v, "There, a probability is off by " sprintf("%.3f", v["held", "ece"]) " on average (expected calibration error).")
+
+	# How the new cells compare with the reference
+	say("shift", has("shift:limit") && t("shift") + 0 > t("shift:limit") + 0, "The new cells differ from the reference more than its " units \
+		" do from each other (shift " sprintf("%.2g", t("shift")) ", limit " sprintf("%.2g", t("shift:limit")) "): another platform, tissue or treatment?")
+	say("no-shift", has("shift:limit") && t("shift") + 0 <= t("shift:limit") + 0, "The new cells differ from the reference no more than its " units \
+		" do from each other (shift " sprintf("%.2g", t("shift")) ", limit " sprintf("%.2g", t("shift:limit")) ").")
+	say("shift-unknown", has("shift") && !has("shift:limit"), "Whether the new cells differ from the reference more than donors do cannot be told without donors.")
+	far = has("shift:limit") ? beyond(shift, t("shift:limit")) : ""
+	say("shift-types", far != "", "Types whose cells differ most (shift): " far ".")
+	say("depth", has("depth:new"), "A new cell has " t("depth:new") " molecules of shared genes (median), a cell of the reference " t("depth:reference") \
+		(t("thinned") != "" && t("thinned") < 1 ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
+	shallow = beyond(depth, 0.5, 1)
+	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules (times the reference): " shallow ".")
+	say("genes", has("genes:shared"), several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) ") are in your file.")
+
+	# What was left out, or not tested
+	aside = t("set_aside:no_label") + t("set_aside:unknown_label") + t("set_aside:no_group")
+	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " t("set_aside:no_label") + 0 " without a type, " \
+		t("set_aside:unknown_label") + 0 " whose type is called unknown, " t("set_aside:no_group") + 0 " without a " (cells ? "donor" : unit) ".")
+	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
+	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
+	say("untested", t("untested_cells") > 0, several(t("untested_cells"), "new cell") " may be of types that one " (cells ? "fold" : unit) \
+		" alone has (" untested "), which were never tested on others.")
+
+	# The new cells
+	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") " are unlike the reference: transfer_assigned is unknown.")
+	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
+		" of the sets are one type.")
+	say("own-types", ("new", "accuracy") in v, "Your file has types: " percent(v["new", "accuracy"]) " of the predicted types agree with " v["run", "label"] ".")
+	say("own-sets", ("new", "coverage") in v, "Of your cells of the reference's types, " percent(v["new", "coverage"]) " have theirs in the label set, and " \
+		percent(v["new", "known_called_unknown"]) " are called unknown.")
+	say("own-new", ("new", "novel_called_unknown") in v && v["new", "novel_called_unknown"] != "nan", "Of your cells of other types, " \
+		percent(v["new", "novel_called_unknown"]) " are called unknown.")
+
+	# How to go on
+	map = v["run", "map"]
+	say("columns", 1, "annotated.h5ad has in obs transfer_assigned (type or unknown), transfer_predicted, transfer_probability, transfer_label_set, " \
+		"transfer_p_known, and in obsm " map ". In scanpy:")
+	say("scanpy", 1, (map == "X_umap" ? "sc.pl.umap(adata" : "sc.pl.embedding(adata, \"" map "\"") ", color=\"transfer_assigned\")")
+}
