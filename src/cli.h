@@ -87,6 +87,11 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more);
 /* Open -o, or take what is open; die if that fails. */
 void cli_output(const struct cli *c, struct outfile *f);
 
+/* The genes of a list, one a line or a table with a column gene_id, gene or symbol: [v->n], 1 where v has the gene by id or symbol. Dies if none is
+ * there, warns of those that are not. option, name: of the list and of v, for messages. */
+struct vocab;
+uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab *v, const char *name);
+
 /* Write text (freed here) to a file that appears only when it is complete. The second: results (freed here) to -o. */
 void cli_write(const char *path, char *text);
 struct results;

@@ -1,6 +1,7 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
-#include "cli.h"
+#include "maskgen.h"
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "mask/masking.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *module, *rate_uniform, *rate_linear, *rate_choice,
-			       *lambda_text;
+static const char *graph_path, *panel, *shard_text = "0/1", *keep_text, *resume, *audit_path, *module, *rate_uniform, *rate_linear,
+				       *rate_choice, *lambda_text;
 /* What a strategy uses. */
 enum {
 	RATE = 1,
@@ -66,6 +67,8 @@ static struct option_def options[] = {
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
+	{0, "panel", OPT_INPUT, &panel, "FILE", "columns: mask all genes but those of this list", .changes = 1, .modes = COUNTS,
+		.excludes = "rate rate-uniform rate-choice rate-linear"},
 	{0, "objective", OPT_CHOICE, &objective, OPT_ENUM([TOKEN] = "token", [VALUE] = "value", [CELL] = "cell"),
 		"what the model predicts: the token at masked positions (default); its expression value there, for sctrain value; or the "
 		"whole cell, from which the masked genes are left out, for sctrain wced",
@@ -161,6 +164,7 @@ struct run {
 	struct input_plan input;
 	int counted; /* the values are input */
 	struct masking masking;
+	uint32_t *column; /* the genes outside --panel */
 	struct audit audit;
 	uint64_t rows, tokens, masked; /* totals */
 };
@@ -236,51 +240,6 @@ static void check_options(struct run *r)
 		batch = USUAL_BATCH_COLUMNS;
 	r->rate = rate_schedule();
 	r->lambda = lambda_schedule();
-}
-
-/* ---- shards ---- */
-
-static int whole(const char *s, uint64_t *v)
-{
-	char *end;
-	if (!s || *s < '0' || *s > '9')
-		return 0;
-	*v = strtoull(s, &end, 10);
-	return *end == 0 && *v <= 1000000;
-}
-
-/* Rank and size from the launcher's environment variables: mpirun, other launchers with PMI, srun. */
-static void shard_of_launcher(struct loader *l)
-{
-	static const char *const var[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", "PMIX_SIZE"},
-		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
-	for (size_t i = 0; i < sizeof var / sizeof *var; i++) {
-		const char *r = getenv(var[i][0]), *n = getenv(var[i][1]);
-		if (!r || !n)
-			continue;
-		if (!whole(r, &l->shard) || !whole(n, &l->shards) || l->shard >= l->shards)
-			die("%s=%s, %s=%s: expected a rank below a size", var[i][0], r, var[i][1], n);
-		if (l->shard == 0)
-			info("--shard auto: shard 0 of %s (%s)", n, var[i][1]);
-		return;
-	}
-	if (getenv("SLURM_NTASKS")) /* sbatch and salloc set it, and sbatch SLURM_PROCID too, where nothing runs in parallel */
-		die("--shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun");
-	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
-}
-
-static void parse_shard(struct loader *l)
-{
-	if (strcmp(shard_text, "auto") == 0) {
-		shard_of_launcher(l);
-		return;
-	}
-	char *r = xstrdup(shard_text), *slash = strchr(r, '/');
-	if (slash)
-		*slash++ = 0;
-	if (!whole(r, &l->shard) || !whole(slash, &l->shards) || l->shard >= l->shards)
-		usage_error("--shard: '%s' is not R/N with R below N, or auto", shard_text);
-	free(r);
 }
 
 /* ---- inputs ---- */
@@ -359,6 +318,23 @@ static void make_plan(struct run *r)
 		.graph = graph_path ? &r->graph : NULL};
 }
 
+static void read_panel(struct run *r)
+{
+	const struct vocab *v = &stream_header(r->in)->vocab;
+	uint8_t *seen = cli_gene_list("--panel", panel, v, stream_name(r->in));
+	uint32_t n = 0;
+	r->column = xmalloc(v->n * sizeof *r->column);
+	for (size_t i = v->nspecial; i < v->n; i++)
+		if (!seen[i])
+			r->column[n++] = (uint32_t)i;
+	free(seen);
+	if (!n)
+		die("--panel: %s: all genes of %s are in it: none is left to mask", panel, stream_name(r->in));
+	r->plan.column = r->column;
+	r->plan.ncolumn = n;
+	r->rate = (struct mask_schedule){MASK_SCHEDULE_FIXED, .from = (double)n / (double)(v->n - v->nspecial)};
+}
+
 static void open_inputs(struct run *r)
 {
 	struct error e;
@@ -372,7 +348,7 @@ static void open_inputs(struct run *r)
 		.balance = !balance               ? NULL
 			: strategy->uses & COUNTS ? "gene"
 						  : "token"};
-	parse_shard(&r->loader);
+	parse_shard(&r->loader, shard_text);
 	r->in = r->loader.in = cli_open_all(&cli);
 	make_headers(r);
 	if (graph_path)
@@ -380,6 +356,8 @@ static void open_inputs(struct run *r)
 	if (audit_path)
 		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
 	make_plan(r);
+	if (panel)
+		read_panel(r);
 	must(loader_init(&r->loader, &e), &e);
 	r->masking = (struct masking){.plan = &r->plan,
 		.rate = r->rate,
@@ -424,6 +402,16 @@ static void describe_files(cJSON *o, struct stream *in)
 	}
 }
 
+/* The genes themselves: a training that goes on must have the same. */
+static void describe_panel(cJSON *o, const struct run *r)
+{
+	char hex[DIGEST_SIZE];
+	if (!panel)
+		return;
+	digest_bytes(r->plan.column, r->plan.ncolumn * sizeof *r->plan.column, hex);
+	cJSON_AddStringToObject(o, "panel", hex);
+}
+
 static void describe(struct run *r)
 {
 	const struct loader *l = &r->loader;
@@ -449,6 +437,7 @@ static void describe(struct run *r)
 		describe_input(o);
 	if (strategy->uses & RATE)
 		mask_schedule_json(o, "rate", &r->rate);
+	describe_panel(o, r);
 	if (strategy->uses & RATE && !(strategy->uses & COUNTS))
 		cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
 	if (strategy->uses & TARGET)
@@ -579,6 +568,7 @@ static void run_release(struct run *r)
 	graph_release(&r->graph);
 	graph_release(&r->audit_graph);
 	panels_release(&r->panels);
+	free(r->column);
 	header_release(&r->want);
 	header_release(&r->header);
 	stream_free(r->in);

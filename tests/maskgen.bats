@@ -266,6 +266,24 @@ loader() {
 	maskgen --strategy columns --rate-choice 0.1,0.5 -b 50 s.counts | scview -c masked | tail -n +2 | awk '{ n[NF]++ } END { exit !(n[30] && n[150] && n[30] + n[150] == 700) }'
 }
 
+@test "maskgen --panel: all genes but those of a list, in every batch" {
+	scview --vocab s.counts | awk -F '\t' 'NR > 1 && NR % 3 == 2 { print $2; print NR - 2 > "panel.rows" }' >panel.txt
+	maskgen -q --strategy columns --panel panel.txt --epochs 2 -b 64 s.counts -o panel.mc
+	scview -c masked panel.mc | tail -n +2 | sort -u >sets
+	assert_equal "$(wc -l <sets)" 1
+	tr ' ' '\n' <sets | cat - panel.rows | sort -n | diff - <(seq 0 299)
+	assert_equal "$(loader panel.mc rate | cut -c 1-6)" 0.6666
+	echo nothing-of-this >absent.txt
+	run -1 maskgen -q --strategy columns --panel absent.txt s.counts -o x
+	assert_output --partial "absent.txt"
+	scview --vocab s.counts >all.tsv
+	run -1 maskgen -q --strategy columns --panel all.tsv s.counts -o x
+	assert_output --partial "all.tsv"
+	run -2 maskgen --panel panel.txt s.tok -o x
+	run -2 maskgen --strategy columns --panel panel.txt --rate .3 s.counts -o x
+	assert_not_exist x
+}
+
 @test "maskgen --strategy columns: what does not go with it, and bad input" {
 	for more in "-g s.graph" "--lambda 1" "--bernoulli" "--module x" "--audit s.graph"; do
 		run -2 maskgen --strategy columns $more s.counts -o x

@@ -295,6 +295,10 @@ uint32_t mask_probe(
 
 uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, uint32_t epoch, uint32_t *gene)
 {
+	if (p->column) {
+		memcpy(gene, p->column, p->ncolumn * sizeof *gene);
+		return p->ncolumn;
+	}
 	struct rng r = rng_at(p->seed, RNG_COLUMNS, batch, epoch);
 	uint32_t n = p->vocab - p->nspecial, want = (uint32_t)lround(rate * n), k = 0;
 	want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;

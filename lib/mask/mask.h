@@ -41,6 +41,8 @@ struct mask_plan {
 	uint32_t seed;
 	uint32_t vocab, nspecial; /* ids below nspecial are special */
 	uint32_t mask_id;
+	const uint32_t *column; /* columns: [ncolumn] the genes to mask, ascending; NULL: random ones */
+	uint32_t ncolumn;
 	const struct graph *graph; /* corrmask, pmi, probe; over the same vocabulary. NULL: mask_cell is given modules */
 };
 

@@ -1,0 +1,12 @@
+/* The parts of maskgen: maskgen.c, and --shard in maskgen_shard.c. */
+#ifndef MASKGEN_H
+#define MASKGEN_H
+
+#include "cli.h"
+
+#include "stream/loader.h"
+
+/* "R/N", or auto: set the shard of l and their number. Dies on errors. */
+void parse_shard(struct loader *l, const char *shard_text);
+
+#endif
