@@ -175,7 +175,7 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen "scperturb apply" "scperturb screen" scembed "scpredict cells" "scpredict genes" "scpredict expression" "scpredict attribution" "screduce expression" "screduce pca" scsample scsim scview "sctrain mlm" "sctrain value" "sctrain wced" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe transfer" "scgenes network" "ctaprobe score" "ctaprobe genes" "scmetric effective-rank" "armstat leaderboard" "armstat compare" "scmetric reference" \
+		"ctaprobe cells" "ctaprobe transfer" "scgenes network" "scgenes markers" "ctaprobe score" "ctaprobe genes" "scmetric effective-rank" "armstat leaderboard" "armstat compare" "scmetric reference" \
 		"scmetric integration" "scmetric reconstruction" "scperturb shift"; do
 		# shellcheck disable=SC2086
 		all $t

@@ -45,6 +45,8 @@ inputs() {
 	ctaprobe cells --label a --test IN sim.emb
 	ctaprobe genes --gene-labels IN sim.emb
 	scgenes genesets --sets IN sim.tok
+	scgenes markers -l a --new IN --predictions sim.pred sim.counts
+	scgenes markers -l a --new sim.counts --predictions IN sim.counts
 	armstat leaderboard --metrics accuracy,accuracy sim.tok,IN
 	scmetric learnability --groups IN sim.tok
 	scmetric reference --train IN sim.tok

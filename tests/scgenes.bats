@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# scgenes genesets: edges and modules of graphs of genes against gene sets, beside scikit-learn and exact fractions
+# scgenes genesets: edges and modules of graphs of genes against gene sets, next to scikit-learn and exact fractions; markers: next to numpy
 load helper
 
 ref() {
@@ -97,4 +97,59 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		assert_line --regexp '^scgenes genesets: (--modules does not go with --(strongest|replicates)|--max-q needs --modules)$'
 	done
 	run -2 scgenes genesets --sets sets.gmt --modules module_1 dep.graph net.graph
+}
+
+@test "scgenes markers: the genes and numbers are those of numpy; next to new cells, of shared genes" {
+	need_tool ctaprobe scsample
+	scsample -q --test-fraction .3 --part train counts -o known.counts
+	scsample -q --test-fraction .3 --part test counts | scsample -q --genes <(scview --vocab counts | awk 'NR > 11 { print $2 }') - -o new.counts
+	ctaprobe transfer -q --reference known.counts -l cell_type new.counts -o new.pred
+	scgenes markers -q -l cell_type -k 4 --new new.counts --predictions new.pred known.counts -o markers.tsv
+	scgenes markers -q -l cell_type -k 4 known.counts -o alone.tsv
+	for f in known new; do scview -q -c gene,count "$f.counts" | sed 1d > $f.txt; scview -q --vocab $f.counts | sed 1d | cut -f 2 > $f.ids; done
+	scview -q -c cell_type known.counts | sed 1d > known.y
+	scview -q -c assigned new.pred | sed 1d > new.y
+	$PYTHON - <<-'P'
+		import csv, numpy as np
+		def read(name, genes):
+		    ids = open(name + ".ids").read().split("\n")[:-1]
+		    x = []
+		    for line in open(name + ".txt"):
+		        g, n = (list(map(int, v.split())) for v in line.rstrip("\n").split("\t"))
+		        row = dict(zip((ids[i] for i in g), n))
+		        x.append([row.get(i, 0) for i in genes])
+		    x = np.array(x, float)
+		    return np.log1p(1e4 * x / x.sum(1, keepdims=True)), np.array(open(name + ".y").read().split("\n")[:-1])
+		everything = open("known.ids").read().split("\n")[:-1]
+		shared = [g for g in everything if g in set(open("new.ids").read().split("\n"))]
+		assert 0 < len(shared) < len(everything)
+		for file, genes in (("markers.tsv", shared), ("alone.tsv", everything)):
+		    x, y = read("known", genes)
+		    rows = list(csv.DictReader(open(file), delimiter="\t"))
+		    assert ("new_mean" in rows[0]) == (file == "markers.tsv")
+		    classes = sorted(set(y))
+		    for c in classes:
+		        a, b = x[y == c], x[y != c]
+		        with np.errstate(all="ignore"):
+		            t = np.nan_to_num((a.mean(0) - b.mean(0)) / np.sqrt(a.var(0, ddof=1) / len(a) + b.var(0, ddof=1) / len(b)))
+		        of = [r for r in rows if r["marker_of"] == c and r["class"] == c]
+		        best = np.argsort(-t, kind="stable")[:4]
+		        assert [r["gene"] for r in of] == [genes[i] for i in best]
+		        assert np.allclose([float(r["t"]) for r in of], t[best], rtol=1e-4)
+		    parts = [("", x, y)] + ([("new_", *read("new", shared))] if file == "markers.tsv" else [])
+		    for r in rows:
+		        for p, x, y in parts:
+		            v = x[y == r["class"]][:, genes.index(r["gene"])]
+		            assert int(r[p + "cells"]) == len(v)
+		            assert len(v) == 0 and r[p + "mean"] == "NA" or np.allclose([float(r[p + "mean"]), float(r[p + "share"])], [v.mean(), (v > 0).mean()], rtol=1e-4)
+	P
+	run -1 scgenes markers -q -l cell_type --new known.counts --predictions new.pred known.counts
+	assert_output --partial "known.counts: its cells are not those of new.pred, in their order"
+	run -1 scgenes markers -q -l nothing known.counts
+	run -2 scgenes markers -q -l cell_type --new new.counts known.counts
+	run -1 scgenes markers -q -l cell_type tok
+	assert_output --partial "expected counts"
+	scsample -q --where cell_type=type1 known.counts -o one.counts
+	run -1 scgenes markers -q -l cell_type one.counts
+	assert_output --partial "expected two"
 }

@@ -6,6 +6,7 @@
 
 int scgenes_network(int argc, char **argv);
 int scgenes_genesets(int argc, char **argv);
-extern struct cli network_cli, genesets_cli;
+int scgenes_markers(int argc, char **argv);
+extern struct cli network_cli, genesets_cli, markers_cli;
 
 #endif

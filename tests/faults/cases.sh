@@ -85,6 +85,7 @@ cases() {
 		ctaprobe-genes-probe	ctaprobe genes -q --gene-labels $I/genes.tsv --folds 3 $I/genes.emb -o out
 		scgenes-genesets	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --replicates 5 $I/graph $I/modules.graph -o out
 		scgenes-modules	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
+		scgenes-markers	scgenes markers -q -l cell_type $I/counts -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-transfer-counts	ctaprobe transfer -q --reference $I/counts --label cell_type --group donor $I/counts -o out
