@@ -148,8 +148,7 @@ static void reference_read(struct reference *r, const struct header *new)
 		classes_settle(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
 	if (group && calibration_path)
 		warn_shared(&r->d, &r->other, &r->groups, group);
-	r->method = (struct method_options){
-		(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, (uint32_t)transfer_cli.seed, label};
+	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};
 }
 
 /* ---- cells that were held out ---- */

@@ -13,7 +13,6 @@ struct method_options {
 	double inverse_penalty; /* of embeddings */
 	int as_given; /* the features of the regression are not standardised */
 	int threads;
-	uint32_t seed;
 	const char *label; /* in messages */
 };
 

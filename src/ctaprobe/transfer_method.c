@@ -36,7 +36,7 @@ static void genes_fit(struct method *m, const struct embeddings *d, const uint32
 			m->c->name[m->back[0]], m->o->label);
 	for (size_t i = 0; i < n; i++)
 		y[row[i]] = local[d->y[row[i]]];
-	if (sparse_probe_fit(&m->genes, &d->sparse, row, n, y, k, genes_penalty, m->o->seed, &e))
+	if (sparse_probe_fit(&m->genes, &d->sparse, row, n, y, k, genes_penalty, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
 	centroids_fit(&m->centroids, &d->sparse, row, n, y, k);
 	free(local);

@@ -95,7 +95,7 @@ static void near_the_optimum(void **state)
 	for (uint32_t i = 0; i < N; i++)
 		row[i] = i;
 	for (double penalty = 3e-3; penalty < 1; penalty *= 10) {
-		assert_int_equal(sparse_probe_fit(&p, &x, row, N, y, K, penalty, 1, &e), 0);
+		assert_int_equal(sparse_probe_fit(&p, &x, row, N, y, K, penalty, &e), 0);
 		for (size_t j = 0; j <= D; j++)
 			for (size_t c = 0; c < K; c++)
 				w[j * K + c] = (double)(j < D ? p.w[j * p.stride + c] : p.b[c]);
@@ -107,7 +107,7 @@ static void near_the_optimum(void **state)
 	sparse_release(&x);
 }
 
-static void rows_and_seeds(void **state)
+static void rows_left_out(void **state)
 {
 	(void)state;
 	struct sparse x = {0};
@@ -118,17 +118,14 @@ static void rows_and_seeds(void **state)
 	make(&x, y);
 	for (uint32_t i = 0; i < N / 2; i++)
 		row[i] = 2 * i;
-	assert_int_equal(sparse_probe_fit(&a, &x, row, N / 2, y, K, .01, 1, &e), 0);
+	assert_int_equal(sparse_probe_fit(&a, &x, row, N / 2, y, K, .01, &e), 0);
 	for (uint32_t i = 1; i < N; i += 2) { /* rows that are not of the fit */
 		y[i] = K;
 		x.value[x.offset[i]] = 1e30f;
 	}
-	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, .01, 1, &e), 0);
+	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, .01, &e), 0);
 	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
 	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
-	sparse_probe_release(&b);
-	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, .01, 2, &e), 0);
-	assert_memory_not_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
 	size_t right = 0;
 	for (size_t i = 0; i < N; i += 2) {
 		size_t best = 0;
@@ -182,7 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(near_the_optimum),
-		cmocka_unit_test(rows_and_seeds),
+		cmocka_unit_test(rows_left_out),
 		cmocka_unit_test(centroids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
