@@ -15,10 +15,8 @@ struct inference_asked asked;
 struct option_def inference_options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_INPUT, &asked.model, "DIR", "the model directory"},
-	{0, "truncate", OPT_FLAG, &asked.truncate, NULL,
-		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
 	{0, "max-len", OPT_INT, &asked.max_len, "N",
-		"truncate cells to N tokens: those of the highest values, or ranks, and special ones (default: as the model's positions say)",
+		"truncate cells to N tokens: those of the highest values, or ranks, and special ones (default: cells that are longer than the model's positions are an error)",
 		3, 65535, .changes = 1},
 	{0, "batch-tokens", OPT_INT, &asked.batch, "N",
 		"compute about N tokens or counts at a time (default 16384; with gradients 2048; counts: 262144)", 1, 1e9},
@@ -40,10 +38,8 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	free(config);
 	r->counts = c.arch->counts;
 	r->cell_token = c.arch->cell_token;
-	if (r->counts && (asked.truncate || asked.max_len || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
-		die("%sthe model in %s has no tokens", asked.truncate ? "--truncate: " : asked.max_len ? "--max-len: " : "", asked.model);
-	if (asked.truncate && !c.arch->positions)
-		die("--truncate: the model in %s has no positions, so it reads whole cells: --max-len cuts them", asked.model);
+	if (r->counts && (asked.max_len || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
+		die("%sthe model in %s has no tokens", asked.max_len ? "--max-len: " : "", asked.model);
 	if (asked.max_len && c.arch->positions && asked.max_len > c.max_position_embeddings)
 		die("--max-len %lld: the model in %s has %u positions", asked.max_len, asked.model, c.max_position_embeddings);
 	if (r->layer == LAYER_USUAL)
@@ -123,7 +119,7 @@ void inference_pack(struct inference *r, const struct block *b, size_t from, siz
 	if (r->counts)
 		pack_counts(r, b, from, to);
 	else
-		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.truncate || asked.max_len, eos, r->name, &e), &e);
+		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.max_len > 0, eos, r->name, &e), &e);
 	r->b = b;
 	r->from = from;
 	r->tokens += r->packed.b.offset[to - from];

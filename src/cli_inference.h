@@ -18,11 +18,10 @@
 #include "train/config.h"
 #include "train/groups.h"
 
-/* What -M, --truncate, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. --recalibrate (cli_recalibrate.h) is a row of
+/* What -M, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. --recalibrate (cli_recalibrate.h) is a row of
  * the tools that have it. */
 extern struct inference_asked {
 	const char *model, *recalibrate;
-	int truncate;
 	long long max_len, batch;
 } asked;
 extern struct option_def inference_options[];

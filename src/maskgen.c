@@ -53,10 +53,10 @@ enum { SKIP, ZERO }; /* --unmeasured */
 static const char *const fields[] = {[FIELD_VALUE] = "value", [FIELD_GENE] = "gene", [FIELD_VALUE | FIELD_GENE] = "both"},
 			 *const zero_kinds[] = {[ZEROS_NONE] = "none", [ZEROS_RANDOM] = "random", [ZEROS_BATCH] = "batch"},
 			 *const unmeasured_words[] = {[SKIP] = "skip", [ZERO] = "zero"};
-enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
+enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400, WINDOW = 64 }; /* WINDOW: blocks that are shuffled together */
 
 static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field = FIELD_VALUE, zeros, unmeasured;
-static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len;
+static long long epochs = 1, batch = USUAL_BATCH, lanes = 1, partners = 5, max_len;
 static double rate = 0.15, seed_share = 1, hidden = 0.95;
 
 static struct option_def options[] = {
@@ -124,8 +124,6 @@ static struct option_def options[] = {
 	{0, "Order and batches", OPT_GROUP},
 	{0, "epochs", OPT_INT, &epochs, "N", "number of passes over the cells (default 1)", 1, 4294967295.0, .changes = 1},
 	{'b', "batch", OPT_INT, &batch, "N", "number of cells per batch and shard (default 12; columns: 400)", 1, 1e6, .changes = 1},
-	{0, "window", OPT_INT, &window, "N", "number of blocks that are shuffled together and held in memory (default 64)", 1, 65536,
-		.changes = 1},
 	{0, "shard", OPT_STRING, &shard_text, "R/N",
 		"write shard R (from 0) of N; auto: rank and size from mpirun, PMI or srun (default 0/1)"},
 	{0, "lanes", OPT_INT, &lanes, "L",
@@ -343,7 +341,7 @@ static void open_inputs(struct run *r)
 		.epochs = (uint64_t)epochs,
 		.batch = (uint64_t)batch,
 		.shards = 1,
-		.window = (uint64_t)window,
+		.window = WINDOW,
 		.lanes = (uint64_t)lanes,
 		.balance = !balance               ? NULL
 			: strategy->uses & COUNTS ? "gene"
@@ -426,7 +424,7 @@ static void describe(struct run *r)
 	cJSON_AddNumberToObject(o, "shard", (double)l->shard);
 	cJSON_AddNumberToObject(o, "steps", (double)l->steps);
 	cJSON_AddNumberToObject(o, "first_step", (double)l->next);
-	cJSON_AddNumberToObject(o, "window", (double)window);
+	cJSON_AddNumberToObject(o, "window", WINDOW);
 	if (lanes > 1)
 		cJSON_AddNumberToObject(o, "lanes", (double)lanes);
 	cJSON_AddNumberToObject(o, "seed", (double)l->seed);

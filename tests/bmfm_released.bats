@@ -194,7 +194,7 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	assert_output "scembed: two/config.json: unknown key 'num_memory_tokens'"
 }
 
-@test "released BMFM: scembed --max-len keeps the genes of the highest values, as shares of the whole cell; --truncate is refused" {
+@test "released BMFM: scembed --max-len keeps the genes of the highest values, as shares of the whole cell" {
 	scembed -q -M wced.model --max-len 20 --pool token:0,1 wced.tok | scview -c cell,x - > cut.x
 	# the first 19 tokens of a cell and [SEP], with their values
 	awk -F '\t' -v OFS='\t' 'NR == 1 { print; next } { n = split($2, t, " "); split($3, v, " "); a = b = ""
@@ -204,8 +204,6 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	awk -F '\t' 'NR > 1 { n = split($3, v, " "); for (i = 7; i < n; i++) if (v[i] + 0 > v[i - 1] + 0) exit 1 }' wced.tsv
 	scpredict cells -q -M wced.model --head sex --max-len 20 wced.tok | scview -c cell,logit - > cut.h
 	reference head wced wced sex cut.tsv cut.h
-	run -1 scembed -M wced.model --truncate wced.tok -o no.emb
-	assert_output "scembed: --truncate: the model in wced.model has no positions, so it reads whole cells: --max-len cuts them"
 	run -2 scembed -M wced.model --max-len 2 wced.tok -o no.emb
 }
 

@@ -54,7 +54,7 @@ pipeline() {
 	sctrain mlm -q -@ 2 --config tiny --dropout 0.1 --save-every 50 --keep-checkpoints 9 --eval test.masked --eval-every 40 corr.masked -o mlm.model
 	sctrain mlm -q --config tiny --accum 3 --schedule cosine random.masked -o cosine.model
 	sctrain cells -q --label cell_type --init mlm.model --lr 1e-3 --class-weight balanced --eval test.none --best macro-f1 none.masked -o cells.model
-	sctrain cells -q --label cell_type --init mlm.model --lr 1e-3 --focal 2 --freeze 1 none.masked -o focal.model
+	sctrain cells -q --head cell_type:focal --init mlm.model --lr 1e-3 --freeze 1 none.masked -o focal.model
 	awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv
 	sctrain genes -q --gene-labels genes.tsv --fold 0/3 --init mlm.model --lr 1e-3 none.masked -o genes.model
 	sctrain eval -q -M mlm.model test.masked -o eval.tsv

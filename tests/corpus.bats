@@ -114,11 +114,11 @@ fails() {
 }
 
 @test "corpus: lanes: batches for every number of shards, each reads its share" {
-	maskgen -q --lanes 4 -b 24 --window 4 --epochs 2 @list.txt | scview -c step,cell,position,input >whole
+	maskgen -q --lanes 4 -b 24 --epochs 2 @list.txt | scview -c step,cell,position,input >whole
 	cut -f 2 whole | tail -n +2 | sort | uniq -c | awk '$1 != 2 { exit 1 }'
 	for n in 2 4; do
 		for ((r = 0; r < n; r++)); do
-			maskgen -q --lanes 4 --shard $r/$n -b $((24 / n)) --window 4 --epochs 2 @list.txt | scview -c step,cell,position,input | tail -n +2 | awk -v r=$r -v n=$n '
+			maskgen -q --lanes 4 --shard $r/$n -b $((24 / n)) --epochs 2 @list.txt | scview -c step,cell,position,input | tail -n +2 | awk -v r=$r -v n=$n '
 				$1 != last { row = 0; last = $1 } { print $1 * 1000 + row++ * n + r "\t" $0 }'
 		done | sort -n | cut -f 2- | cmp - <(tail -n +2 whole)
 	done

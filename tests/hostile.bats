@@ -456,7 +456,7 @@ with scstream.read("sim.tok") as s:
 	refused "$wrong" scembed -q -M typed altered.tok -o out
 	refused "$wrong" scsample -q -n 5 altered.tok -o out
 	refused "$wrong" maskgen -q --strategy random --seed 2 altered.many -o out
-	refused "$wrong" maskgen -q --strategy none --window 1 --epochs 3 --seed 2 altered.many -o out
+	refused "$wrong" maskgen -q --strategy none --epochs 3 --seed 2 altered.many -o out
 	refused "$wrong" bash -c 'cat altered.many | maskgen -q --strategy random --seed 2 -o out'
 	run bash -o pipefail -c 'scview altered.counts | wc -l'
 	assert_failure 1

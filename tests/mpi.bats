@@ -71,7 +71,7 @@ same_training() {
 
 @test "mpi: several heads: the loss counts the targets of all ranks" {
 	# the last batch of an epoch has two cells: a rank has one, or none with three ranks
-	local keep="--strategy none --keep cell_type,n_counts" train="--label cell_type --target n_counts --config tiny --dropout 0.1 --lr 0.001 -q"
+	local keep="--strategy none --keep cell_type,n_counts" train="--label cell_type --head n_counts:mse --config tiny --dropout 0.1 --lr 0.001 -q"
 	maskgen -q $keep --epochs 3 --batch 12 --seed 4 -o two.masked cells.tok
 	sctrain cells $train -o heads.one two.masked
 	sctrain cells ${train/--lr 0.001/--lr 0} -o heads.init two.masked

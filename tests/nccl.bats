@@ -137,7 +137,7 @@ same_training() {
 
 # bats test_tags=slow
 @test "nccl: several heads, and a model with buffers, train as through the host" {
-	local keep="--strategy none --keep cell_type,n_counts" train="--mpi -q --label cell_type --target n_counts --config small.json --device cuda,float"
+	local keep="--strategy none --keep cell_type,n_counts" train="--mpi -q --label cell_type --head n_counts:mse --config small.json --device cuda,float"
 	for way in on off; do
 		[ $way = on ] || NCCL=$PWD/off
 		ranks 2 "$(loader 6) $keep | on/sctrain cells $train -o heads.$way"

@@ -53,7 +53,6 @@ inputs() {
 	ctaprobe score --label a --train IN sim.emb
 	ctaprobe score --label a --ontology IN sim.emb
 	scperturb shift --state cell_type --from type1 --to type2 --states IN sim.emb
-	scperturb shift --null IN sim.emb
 	ctaprobe transfer --reference IN --label a sim.emb
 	ctaprobe transfer --reference sim.emb --label a --calibration IN sim.emb
 	END

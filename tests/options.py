@@ -46,7 +46,7 @@ sctrain mlm -q -c tiny masked -o mlm
 scsample -q --where cell_type!=type3 tok -o two.tok
 maskgen -q --strategy none --keep cell_type,donor two.tok -o two.plain
 sctrain cells -q -c tiny --label cell_type --label donor two.plain -o classes
-sctrain cells -q -c tiny --target n_counts plain -o number
+sctrain cells -q -c tiny --head n_counts:mse plain -o number
 sctrain cells -q -c tiny --head cell_type:hce --ontology types.obo plain -o terms
 sctrain genes -q -c tiny --gene-labels labels --fold 0/2 tok.plain -o genes
 sctrain value -q -c tiny bvalue.masked -o value
@@ -97,7 +97,7 @@ sctrain value -c tiny -o {out}/m value.masked
 sctrain value -c tiny -o {out}/m bvalue.masked
 sctrain wced -c tiny -o {out}/m cell.masked
 sctrain cells -c tiny --label cell_type -o {out}/m plain
-sctrain cells -c tiny --target n_counts -o {out}/m plain
+sctrain cells -c tiny --head n_counts:mse -o {out}/m plain
 sctrain genes -c tiny --gene-labels labels -o {out}/m tok.plain
 sctrain nb -c mlp-nb-tiny -o {out}/m columns.masked
 sctrain eval -M mlm masked
@@ -148,7 +148,6 @@ scgenes genesets --sets sets graph
 scgenes genesets --sets sets --modules module graph
 scperturb shift --state cell_type --from type1 --to type2 deleted.emb
 scperturb shift similarity
-scperturb shift --mixture similarity
 scsample -n 20 tok
 scsample -n 20 a.counts
 scsample --test-fraction .5 --part test --by donor tok
@@ -183,7 +182,7 @@ VALUES = {
 	"--config": ["geneformer-v1-10m", "mlp-nb-tiny", "bmfm-tiny"], "--init": ["mlm", "nb"], "--head": ["donor:ce", "cell_type", "donor"],
 	"--ontology": ["types.obo"], "--eval": ["b.masked", "b.plain"], "--gene-labels": ["labels", "other.labels"], "--fold": ["0/3", "donor"],
 	"--model": ["classes"], "--delete": ["SIMG000010"], "--overexpress": ["SIMG000010"], "--activate": ["SIMG000010"],
-	"--inhibit": ["SIMG000010"], "--anchor": ["SIMG000030"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
+	"--inhibit": ["SIMG000010"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
 	"--towards": ["b.emb"], "--node": ["T1"], "--gene": ["SIMG000010"], "--attribute": ["cell_type"], "--fit": ["b.counts"],
 	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "ctaprobe score --train": ["b.tok"],
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
@@ -191,9 +190,9 @@ VALUES = {
 	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"], "compare --reference": ["b"],
 	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "compare --pool": ["donor"],
 	"--clusters": ["donor"], "--sets": ["sets"], "--state": ["cell_type"], "--from": ["type2"], "--to": ["type3"], "--other": ["type3"],
-	"--states": ["b.emb"], "--null": ["similarity", "deleted.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
-	"--known": ["cell_type"], "--source": ["file"], "scsample --genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
-	"--key": ["name"], "--tau": [".01", ".5"], "--min-cosine": [".99"], "--largest": ["3", "5"], "--smallest": ["9", "5"], "--min-counts": ["250"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
+	"--states": ["b.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
+	"scsample --genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
+	"--key": ["name"], "--min-cosine": [".99"], "--largest": ["3", "5"], "--smallest": ["9", "5"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
 	"--rate-uniform": [".1:.4"], "--rate-linear": [".1:.4"],
 }
 ARGUMENTS = {"COL": ["cell_type", "donor"], "COL,...": ["cell_type"], "COL[,COL]": ["cell_type"], "PERCENT": ["90", "100", "0"],
@@ -202,7 +201,7 @@ NUMBERS = ["2", "7", ".5", "-1", "40", "100"]
 
 # Options that change no output by design: speed and memory, messages, and what these inputs or a first run do not need.
 SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verbose", "progress", "batch-tokens", "keep-checkpoints", "resume", "force",
-	"same-kernels", "mpi", "round", "truncate", "decode", "window",
+	"same-kernels", "mpi", "round", "decode",
 	"scview replace", "ctaprobe probe"} # the last names the default
 
 

@@ -103,7 +103,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" cells few.cells few.tsv2 few.pred
 }
 
-@test "scembed: cells longer than the positions are an error, or cut with --truncate" {
+@test "scembed: cells longer than the positions are an error, or cut with --max-len" {
 	mkdir -p short
 	$PYTHON - <<-'END'
 		import json, struct
@@ -130,7 +130,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_failure 1
 	assert_output --regexp "^scembed: cells2.tok: cell [0-9]+ has [0-9]+ tokens, but the model has 12 positions$"
 	assert_not_exist long.emb
-	scembed -q -M short --truncate cells2.tok -o cut.emb
+	scembed -q -M short --max-len 12 cells2.tok -o cut.emb
 	scembed -q -M model2 --max-len 12 cells2.tok | scview -c x - | cmp - <(scview -c x cut.emb)
 	run -1 scembed -M short --max-len 13 cells2.tok -o long.emb
 	assert_output "scembed: --max-len 13: the model in short has 12 positions"

@@ -27,26 +27,16 @@ ref() { # ref COMMAND ARGUMENT...
 	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
 	ref draw 900 7 missing table.tsv groups.tsv
-	scmetric learnability --ungated --min-expressed 1 --tau 1.5 --groups groups.tsv \
+	scmetric learnability --ungated --min-expressed 1 --groups groups.tsv \
 		--genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv \
-		'{"ungated": 1, "min_expressed": 1, "tau": 1.5}' metrics.tsv genes.tsv
-	cmp metrics.tsv <(scmetric learnability --ungated --min-expressed 1 --tau 1.5 \
+		'{"ungated": 1, "min_expressed": 1}' metrics.tsv genes.tsv
+	cmp metrics.tsv <(scmetric learnability --ungated --min-expressed 1 \
 		--groups groups.tsv <table.tsv)
 	# of many genes, where a product of factorials has no double
 	ref draw 4000 7 plain table.tsv groups.tsv
 	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
-}
-
-@test "scmetric learnability: the last validation of a training" {
-	$PYTHON -c 'import numpy' || skip "no numpy"
-	ref draw 300 1 plain one.tsv groups.tsv
-	ref draw 300 2 plain two.tsv groups.tsv
-	awk 'BEGIN { OFS = "\t" } FNR == 1 { if (NR == 1) print "step", $0; next } { print (NR == FNR ? 10 : 20), $0 }' one.tsv two.tsv >both.tsv
-	scmetric learnability both.tsv -o last.tsv
-	assert_equal "$(grep '^step' last.tsv)" "$(printf 'step\t20')"
-	cmp <(scmetric learnability two.tsv) <(grep -v '^step' last.tsv)
 }
 
 @test "scmetric learnability: tables that are none, and too few genes" {

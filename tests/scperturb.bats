@@ -40,25 +40,15 @@ refused() {
 			END { print a "," b "+" c "," d "+" c "+" a }' v$v.tsv)
 		numbers=$(awk -F'\t' 'NR == 20 { a = $1 } NR == 30 { b = $1 } NR == 40 { c = $1 } NR == 60 { d = $1 }
 			END { print a "," b "+" c "," d "+" c "+" a }' v$v.tsv)
-		while read -r kind quarters; do
-			shift=
-			[ -z "$quarters" ] || shift="--shift-rank $quarters"
+		for kind in delete overexpress activate inhibit; do
 			for genes in all "$list"; do
-				# shellcheck disable=SC2086
-				scperturb apply -q --"$kind" "$genes" $shift --max-len $most cells$v.tok -o p.tok
+				scperturb apply -q --"$kind" "$genes" --max-len $most cells$v.tok -o p.tok
 				scview --check p.tok
 				scview -c cell,perturbation,gene,token p.tok >p.tsv
 				[ "$genes" = all ] || genes=$numbers
-				ref rows tokens$v.tsv p.tsv "$kind" "$genes" shift="${quarters:-1}" max=$most special=$special
+				ref rows tokens$v.tsv p.tsv "$kind" "$genes" max=$most special=$special
 			done
-		done <<-END
-			delete
-			overexpress
-			activate 1
-			inhibit 1
-			activate 3
-			inhibit 2
-		END
+		done
 	done
 }
 
@@ -72,15 +62,6 @@ refused() {
 	assert_line $'donor2\tSIMG000081'
 	assert_line $'donor2\tSIMG000077+SIMG000006'
 	refute_line --regexp $'donor[134]\tSIMG'
-	# of a pair and an anchor, both are in the cell
-	for o in "--delete SIMG000081,SIMG000077,SIMG000006 --pairs" "--delete SIMG000081,SIMG000077 --anchor SIMG000006" "--delete all --anchor SIMG000006"; do
-		# shellcheck disable=SC2086
-		scperturb apply -q $o cells.tok -o p.tok
-		scview -c perturbation,gene,token p.tok | awk -F'\t' '$1 == "original" { whole = split($3, t, " "); next }
-			NR > 1 && (split($2, g, " ") != 2 || split($3, t, " ") != whole - 2) { exit 1 } END { exit NR < 3 }'
-	done
-	run bash -c 'scview -c perturbed p.tok | grep -vc SIMG000006+'
-	assert_output 11                                 # the line of names, and ten unperturbed cells
 }
 
 @test "scperturb: a gene list from a file, and gene sets" {
@@ -126,9 +107,6 @@ refused() {
 	scperturb apply -q --delete alike.gmt cells.tok -o two.tok
 	run -2 scperturb apply --delete SIMG000010 --delete SIMG000020 cells.tok
 	assert_line -n 0 "scperturb apply: --delete is given twice: expected one value (GENES)"
-	refused "--anchor: no gene 'X' in the vocabulary of cells.tok" --delete all --anchor X cells.tok
-	refused "--anchor: --delete SIMG000010 names no other gene" --delete SIMG000010 --anchor SIMG000010 cells.tok
-	refused "--pairs: --delete SIMG000010 names one, expected two at least" --delete SIMG000010 --pairs cells.tok
 	refused "--where: cells.tok: column 'donor' has no category 'x'" --delete all --where donor=x cells.tok
 	refused "sim.counts: this is a counts stream, expected tokens: run rankenc first" --delete all sim.counts
 	scperturb apply -q --delete all cells.tok -o p.tok
@@ -153,7 +131,7 @@ refused() {
 	run scperturb apply --delete ABSENT,SIMG000081 more.tok -o out
 	assert_success
 	assert_output "scperturb apply: warning: 1 of 2 perturbations are in no cell, such as ABSENT"
-	for o in "" "--shift-rank 2 --delete all" "--delete all --pairs" "--delete all --shift-rank 4" "--delete a,b --pairs --anchor c" "--delete all cells.tok"; do
+	for o in "" "--delete all cells.tok"; do
 		# shellcheck disable=SC2086
 		run scperturb apply $o cells.tok
 		assert_failure 2

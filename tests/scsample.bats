@@ -187,7 +187,7 @@ scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i i
 	scview -c n_counts,gene sim.counts | tail -n +2 | awk '{ print $1, NF - 1 }' >q
 	read -r counts genes <<< "$(sed -n 7p q)"
 	assert_equal "$(scsample --min-genes $genes sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$genes '$2 >= n' q | wc -l)"
-	assert_equal "$(scsample --min-counts $counts sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$counts '$1 >= n' q | wc -l)"
+	assert_equal "$(scsample --where "n_counts>=$counts" sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$counts '$1 >= n' q | wc -l)"
 	rankenc -q -m <(rankenc -q --fit sim.counts) sim.counts -o few.tok
 	read -r all some <<< "$(scview -c token few.tok | awk -v n=$genes 'NR > 1 { all++; some += NF >= n } END { print all, some }')"
 	[ "$some" -gt 0 ]
@@ -228,17 +228,22 @@ scstream.write("mito.counts", header, list(s))'
 # ---- joining ----
 
 @test "scsample: joining unites categories, renumbers cells and keeps barcodes" {
-	scsample --source file sim.counts other.counts -o joined.s
+	scsample sim.counts other.counts -o joined.s
 	scview --check joined.s
-	scview -c cell,barcode,n_counts,cell_type,donor,gene,count,file joined.s >j
-	scview -c barcode,n_counts,cell_type,donor,gene,count sim.counts | tail -n +2 | sed 's/$/\tsim.counts/' >want
-	scview -c barcode,n_counts,cell_type,donor,gene,count other.counts | tail -n +2 | sed 's/$/\tother.counts/' >>want
+	scview -c cell,barcode,n_counts,cell_type,donor,gene,count joined.s >j
+	scview -c barcode,n_counts,cell_type,donor,gene,count sim.counts | tail -n +2 >want
+	scview -c barcode,n_counts,cell_type,donor,gene,count other.counts | tail -n +2 >>want
 	tail -n +2 j | cut -f2- | cmp - want
 	assert_equal "$(cut -f1 j | tail -n +2)" "$(seq 0 499)"
 }
 
 @test "scsample: a column that one file lacks is missing there" {
-	scsample --source batch sim.counts -o a.s
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
+import scstream
+s = scstream.read("sim.counts")
+blocks = [dict(b, batch=[0] * b.rows) for b in s]
+columns = s.header["columns"] + [{"name": "batch", "type": "categorical", "shape": "scalar", "categories": ["sim.counts"]}]
+scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	scsample a.s other.counts -o joined.s
 	assert_equal "$(scview -c batch joined.s | tail -n +2 | sort | uniq -c | awk '{ print $1, $2 }')" "$(printf '200 NA\n300 sim.counts')"
 	assert_equal "$(scsample --where batch=NA joined.s | scview -c cell | tail -n +2 | wc -l)" 200
@@ -336,9 +341,6 @@ scstream.write("mito.counts", header, list(s))'
 	run scsample -o out2.s sim.counts b1.tok
 	assert_failure 1
 	assert_output --partial "b1.tok: this stream is of kind tokens, expected counts"
-	run scsample --source cell_type -o out2.s sim.counts
-	assert_failure 1
-	assert_output --partial "there is a column 'cell_type' already"
 	assert_not_exist out2.s
 }
 
@@ -644,46 +646,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_line -n 0 "scsample: --balance: column 'donor' is named twice"
 }
 
-@test "scsample: --replace draws classes and cells with replacement, whatever the order of the input; all get new numbers" {
-	scview -c cell,barcode,cell_type sim.counts >all3
-	for seed in 1 7; do
-		scsample -n 1000 --seed $seed --balance cell_type --replace sim.counts -o out.s
-		scview -c cell,barcode out.s >chosen
-		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 1000 all3 chosen $seed
-		scview --check out.s
-	done
-	scview -c cell,barcode,cell_type,donor sim.counts >all3
-	scsample -n 500 --balance cell_type,donor --replace sim.counts | scview -c cell,barcode >chosen
-	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 500 all3 chosen
-	scview -c cell,barcode sim.counts >all3
-	scsample -f 1 --replace sim.counts | scview -c cell,barcode >chosen
-	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 300 all3 chosen
-	# each type is about as frequent; genes and counts of a copy are those of the cell
-	scsample -n 9000 --balance cell_type --replace sim.counts -o out.s
-	run -0 bash -c "scview -c cell_type out.s | tail -n +2 | sort | uniq -c | awk '{ n[NR] = \$1 } END { for (i in n) if (n[i] * NR < 8200 || n[i] * NR > 9800) exit 1 }'"
-	diff <(scview out.s | cut -f 2- | tail -n +2 | sort -u) <(scview sim.counts | cut -f 2- | tail -n +2 | sort -u)
-	run -2 scsample --replace sim.counts
-	assert_line -n 0 "scsample: --replace needs --number or --fraction"
-	run -2 scsample --replace -n 3 --stratify donor sim.counts
-	run -0 --separate-stderr scsample --min-counts 1000000000 --replace -n 3 sim.counts -o out.s
-	assert_equal "$stderr" "scsample: warning: none of the 300 cells is left"
-}
-
-@test "scsample: --known tests groups of which training groups have all classes" {
-	scsim -q --cells 400 --genes 100 --seed 5 --types 6 --rarest .01 --donors 12 -o sets.counts
-	scview -c cell,donor,cell_type sets.counts >all3
-	for part in train test; do
-		scsample --by donor --known cell_type --part $part sets.counts | scview -c cell,donor,cell_type >chosen
-		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" known "$([ $part = test ] && echo 1 || echo 0)" all3 chosen
-		[ "$(wc -l <chosen)" -gt 20 ]
-	done
-	run -2 scsample --known cell_type --part test sim.counts
-	assert_line -n 0 "scsample: --known needs --by"
-	run -2 scsample --by donor --known cell_type --part test --test-fraction .5 sim.counts
-	assert_line -n 0 "scsample: --known does not go with --test-fraction"
-}
-
-@test "scsample --thin: binomial counts, whatever their size; with --rest they add up, and n_counts counts genes that are not there" {
+@test "scsample --thin: binomial counts, whatever their size; n_counts counts genes that are not there" {
 	$PYTHON -W ignore - <<-'END'
 		import anndata, numpy as np
 		a = anndata.AnnData(np.tile(np.array([1, 2, 7, 16, 17, 40, 1000, 300000, 500], "f4"), (4000, 1)))
@@ -694,7 +657,6 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	h5tok -q sizes.h5ad | scsample -q --genes panel - -o sizes.counts
 	for p in 0.03 0.5 0.9; do
 		scsample -q --thin $p --seed 7 sizes.counts -o $p.kept
-		scsample -q --thin $p --seed 7 --rest sizes.counts -o $p.rest
 	done
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
@@ -713,8 +675,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		        out.append(x)
 		    return np.concatenate(out)
 		for p in .03, .5, .9:
-		    kept, rest = read(f"{p:g}.kept"), read(f"{p:g}.rest")
-		    assert (kept + rest == sizes + [sum(sizes) + 500]).all()
+		    kept = read(f"{p:g}.kept")
 		    other = kept[:, 8] - kept[:, :8].sum(1)
 		    for n, x in zip(sizes + [500], [*kept[:, :8].T, other]):
 		        cuts = np.unique(stats.binom.ppf(np.arange(.05, 1, .05), n, p)) # about equally likely, but for small n
@@ -732,9 +693,9 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scsample -q --thin 0.3 --where cell_type=type1 all.counts | scview >a
 	scsample -q --thin 0.3 all.counts | scsample -q --where cell_type=type1 - | scview | cmp - a
 	scsample -q --thin 0.3 all.counts | scview --check -
-	for bad in '--thin 0' '--thin 1' '--thin 0.5 --hvg 5' --rest; do
+	for bad in '--thin 0' '--thin 1' '--thin 0.5 --hvg 5'; do
 		run -2 scsample $bad all.counts -o x
-		assert_output --regexp -- '--(thin|rest)'
+		assert_output --partial -- '--thin'
 	done
 	rankenc -q --fit all.counts -o vocab
 	rankenc -q -m vocab all.counts -o all.tok

@@ -36,7 +36,7 @@ same_training() {
 	assert_output --partial "--class-weight none|balanced"
 	run sctrain cells -o x one.masked
 	assert_failure 2
-	assert_line --index 0 "sctrain cells: no label: --label COL"
+	assert_line --index 0 "sctrain cells: no column to predict: --label COL, or --head COL:LOSS"
 	run sctrain cells --label cell_type one.masked
 	assert_failure 2
 	run sctrain mlm --label cell_type -o x one.masked
@@ -63,10 +63,10 @@ same_training() {
 	maskgen -q --strategy none --keep cell_type --batch 300 -o batch.masked train.tok
 	scview -c cell_type,token train.tok >train.tsv
 	# one step at rate 0: the weights after it are the initial ones
-	for how in "none 0" "balanced 0" "none 2" "balanced 0.5"; do
-		read -r weight gamma <<<"$how"
+	for how in "none 0 ce" "balanced 0 ce" "none 2 focal" "balanced 0.5 focal,gamma=0.5"; do
+		read -r weight gamma loss <<<"$how"
 		rm -rf step
-		run sctrain cells --label cell_type --init base --dropout 0 --class-weight "$weight" --focal "$gamma" --lr 0 -o step batch.masked
+		run sctrain cells --head "cell_type:$loss" --init base --dropout 0 --class-weight "$weight" --lr 0 -o step batch.masked
 		assert_success
 		assert_output --partial "sctrain cells: note: the head for cell_type is new: it starts from random weights"
 		run ref cells-step step train.tsv "$weight" "$gamma" "$(tail -1 step/train.tsv | cut -f2)"
@@ -95,9 +95,9 @@ same_training() {
 	run sctrain cells "${A[@]}" --resume --label donor -o cut train.masked
 	assert_failure 1
 	assert_output --regexp "(differs from the configuration of this run|give the same options again)"
-	run sctrain cells "${A[@]}" --resume --focal 1 -o cut train.masked
+	run sctrain cells "${A[@]}" --resume --class-weight balanced -o cut train.masked
 	assert_failure 1
-	assert_output --partial "was trained with focal 0, not 1"
+	assert_output --partial "was trained with class-weight"
 	run sctrain cells "${A[@]}" --resume --freeze 1 -o cut train.masked
 	assert_failure 1
 	sctrain cells -q "${A[@]}" --resume -o cut train.masked
@@ -185,7 +185,7 @@ assert len(shared) > 30 and all((a[n] == b[n]).all() for n in shared if "pooler"
 
 @test "sctrain cells --eval: loss, accuracy and macro-F1 of an independent reading and scikit-learn; the best weights are kept" {
 	maskgen -q --strategy none --keep cell_type --seed 3 -o held.masked test.tok
-	run sctrain cells --label cell_type --init base --lr 0.003 --eval held.masked --best macro-f1 --class-weight balanced --focal 1 -o best train.masked
+	run sctrain cells --head cell_type:focal,gamma=1 --init base --lr 0.003 --eval held.masked --best macro-f1 --class-weight balanced -o best train.masked
 	assert_success
 	best=$(awk -F'\t' 'NR > 1 && $9 != "NA"' best/train.tsv | sort -t"$(printf '\t')" -k9,9gr -k1,1n | head -1 | cut -f1)
 	assert_output --regexp "best validation macro-f1, [0-9.]+, after step $best of 200: these weights are kept"

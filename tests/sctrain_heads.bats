@@ -29,14 +29,14 @@ setup_file() {
 	maskgen -q --strategy none --keep cell_type,donor,size -o test.masked test.tok
 	maskgen -q --strategy none --keep cell_type,donor,size -b 60 --epochs 2 -o step.masked train.tok
 	scview -c token test.tok >test.tsv
-	sctrain cells -q --config tiny --label cell_type --label donor --target size --eval test.masked --lr 0.002 -o model train.masked
+	sctrain cells -q --config tiny --label cell_type --label donor --head size:mse --eval test.masked --lr 0.002 -o model train.masked
 }
 
 setup() {
 	cd "$BATS_FILE_TMPDIR"
 	export BATS_TEST_DIRNAME
 	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
-	THREE=(--config tiny --label cell_type --label donor --target size)
+	THREE=(--config tiny --label cell_type --label donor --head size:mse)
 }
 
 ref() { # ref COMMAND ARGUMENT...
@@ -95,19 +95,16 @@ above() {
 	refute_output
 }
 
-@test "sctrain cells --head: the general form of --label and --target" {
+@test "sctrain cells --head: the general form of --label" {
 	local short=(--config tiny --dropout 0.1 --lr 0.001)
-	sctrain cells -q "${short[@]}" --label cell_type --label donor --target size -o short step.masked
+	sctrain cells -q "${short[@]}" --label cell_type --label donor --head size:mse -o short step.masked
 	sctrain cells -q "${short[@]}" --head cell_type:ce --head donor:ce,weight=1 --head size:mse,from=0 -o long step.masked
 	cmp short/model.safetensors long/model.safetensors
 	cmp short/config.json long/config.json
 	sctrain cells -q "${short[@]}" --label donor --head size:mse --head cell_type:ce -o mixed step.masked
 	run cut -f7-9 mixed/train.tsv
 	assert_line --index 0 "loss.donor	loss.size	loss.cell_type"
-	sctrain cells -q "${short[@]}" --label cell_type --focal 2 --class-weight balanced -o focal step.masked
-	sctrain cells -q "${short[@]}" --head cell_type:focal --class-weight balanced -o alone step.masked
-	cmp focal/model.safetensors alone/model.safetensors
-	cmp focal/config.json alone/config.json
+	sctrain cells -q "${short[@]}" --head cell_type:focal --class-weight balanced -o focal step.masked
 	sctrain cells -q "${short[@]}" --head cell_type:focal,gamma=3 --class-weight balanced -o other step.masked
 	run cmp focal/model.safetensors other/model.safetensors
 	assert_failure 1
@@ -169,7 +166,7 @@ above() {
 	run sctrain cells -q "${a[@]}" -o cut half.masked
 	assert_failure 1
 	assert_not_exists cut/model.safetensors
-	run sctrain cells -q --config tiny --label cell_type --target size --dropout 0.1 --lr 0.001 --save-every 2 --resume -o cut step.masked
+	run sctrain cells -q --config tiny --label cell_type --head size:mse --dropout 0.1 --lr 0.001 --save-every 2 --resume -o cut step.masked
 	assert_failure 1
 	assert_output --partial "differs from the configuration of this run"
 	sctrain cells -q "${a[@]}" --resume -o cut step.masked
@@ -244,7 +241,7 @@ above() {
 	assert_output "maskgen: huge.tok: column 'size': its numbers are too large: the squares of their differences overflow"
 	[ ! -e huge.masked ]
 	maskgen -q --strategy none --keep size -o close.masked close.tok
-	run sctrain cells -q --config tiny --target size -o x close.masked
+	run sctrain cells -q --config tiny --head size:mse -o x close.masked
 	assert_failure 1
 	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little from it \(their standard deviation is 0\): there is nothing to predict$"
 	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
@@ -267,8 +264,8 @@ above() {
 		scstream.write("moved.tok", stream.header, blocks)
 	END
 	maskgen -q --strategy none --keep cell_type,size -o moved.masked moved.tok
-	sctrain cells -q --label cell_type --target size --init model --lr 0 -o moved moved.masked
-	sctrain cells -q --target size --init model --lr 0 -o single moved.masked
+	sctrain cells -q --label cell_type --head size:mse --init model --lr 0 -o moved moved.masked
+	sctrain cells -q --head size:mse --init model --lr 0 -o single moved.masked
 	scpredict cells -q -M model --head size -o size.pred test.tok
 	scpredict cells -q -M moved --head size -o moved.pred test.tok
 	scpredict cells -q -M single -o single.pred test.tok
@@ -344,7 +341,7 @@ above() {
 	scpredict cells -q -M plain -o plain.pred test.tok
 	cmp <(scview -c cell,logit,predicted first.pred) <(scview -c cell,logit,predicted plain.pred)
 	# donor was the second head, and is the first now
-	sctrain cells -q --label donor --target size --init model --lr 0 -o swapped step.masked
+	sctrain cells -q --label donor --head size:mse --init model --lr 0 -o swapped step.masked
 	scpredict cells -q -M swapped --head donor -o swapped.pred test.tok
 	scpredict cells -q -M model --head donor -o donor.pred test.tok
 	cmp <(scview -c cell,logit swapped.pred) <(scview -c cell,logit donor.pred)
@@ -355,7 +352,7 @@ above() {
 	run scview -H alone.pred
 	refute_output --partial "corrmask_heads"
 	# a head that the model does not have
-	run sctrain cells -q --label cell_type --label donor --target n --init model --lr 0 -o x step.masked
+	run sctrain cells -q --label cell_type --label donor --head n:mse --init model --lr 0 -o x step.masked
 	assert_failure 1
 	assert_output "sctrain cells: step.masked: no column 'n': make the stream with maskgen --strategy none --keep n"
 }
@@ -370,11 +367,11 @@ above() {
 		assert_not_exists x/model.safetensors
 	}
 	refused 2 "column 'donor' is to be predicted twice" --label donor --label cell_type --label donor
-	refused 2 "column 'size' is to be predicted twice" --label size --target size
+	refused 2 "column 'size' is to be predicted twice" --label size --head size:mse
 	refused 2 "'a\"b' cannot name a head: expected 1 to 40 bytes, without control characters, quotes and backslashes" --label donor --label 'a"b'
-	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --label donor --target age
-	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --target donor
-	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --target size --class-weight balanced
+	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --label donor --head age:mse
+	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --head donor:mse
+	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --head size:mse --class-weight balanced
 	refused 2 "--head donor: expected COL:LOSS, such as cell_type:ce" --head donor
 	refused 2 "--head :ce: expected COL:LOSS, such as cell_type:ce" --head :ce
 	refused 2 "--head size:mae: unknown loss 'mae': expected ce, focal, hce or mse" --head size:mae
@@ -391,7 +388,6 @@ above() {
 	refused 2 "--head size:mse,name=x: 'name=x': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,name=x
 	refused 2 "--head donor:ce,gamma=2: gamma is for the loss focal" --head donor:ce,gamma=2
 	refused 2 "--head: from: expected one column at least that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
-	refused 2 "--focal needs --label COL" --head donor:ce --focal 2
 	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --head size:mse --class-weight balanced
 	refused 1 "step.masked: 14 steps: column 'size' is to be learned from step 14 on" --head donor:ce --head size:mse,from=14
 	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --head donor:ce --head age:mse
@@ -399,7 +395,7 @@ above() {
 	# shellcheck disable=SC2046   # seventeen options
 	refused 2 "more than 16 columns to predict" $(printf -- '--head c%d:mse ' {1..17})
 	maskgen -q --strategy none --keep n_counts -o few.masked <(scsample -q -n 1 train.tok)
-	run sctrain cells --config tiny --target n_counts -o x few.masked
+	run sctrain cells --config tiny --head n_counts:mse -o x few.masked
 	assert_failure 1
 	assert_output "sctrain cells: few.masked: 1 cells have a number in column 'n_counts': expected two at least"
 	$PYTHON - <<-'END'
@@ -417,7 +413,7 @@ above() {
 	assert_failure 1
 	assert_output "maskgen: infinite.tok: column 'size': an infinite number"
 	maskgen -q --strategy none --keep size -o same.masked same.tok
-	run sctrain cells --config tiny --target size -o x same.masked
+	run sctrain cells --config tiny --head size:mse -o x same.masked
 	assert_failure 1
 	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little from it (their standard deviation is 0): there is nothing to predict"
 }

@@ -23,7 +23,7 @@ STEPS = [
     ("rankenc", 0, "rankenc -q -m vocab back -o tok"),
     ("h5tok --rank", 16, "h5tok -q --rank vocab cells.h5ad -o ranked"),
     ("depgraph", 12 * TOKENS, "depgraph -q tok -o graph"),
-    ("maskgen", 0, "maskgen -q --window 2 -g graph --strategy corrmask tok -o masked"),
+    ("maskgen", 0, "maskgen -q -g graph --strategy corrmask tok -o masked"),
     ("sctrain mlm", 0, "sctrain mlm -q --config config.json masked -o model"),
     ("scembed", 0, "scembed -q -M model --layer 0 tok -o emb"),
     ("ctaprobe cells", 4 * NETWORK["hidden_size"] + 130, "ctaprobe cells -q --label cell_type --folds 2 emb -o scores"),

@@ -73,7 +73,7 @@ setup() {
 		share=$($PYTHON "$BATS_TEST_DIRNAME/ref/ties.py" order t.tsv m.tsv)
 		awk -v s="$share" 'BEGIN { exit !(s > 0.98 && s < 1.02) }'
 	done
-	maskgen -q --strategy none --epochs 3 --seed 5 --batch 7 --window 2 -@ 2 random$style.tok | scview -c cell,epoch,input | sort >other.tsv
+	maskgen -q --strategy none --epochs 3 --seed 5 --batch 7 -@ 2 random$style.tok | scview -c cell,epoch,input | sort >other.tsv
 	cmp other.tsv <(sort m.tsv)
 	maskgen -q --strategy none --epochs 3 --seed 6 random$style.tok | scview -c cell,epoch,input | sort >other.tsv
 	run cmp -s other.tsv <(sort m.tsv)
@@ -201,6 +201,6 @@ refused() {
 	run sctrain mlm --config twelve.json -o never over.masked
 	assert_failure 1
 	assert_output --regexp "over.masked: cell 0, position [0-9]*: rank 12, but the model has 12 positions"
-	scembed -q --truncate -M small over.tok -o /dev/null
+	scembed -q --max-len 12 -M small over.tok -o /dev/null
 	assert_file_not_exist never
 }

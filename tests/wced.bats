@@ -376,16 +376,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	cmp m/model.safetensors whole/model.safetensors
 }
 
-@test "sctrain wced: weights of the losses" {
-	sctrain wced -q $TINY --all-genes 0 --input-genes 2 --other-genes 1 --is-zero 0.5 -o weights train.masked
-	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { w = (1 * $c["loss.is_zero_input"] + 2 * $c["loss.value_input"] + .5 * $c["loss.is_zero_other"] + $c["loss.value_other"]) / 4.5
-		if ($2 - w > 1e-6 * w || w - $2 > 1e-6 * w) exit 1 }' weights/train.tsv
-	# a saved model keeps them
-	sctrain eval -q -M weights test.masked | awk '{ v[$1] = $2 } END { w = (v["is_zero_input"] + 2 * v["mse_input"] + .5 * v["is_zero_other"] + v["mse_other"]) / 4.5; exit !(w - v["loss"] < 1e-5 * w && v["loss"] - w < 1e-5 * w) }'
-	run -2 sctrain wced --all-genes 0 $TINY -o never train.masked
-	assert_output --partial "there is nothing to learn"
-}
-
 @test "sctrain: a network without a value encoder warns that it does not read the values of its input" {
 	local says="this network reads no values, so it sees only which genes a cell has"
 	run sctrain wced --config tiny -o unread test.masked
@@ -413,39 +403,11 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "expected maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
 }
 
-@test "sctrain wced: losses whose weight is 0 teach nothing; what has no target is NA" {
-	mkdir nothing && cd nothing
-	cp -r ../model kept
-	maskgen -q --objective cell --rate 1 --batch 20 -o one.masked ../a.tok # one gene is in the input: [CLS] [CLS_0] gene [SEP]
-	edited one.masked none.masked 'for list in "input", "input_value":
-	        b[list] = b[list][0] // 4 * 3, b[list][1].reshape(-1, 4)[:, [0, 1, 3]].ravel()'
-	run -1 sctrain wced -q --config tiny --all-genes 0 --input-genes 1 --force -o kept none.masked
-	assert_output "sctrain wced: none.masked: there is no target of a loss whose weight is above 0 in any of the 8 steps: nothing was learned"
-	diff -r ../model kept
-	run -1 sctrain wced -q --config tiny --all-genes 0 --input-genes 1 --eval none.masked -o never ../train.masked
-	assert_output "sctrain wced: --eval: none.masked: it has nothing to predict"
-	# a batch of which nothing is learned has its losses all the same: those of the first weights, as with weights above 0 and rate 0
-	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --save-every 1 -o zero none.masked
-	sctrain wced -q --config tiny --lr 0 -o same none.masked
-	cut -f7,8,11,12 zero/train.tsv >zero.tsv
-	cut -f7,8,11,12 same/train.tsv >same.tsv
-	diff zero.tsv same.tsv
-	run cut -f9,10 zero/train.tsv
-	assert_line --index 8 "NA	NA"
-	sctrain eval -M ../model none.masked >all.tsv
-	run grep -E 'input|nan' all.tsv
-	assert_success
-	refute_line --partial nan
-	assert_line --partial "NA"
-}
-
 @test "sctrain value: both losses at masked positions are those of numpy, and it learns" {
 	sctrain eval -q -M values test.values >eval.tsv
 	scview -c input,input_value,position,value test.values >masked.tsv
 	ref expression values masked.tsv eval.tsv
 	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.8 * first) }' values/train.tsv
-	sctrain value -q $TINY --is-zero 0 -o only train.values
-	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { d = $2 - $c["loss.value"]; if (d > 1e-6 || d < -1e-6) exit 1 }' only/train.tsv
 	# hidden genes are for sctrain mlm, or for both
 	maskgen -q --objective value --field gene --batch 20 -o gene.masked train.tok
 	maskgen -q --objective value --field both --batch 20 -o both.masked train.tok
@@ -485,25 +447,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	sctrain mlm -q $TINY -o tokens.model tokens.masked
 	run -2 sctrain eval -M tokens.model --genes never tokens.masked
 	assert_output --partial "--genes: tokens.masked is for sctrain mlm, which does not predict expression: expected the stream of wced or value"
-	run -2 sctrain mlm $TINY --eval tokens.masked --eval-genes -o never tokens.masked
-	assert_output --partial "--eval-genes is for sctrain wced and value"
-	run -2 sctrain wced $TINY --eval-genes -o never train.masked
-	assert_output --partial "needs --eval"
 	assert_not_exist never
-}
-
-@test "sctrain --eval-genes: the table at every validation, also after an interruption" {
-	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o tracked train.masked
-	assert_equal "$(cut -f1 tracked/gene-errors.tsv | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "1 step,120 12,120 24,120 36,120 48"
-	sctrain eval -q -M tracked --genes genes.tsv -o /dev/null test.masked
-	cmp <(tail -n 120 tracked/gene-errors.tsv | cut -f2-) <(tail -n +2 genes.tsv)
-	head -c $(($(stat -c %s train.masked) / 2)) train.masked >half.masked
-	run -1 sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o again - <half.masked
-	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 --resume -o again train.masked
-	cmp tracked/gene-errors.tsv again/gene-errors.tsv
-	# a new training leaves nothing of the old one
-	sctrain wced -q $TINY --force -o again train.masked
-	assert_not_exist again/gene-errors.tsv
 }
 
 # bats test_tags=slow
@@ -549,7 +493,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	refused "it is for sctrain wced" sctrain value $TINY train.masked
 	refused "sctrain wced needs a stream of maskgen --objective cell" sctrain wced $TINY train.values
 	refused "tokens without values, and the model reads values" sctrain mlm --config bmfm-tiny <(maskgen -q a.tok)
-	refused "--is-zero" sctrain value $TINY --is-zero 2 <(rankenc -q --fit a.counts -o v1.tsv && rankenc -q -m v1.tsv --ties group --value a.counts | maskgen -q --objective value)
 	bad() { # MESSAGE CODE
 		edited train.masked bad.masked "$2"
 		refused "$1" sctrain wced -q $TINY bad.masked

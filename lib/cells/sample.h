@@ -10,7 +10,7 @@
 
 /* The purpose of a draw (b of rng_at(seed, RNG_SAMPLE, cell, b)). Different steps must not share draws. For example, after --cap by donor
  * the remaining cells of a large donor all have small draws for that purpose. */
-enum sample_purpose { SAMPLE_NUMBER, SAMPLE_SPLIT, SAMPLE_GROUP, SAMPLE_CLASS, SAMPLE_AGAIN, SAMPLE_ORDER, SAMPLE_CAP = 16 };
+enum sample_purpose { SAMPLE_NUMBER, SAMPLE_SPLIT, SAMPLE_GROUP, SAMPLE_CLASS, SAMPLE_CAP = 16 };
 
 uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose);
 
@@ -36,23 +36,6 @@ void sample_proportional(const uint64_t *count, size_t nclass, uint64_t total, u
 
 /* Distribute `total` among the classes one at a time, in turn, skipping classes that are used up: shares as equal as the counts allow. */
 void sample_round_robin(const uint64_t *count, size_t nclass, uint64_t total, uint64_t *quota);
-
-/*
- * Draw `total` rows with replacement, of those with keep[i] != 0: first a class, each that has a row as likely as another, then a row of
- * it. rows->purpose orders the rows of a class; class [n] < nclass, or NULL: all rows are of class 0. times [n] out: how often a row was drawn.
- * Returns how many were drawn: `total`, or 0 if no row is kept.
- */
-uint64_t sample_again(
-	uint32_t *times, const uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, size_t nclass, uint64_t total);
-
-/*
- * Choose test groups such that training groups have each of their classes: visit the groups by number, and take one if all its classes
- * are in
- * training groups before it and one of them is in no test group yet. The others are training groups. Rows with keep[i] = 0, and those
- * of class `none`, do not count. group [n] < ngroup; class [n] < nclass; test [ngroup] out, 0 or 1.
- */
-void sample_known(const uint32_t *group, const uint32_t *class, const uint8_t *keep, size_t n, size_t ngroup, size_t nclass, uint32_t none,
-	uint8_t *test);
 
 /* Choose test groups: visit groups by rising draw, and take a group if then the number of rows taken is nearer to
  * fraction x all rows. At least one group is taken, and at least one is not. ngroup >= 2. test [ngroup] out, 0 or 1. */

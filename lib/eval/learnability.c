@@ -40,16 +40,16 @@ static double spread_at(const double *residual, size_t n, size_t i, size_t windo
 	return s > LEARNING_SPREAD ? s : LEARNING_SPREAD;
 }
 
-static const double MARGIN = 0.1, WINDOW_SHARE = 0.05;
+static const double TAU = 2, MARGIN = 0.1, WINDOW_SHARE = 0.05;
 
-static enum learned kind_of(const struct learned_gene *g, double tau)
+static enum learned kind_of(const struct learned_gene *g)
 {
-	if (g->z < -tau && g->r < (1 - MARGIN) * g->expected)
+	if (g->z < -TAU && g->r < (1 - MARGIN) * g->expected)
 		return LEARNED_WINNER;
-	return g->z > tau && g->r > (1 + MARGIN) * g->expected ? LEARNED_LOSER : LEARNED_AS_EXPECTED;
+	return g->z > TAU && g->r > (1 + MARGIN) * g->expected ? LEARNED_LOSER : LEARNED_AS_EXPECTED;
 }
 
-void learnability(struct learned_gene *gene, size_t n, double tau, double *explained)
+void learnability(struct learned_gene *gene, size_t n, double *explained)
 {
 	struct learned_gene **g = xcalloc(n + 1, sizeof(struct learned_gene *));
 	double *x = xcalloc(4 * n + 1, sizeof *x), *y = x + n, *f = y + n, *residual = f + n, rest = 0;
@@ -72,7 +72,7 @@ void learnability(struct learned_gene *gene, size_t n, double tau, double *expla
 	for (size_t i = 0; i < n; i++) {
 		g[i]->expected = exp(f[i]);
 		g[i]->z = window > 1 ? residual[i] / spread_at(residual, n, i, window) : NAN;
-		g[i]->kind = kind_of(g[i], tau);
+		g[i]->kind = kind_of(g[i]);
 	}
 	*explained = differ ? 1 - rest / squares(y, n) : NAN;
 	free(g);

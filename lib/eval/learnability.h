@@ -3,7 +3,7 @@
  * rescaled error of a gene and f the isotonic regression of log r on the zero fraction,
  *     e = log r - f,   z = e / s,   s the standard deviation (n - 1) of e over the genes of the nearest ranks by zero fraction.
  * s is of 201 genes at least, and of a twentieth of the genes at least, but at most of all of them.
- * A winner has z < -tau and r < .9 exp(f), a loser z > tau and r > 1.1 exp(f). The paper gives the tenth; the window is ours.
+ * A winner has z < -2 and r < .9 exp(f), a loser z > 2 and r > 1.1 exp(f). The paper gives the tenth; the window is ours.
  */
 #ifndef LEARNABILITY_H
 #define LEARNABILITY_H
@@ -25,6 +25,6 @@ struct learned_gene {
  * gene [n]. Genes of equal zero fraction keep their order, and a window at either end holds as many genes as the others. *explained: the share of
  * the variance of log r that f explains; NaN if all r are equal.
  */
-void learnability(struct learned_gene *gene, size_t n, double tau, double *explained);
+void learnability(struct learned_gene *gene, size_t n, double *explained);
 
 #endif

@@ -34,7 +34,7 @@ size_t head_parts(const struct head_kind *k)
 
 double head_part_weight(const struct head_spec *s, size_t part)
 {
-	return !s->kind->part ? 1 : s->part ? s->part[part] : s->kind->part[part].weight;
+	return s->kind->part ? s->kind->part[part].weight : 1;
 }
 
 double head_accuracy(const struct loss *l, const struct head_spec *s)

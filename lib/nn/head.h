@@ -59,7 +59,6 @@ struct head_spec {
 	const char *prefix; /* of the names of its tensors; NULL: none */
 	const char *column; /* of the stream, that has its targets; NULL: the header of the stream does not matter */
 	double weight; /* of this head's mean loss in the loss of the model; 0 means 1 */
-	const double *part; /* [parts of the kind] weights of its losses beside `weight`, 0: it is only measured; NULL: those of the kind */
 	uint64_t from; /* first step, from 0, of which it is a part; its own tensors are not updated before */
 	uint32_t position; /* ROWS_CELL: which token of the cell */
 	int direct; /* 1: it reads that token itself, not through the pooler */
@@ -104,7 +103,7 @@ struct head_metric {
 /* One of the losses of a head that has several. */
 struct head_part {
 	const char *name;
-	double weight; /* default */
+	double weight; /* beside that of the head; 0: it is only measured */
 };
 
 struct head_kind {

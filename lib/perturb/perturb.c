@@ -125,7 +125,7 @@ static int compare_moves(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* The rank to which a gene of rank `from` among n moves, `by` quarters down (up if negative). */
+/* The rank to which a gene of rank `from` among n moves, `by` quarters down. */
 static uint32_t target_rank(uint32_t from, uint32_t n, int by)
 {
 	int quarter = (int)((uint64_t)from * 4 / n) + by;
@@ -164,7 +164,7 @@ static void put_moved(struct perturb *p, const uint32_t *set, size_t nset, int b
 	}
 }
 
-int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set, size_t n, int quarters)
+int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set, size_t n)
 {
 	uint32_t has = 0, tail = p->n - p->first - p->genes;
 	size_t limit = p->max_len - tail;
@@ -184,7 +184,7 @@ int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set,
 	} else if (kind == PERTURB_DELETE) {
 		put_others(p, limit);
 	} else {
-		put_moved(p, set, n, kind == PERTURB_ACTIVATE ? -quarters : quarters);
+		put_moved(p, set, n, kind == PERTURB_ACTIVATE ? -1 : 1);
 	}
 	for (uint32_t i = 0; i < tail; i++)
 		put(p, p->token[p->n - tail + i]);

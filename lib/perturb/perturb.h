@@ -5,7 +5,7 @@
  *     delete       the tokens of the set are removed, and later tokens move up.
  *     overexpress  the tokens of the set come first, in the order of the set, also those that the cell lacks. What no longer fits into
  *                  max_len tokens is lost at the end.
- *     activate     the genes of the cell are cut into four quarters by rank, and each token of the set moves up by some quarters, to the
+ *     activate     the genes of the cell are cut into four quarters by rank, and each token of the set moves up by one, to the
  *                  middle of the quarter or, above the first, to the front. inhibit: down, or to the end.
  *
  * Special tokens at the start and at the end of a cell keep their places. A cell has each of its genes once.
@@ -60,10 +60,10 @@ static inline uint32_t perturb_place(const struct perturb *p, uint32_t gene)
 	return p->place[gene];
 }
 
-/* Perturb the genes of a set [n], distinct, not special. quarters: 1 to 3, for activate and inhibit. Fills the fields marked "out".
+/* Perturb the genes of a set [n], distinct, not special. Fills the fields marked "out".
  * Returns 0 and fills nothing if there is nothing to do: the cell has no gene of the set and the kind is not overexpress, or a set that is
  * overexpressed is longer than the cell may be. */
-int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set, size_t n, int quarters);
+int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set, size_t n);
 
 /* Is the perturbed cell the cell itself? */
 int perturb_same(const struct perturb *p);

@@ -32,7 +32,6 @@ struct shifts {
 	double *control; /* [n, K] the mean of its controls, NaN: it has none */
 	uint64_t cells, missing; /* cells perturbed; rows without a vector */
 	size_t set_cap, group_cap, value_cap, control_cap;
-	int of_genes; /* the values are similarities of genes */
 	int controls; /* the stream has them */
 };
 
@@ -41,29 +40,14 @@ struct shift_names {
 	struct classes sets, groups, states;
 };
 
-/* What each perturbation did to each gene: similarities by perturbed and affected gene. */
-struct affected_pair {
-	uint32_t set, gene;
-	double n, mean, square; /* square: sum of squared deviations from the mean [Welford 1962] */
-};
-
-struct affected {
-	struct strmap number; /* of (set, gene) */
-	struct affected_pair *pair; /* [n] */
-	size_t n, cap;
-};
-struct affected *affected_new(void);
-void affected_add(struct affected *a, uint32_t set, uint32_t gene, double cosine);
-void affected_free(struct affected *a); /* NULL is fine */
-
 /* Read the means of the states from s, which is then read again if it is the stream of perturbed cells. -1 with e set: no embeddings, or a state
  * has too few cells. */
 int states_read(struct states *t, struct stream *s, int again, struct shift_names *names, struct error *e);
 
-/* Read a stream of perturbed cells into r, which is empty; indexed: by its blocks. group: a column, or NULL. affected: NULL, or filled. NULL with e
- * set: it is no stream of perturbed cells. */
+/* Read a stream of perturbed cells into r, which is empty; indexed: by its blocks. group: a column, or NULL. NULL with e set:
+ * it is no stream of perturbed cells. */
 struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
-	struct shift_names *names, struct affected *affected, struct error *e);
+	struct shift_names *names, struct error *e);
 int shifts_next(struct shift_reader *in, struct error *e); /* 1: a block was read, 0: all were, -1 with e set: a wrong row */
 void shifts_close(struct shift_reader *in);
 void shifts_release(struct shifts *r);
@@ -71,28 +55,23 @@ void shifts_release(struct shifts *r);
 /* A line of the table: a set and a state. Numbers that are not known are NaN. */
 struct shift_row {
 	uint32_t set;
-	size_t state, cells, groups, null_cells;
+	size_t state, cells, groups;
 	double mean, sd, group_mean, low, high;
 	double control, excess, excess_low, excess_high, p_control;
 	struct ranksum against; /* all perturbations of this kind */
 	double p_group;
-	double null_mean, p_null;
-	double q, q_control, q_group, q_null;
-	int component; /* of the mixture: 1 impact, 0 none, -1 not fitted */
-	double probability, share;
+	double q, q_control, q_group;
 };
 
 /* What a reader of the table must know. */
 struct shift_notes {
 	size_t groups, rows; /* with so few groups and so many rows, q_group cannot be below .05, or only together; 0: it can */
-	int apart; /* a mixture did not converge */
 };
 
 /* How many of the rows must have the smallest p of so many groups before one has a q below .05. */
 double shift_groups_needed(size_t groups, size_t rows);
 
-/* The table: rows [*n], malloced. null: NULL, or the shifts of other cells. mixture: fit it. */
-struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture,
-	size_t *n, struct shift_notes *notes);
+/* The table: rows [*n], malloced. */
+struct shift_row *shift_test(const struct shifts *r, const struct classes *sets, size_t groups, size_t *n, struct shift_notes *notes);
 
 #endif

@@ -18,8 +18,7 @@ struct shift_reader {
 	const struct states *t;
 	struct shifts *r;
 	struct shift_names *names;
-	struct affected *affected;
-	int x, x_original, similarity, cell, kind, label, control, token, cosine; /* columns, -1: none */
+	int x, x_original, similarity, cell, kind, label, control; /* columns, -1: none */
 	struct labels state, group;
 	int *kind_of; /* [categories of kind] enum perturb_kind, or a BASE */
 	size_t d;
@@ -106,12 +105,8 @@ static int open_columns(struct shift_reader *in, const char *group)
 	in->x = find_column(h, "x", F32, FIXED);
 	in->x_original = find_column(h, "x_original", F32, FIXED);
 	in->similarity = find_column(h, "similarity", F64, SCALAR);
-	in->cosine = find_column(h, "cosine", F32, RAGGED);
-	in->token = header_find(h, "token");
 	if (in->x < 0 && in->similarity < 0)
 		return error_set(in->e, "%s: neither vectors x nor similarities: expected those of scembed", in->name);
-	if (in->affected && (in->cosine < 0 || in->token < 0 || in->h->col[in->token].group != in->h->col[in->cosine].group))
-		return error_set(in->e, "%s: --affected needs the similarities of single genes: scembed --similarity genes", in->name);
 	in->cell = header_need(h, "cell", U64, SCALAR, in->name, in->e);
 	if (in->cell < 0 || (in->t->column && labels_init(&in->state, h, in->t->column, &in->names->states, in->name, in->e)) ||
 		(group && labels_init(&in->group, h, group, &in->names->groups, in->name, in->e)))
@@ -207,19 +202,6 @@ static int measure(struct shift_reader *in, const struct block *b, size_t i)
 	return 1;
 }
 
-static int add_affected(struct shift_reader *in, const struct block *b, size_t i, uint32_t set)
-{
-	const uint64_t *offset = b->group[in->h->col[in->cosine].group].offset;
-	const float *c = b->col[in->cosine].data;
-	for (uint64_t k = offset[i]; k < offset[i + 1]; k++) {
-		if (!isfinite(c[k]))
-			return error_set(
-				in->e, "%s: cell %" PRIu64 ": the cosine of a gene is %g", in->name, cell_at(in, b, i), (double)c[k]);
-		affected_add(in->affected, set, block_id(b, in->token, k), (double)c[k]);
-	}
-	return 0;
-}
-
 /* The key of the row's set; is it that of the row before? -1: it has none. */
 static int take_key(struct shift_reader *in, const struct block *b, size_t i, int kind)
 {
@@ -236,7 +218,7 @@ static int take_key(struct shift_reader *in, const struct block *b, size_t i, in
 	return same;
 }
 
-static int add_record(struct shift_reader *in, const struct block *b, size_t i)
+static void add_record(struct shift_reader *in, const struct block *b, size_t i)
 {
 	struct shifts *r = in->r;
 	size_t K = r->K;
@@ -253,7 +235,6 @@ static int add_record(struct shift_reader *in, const struct block *b, size_t i)
 			r->control[r->n * K + k] = NAN;
 	}
 	r->n++;
-	return in->affected ? add_affected(in, b, i, set) : 0;
 }
 
 /* A control joins the mean of the last record's. */
@@ -297,7 +278,9 @@ static int read_row(struct shift_reader *in, const struct block *b, size_t i)
 		return 0;
 	in->last_kept = known;
 	in->ncontrol = 0;
-	return known ? add_record(in, b, i) : 0;
+	if (known)
+		add_record(in, b, i);
+	return 0;
 }
 
 static int check_size(const struct states *t, size_t k, size_t cells, const char *name, struct error *e)
@@ -328,7 +311,7 @@ void shifts_close(struct shift_reader *in)
 }
 
 struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
-	struct shift_names *names, struct affected *affected, struct error *e)
+	struct shift_names *names, struct error *e)
 {
 	struct shift_reader *in = xmalloc(sizeof *in);
 	*in = (struct shift_reader){.s = s,
@@ -339,14 +322,13 @@ struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed
 		.t = t,
 		.r = r,
 		.names = names,
-		.affected = affected,
 		.base_cell = UINT64_MAX,
 		.last = UINT64_MAX};
 	if (open_columns(in, group) || name_kinds(in)) {
 		shifts_close(in);
 		return NULL;
 	}
-	*r = (struct shifts){.K = t->n ? t->n : 1, .of_genes = in->x < 0, .controls = in->control >= 0};
+	*r = (struct shifts){.K = t->n ? t->n : 1, .controls = in->control >= 0};
 	in->base = xcalloc(in->d + 1, sizeof *in->base);
 	in->before = xcalloc(2 * r->K, sizeof *in->before);
 	in->now = in->before + r->K;

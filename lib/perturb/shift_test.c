@@ -2,7 +2,6 @@
 
 #include "base/rng.h"
 #include "eval/distribution.h"
-#include "eval/mixture.h"
 #include "eval/paired.h"
 
 #include <math.h>
@@ -153,20 +152,6 @@ static size_t gather(double *v, const struct shifts *r, const struct index *x, c
 	return n;
 }
 
-static void of_null(struct shift_row *row, const struct shifts *null, const struct index *x, double *v, size_t n)
-{
-	double *other = xmalloc((x->start[row->set + 1] - x->start[row->set]) * sizeof *other), sum = 0;
-	struct ranksum t;
-	row->null_cells = gather(other, null, x, row);
-	for (size_t i = 0; i < row->null_cells; i++)
-		sum += other[i];
-	ranksum_sort(other, row->null_cells);
-	ranksum_against(&t, v, n, other, row->null_cells);
-	row->null_mean = row->null_cells ? sum / (double)row->null_cells : NAN;
-	row->p_null = t.p;
-	free(other);
-}
-
 static const struct shift_row unknown = {.mean = NAN,
 	.sd = NAN,
 	.group_mean = NAN,
@@ -179,17 +164,11 @@ static const struct shift_row unknown = {.mean = NAN,
 	.p_control = NAN,
 	.against = {NAN, NAN, NAN, NAN, NAN},
 	.p_group = NAN,
-	.null_mean = NAN,
-	.p_null = NAN,
 	.q = NAN,
 	.q_control = NAN,
-	.q_group = NAN,
-	.q_null = NAN,
-	.component = -1,
-	.probability = NAN,
-	.share = NAN};
+	.q_group = NAN};
 
-/* ---- corrections, and the mixture ---- */
+/* ---- corrections ---- */
 
 /* Correct one p of the rows [n] for as many comparisons. Offsets: of the fields in struct shift_row. */
 static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
@@ -203,34 +182,11 @@ static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
 	free(p);
 }
 
-/* Two components over the means of the rows, which are of one kind; then which of them each cell of a row belongs to. */
-static void mix(struct shift_row *row, size_t n, const struct shifts *r, const struct index *x, double *v, struct shift_notes *notes)
-{
-	struct error e;
-	struct mixture m;
-	double *mean = xmalloc(n * sizeof *mean);
-	for (size_t i = 0; i < n; i++)
-		mean[i] = row[i].mean;
-	int bad = n < 2 || mixture_fit(&m, mean, n, &e);
-	free(mean);
-	if (bad)
-		return;
-	notes->apart |= !m.converged;
-	for (size_t i = 0; i < n; i++) {
-		size_t cells = gather(v, r, x, &row[i]), impact = 0;
-		row[i].probability = mixture_first(&m, row[i].mean);
-		row[i].component = row[i].probability > 0.5;
-		for (size_t k = 0; k < cells; k++)
-			impact += mixture_first(&m, v[k]) > 0.5;
-		row[i].share = (double)impact / (double)cells;
-	}
-}
-
 /* ---- all lines ---- */
 
 struct test {
-	const struct shifts *r, *null;
-	struct index of, of_null;
+	const struct shifts *r;
+	struct index of;
 	size_t groups;
 	struct scratch s;
 	struct shift_notes *notes;
@@ -249,8 +205,6 @@ static void one_row(struct shift_row *row, const struct test *t, const struct ba
 	row->high = d.high;
 	if (compared > 1)
 		ranksum_against(&row->against, v, n, b->value, b->n);
-	if (t->null)
-		of_null(row, t->null, &t->of_null, v, n);
 	struct scratch s = t->s;
 	if (t->r->controls)
 		of_controls(row, t->r, &t->of, &s);
@@ -265,11 +219,11 @@ static void note_groups(struct shift_notes *to, const struct shift_row *row, siz
 	for (size_t i = 0; i < n; i++)
 		most = row[i].groups > most ? row[i].groups : most;
 	if (!to->groups && shift_groups_needed(most, n) >= 2)
-		*to = (struct shift_notes){most, n, to->apart};
+		*to = (struct shift_notes){most, n};
 }
 
 /* The rows of one kind and state. Returns their number. */
-static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t *is_kind, size_t sets, size_t state, int mixture)
+static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t *is_kind, size_t sets, size_t state)
 {
 	size_t n = 0, compared = 0;
 	struct background b = background_of(t->r, is_kind, state, t->groups);
@@ -286,11 +240,8 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 	correct(row, n, offsetof(struct shift_row, against.p), offsetof(struct shift_row, q));
 	correct(row, n, offsetof(struct shift_row, p_control), offsetof(struct shift_row, q_control));
 	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
-	correct(row, n, offsetof(struct shift_row, p_null), offsetof(struct shift_row, q_null));
 	if (t->groups)
 		note_groups(t->notes, row, n);
-	if (mixture)
-		mix(row, n, t->r, &t->of, t->s.value, t->notes);
 	background_release(&b);
 	return n;
 }
@@ -300,15 +251,12 @@ double shift_groups_needed(size_t groups, size_t rows)
 	return ceil((double)rows * sign_flips_least(groups) / 0.05);
 }
 
-struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture,
-	size_t *n, struct shift_notes *notes)
+struct shift_row *shift_test(const struct shifts *r, const struct classes *sets, size_t groups, size_t *n, struct shift_notes *notes)
 {
-	struct test t = {.r = r, .null = null, .of = index_of(r, sets->n), .groups = groups, .notes = notes};
+	struct test t = {.r = r, .of = index_of(r, sets->n), .groups = groups, .notes = notes};
 	struct shift_row *row = xcalloc(sets->n * r->K + 1, sizeof *row);
 	uint8_t *is_kind = xmalloc(sets->n);
 	size_t most = 1;
-	if (null)
-		t.of_null = index_of(null, sets->n);
 	for (size_t k = 0; k < sets->n; k++)
 		most = t.of.start[k + 1] - t.of.start[k] > most ? t.of.start[k + 1] - t.of.start[k] : most;
 	double *scratch = xmalloc((2 * most + 6 * groups) * sizeof *scratch), *g = scratch + 2 * most;
@@ -319,11 +267,9 @@ struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, 
 		for (size_t k = 0; k < sets->n; k++)
 			is_kind[k] = sets->name[k][0] == 'a' + kind;
 		for (size_t state = 0; state < r->K; state++)
-			*n += rows_of(row + *n, &t, is_kind, sets->n, state, mixture);
+			*n += rows_of(row + *n, &t, is_kind, sets->n, state);
 	}
 	index_release(&t.of);
-	if (null)
-		index_release(&t.of_null);
 	free(scratch);
 	free(is_kind);
 	return row;

@@ -190,18 +190,6 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 	return 0;
 }
 
-static int add_source(struct concat *c, const char *column, const char *const *source, const char *name, struct error *e)
-{
-	struct classes names = {0};
-	if (header_find(&c->header, column) >= 0)
-		return error_set(e, "%s: there is a column '%s' already", name, column);
-	for (size_t i = 0; i < c->n; i++)
-		c->input[i].source = (int32_t)classes_add(&names, source[i], strlen(source[i]));
-	c->source = header_add_categorical(&c->header, column, names.name, names.n);
-	classes_release(&names);
-	return 0;
-}
-
 /* Map the columns and codes of input p to those of the union. */
 static void bind(struct concat *c, struct concat_input *p)
 {
@@ -249,10 +237,9 @@ static int join_all_panels(struct concat *c, const struct header *const *h, cons
 	return 0;
 }
 
-int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
-	const char *const *source, char **warning, struct error *e)
+int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, char **warning, struct error *e)
 {
-	*c = (struct concat){.n = n, .source = -1, .panel = -1};
+	*c = (struct concat){.n = n, .panel = -1};
 	*warning = NULL;
 	header_copy(&c->header, h[0]);
 	c->input = xcalloc(n, sizeof *c->input);
@@ -270,8 +257,6 @@ int concat_init(struct concat *c, const struct header *const *h, const char *con
 	for (size_t i = 0; i < n; i++)
 		if (check_lacking(&c->header, h[i], name[0], name[i], e))
 			return -1;
-	if (source_column && add_source(c, source_column, source, name[0], e))
-		return -1;
 	c->cell = header_need(&c->header, "cell", U64, SCALAR, name[0], e);
 	if (c->cell < 0)
 		return -1;
@@ -354,10 +339,7 @@ int concat_block(struct concat *c, size_t i, const struct block *in, struct bloc
 	block_take(out, p->map, in, NULL, 0);
 	for (size_t k = 0; k < c->header.ncol; k++) {
 		uint32_t *v = out->col[k].data;
-		if ((int)k == c->source)
-			for (size_t r = 0; r < out->rows; r++)
-				v[r] = (uint32_t)p->source;
-		else if (p->map[k] < 0)
+		if (p->map[k] < 0)
 			fill_missing(c, p, (int)k, in, out);
 		else if (p->code[k])
 			for (size_t r = 0; r < out->rows; r++)
@@ -365,7 +347,7 @@ int concat_block(struct concat *c, size_t i, const struct block *in, struct bloc
 	}
 	if (c->panel >= 0 && join_panels(c, p, out, e))
 		return -1;
-	for (size_t r = 0; r < out->rows && c->n > 1; r++)
+	for (size_t r = 0; r < out->rows; r++)
 		((uint64_t *)out->col[c->cell].data)[r] = c->cells++;
 	return 0;
 }

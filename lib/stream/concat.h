@@ -15,7 +15,6 @@ struct concat_input {
 	const char *name; /* borrowed */
 	int *map; /* [ncol of the union] column of the input, or -1 */
 	uint32_t **code; /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
-	int32_t source; /* category of this input in the source column */
 	uint32_t *panel; /* [npanel] their numbers in the union (panels.h); NULL: no input has any */
 	size_t npanel;
 };
@@ -24,16 +23,13 @@ struct concat {
 	struct header header; /* the union; owned */
 	size_t n;
 	struct concat_input *input; /* [n] */
-	int source; /* index of the column that names the input, or -1 */
 	int cell, panel; /* panel: -1 without */
 	uint64_t cells; /* renumbered so far */
 };
 
-/* Join n headers; name[i] is the file for messages. source_column NULL or the name of a categorical column to add that
- * holds source[i] for the cells of input i. *warning (malloced or NULL): a difference that is not an error. -1 with e set when
+/* Join n headers; name[i] is the file for messages. *warning (malloced or NULL): a difference that is not an error. -1 with e set when
  * kinds, vocabularies, lists, label names or the type of a column differ. */
-int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
-	const char *const *source, char **warning, struct error *e);
+int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, char **warning, struct error *e);
 void concat_release(struct concat *c); /* accepts a zeroed struct */
 
 /* Convert a block of input i into `out`, which is reset first. Blocks must come in order, because cells are numbered here. -1 with e set if

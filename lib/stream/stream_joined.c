@@ -98,7 +98,7 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 		h[i] = &j->part[i]->header;
 		names[i] = j->part[i]->name;
 	}
-	bad = bad || concat_init(&j->all, h, names, n, NULL, NULL, warning, e);
+	bad = bad || concat_init(&j->all, h, names, n, warning, e);
 	free(h);
 	free(names);
 	if (bad) {

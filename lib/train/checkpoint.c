@@ -80,7 +80,7 @@ static int remove_file(const char *dir, const char *name, struct error *e)
 
 int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e)
 {
-	static const char *const top[] = {"config.json", "vocab.tsv", CHECKPOINT_TRAIN, CHECKPOINT_GENES};
+	static const char *const top[] = {"config.json", "vocab.tsv", CHECKPOINT_TRAIN};
 	/* no file may go before the weights: they mean that the model is whole */
 	int bad = all && checkpoint_finished(model) && (remove_file(model, "model.safetensors", e) || folder_sync(model, e));
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++)

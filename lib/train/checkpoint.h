@@ -51,7 +51,6 @@ int checkpoint_clear(const char *model, int all, const char *const *file, struct
  * with the line of column names (tabs between, a line break at the end) when it does not start with it. NULL with e set.
  */
 #define CHECKPOINT_TRAIN "train.tsv"
-#define CHECKPOINT_GENES "gene-errors.tsv"
 FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const char *columns, struct error *e);
 
 #endif

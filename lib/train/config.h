@@ -28,7 +28,7 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
  *     pooler                                false: head_spec.direct; missing: 0
  *     reverse                               as in struct head_spec; missing: 0
  *     mean, scale                           of a head that predicts a number
- *     losses                                of a head with several losses: their weights by name; missing: those of its kind
+ *     losses                                of a head with several losses: the weights of its kind by name, which are not read
  *     id2label                              of a head with a name that predicts classes
  * The classes of one head, and of heads without a name, as older versions wrote them, stand beside the list. Classes are named in order by
  * "id2label"; without it there are "num_labels" classes, or two, named LABEL_0, LABEL_1 ..., as transformers takes it. A class without a
@@ -39,7 +39,6 @@ struct config_heads {
 	struct head_spec head[HEADS_MAX];
 	struct { /* what the heads point to */
 		char *name, *prefix, *column, **label;
-		double part[PARTS_MAX];
 	} own[HEADS_MAX];
 };
 int config_heads_load(struct config_heads *h, const char *path, struct error *e);

@@ -200,26 +200,6 @@ static int check_listed(const struct config_heads *h, size_t i, const struct con
 	return 0;
 }
 
-/* The weights of its losses. */
-static int read_parts(struct config_heads *h, size_t i, struct config_reader *r)
-{
-	struct head_spec *s = &h->head[i];
-	const cJSON *losses = config_item(r, "losses");
-	double sum = 0;
-	if (!s->kind->part)
-		return 0;
-	for (size_t k = 0; k < head_parts(s->kind); k++) {
-		const cJSON *x = cJSON_GetObjectItemCaseSensitive(losses, s->kind->part[k].name);
-		if (x && (!cJSON_IsNumber(x) || !(x->valuedouble >= 0) || !isfinite(x->valuedouble)))
-			return error_set(r->e, "%s: corrmask_heads: head %s: loss %s: expected a weight from 0", r->name, head_name(s),
-				s->kind->part[k].name);
-		h->own[i].part[k] = x ? x->valuedouble : s->kind->part[k].weight;
-		sum += h->own[i].part[k];
-	}
-	s->part = h->own[i].part;
-	return sum > 0 ? 0 : error_set(r->e, "%s: corrmask_heads: head %s: all its losses have weight 0", r->name, head_name(s));
-}
-
 /* One of the list. A head without a name is of an older version: its classes are those of the file. */
 static int listed_head(struct config_heads *h, struct config_reader *file, const cJSON *x)
 {
@@ -246,7 +226,7 @@ static int listed_head(struct config_heads *h, struct config_reader *file, const
 	s->reverse = config_real(&r, "reverse", 0);
 	s->mean = config_real(&r, "mean", 0);
 	s->scale = config_real(&r, "scale", 0);
-	if (r.bad || read_parts(h, i, &r) || check_listed(h, i, &r))
+	if (r.bad || check_listed(h, i, &r))
 		return -1;
 	return head_classifies(k) ? read_labels(h, i, s->name ? &r : file) : 0;
 }

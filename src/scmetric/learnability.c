@@ -19,7 +19,6 @@
 static struct error e;
 static int ungated;
 static long long min_expressed = 100;
-static double tau = 2;
 static const double SPARSE = 0.65; /* zero fraction from which a winner counts as sparse */
 static const char *groups_path, *genes_path;
 
@@ -27,8 +26,6 @@ static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
 	{0, "ungated", OPT_FLAG, &ungated, NULL, "errors of the predicted values, also where the gate says 0"},
 	{0, "min-expressed", OPT_INT, &min_expressed, "N", "leave out genes with fewer expressed pairs (default 100)", 1, 1e15},
-	{0, "Winners and losers", OPT_GROUP},
-	{0, "tau", OPT_REAL, &tau, "X", "a winner has z below -X, a loser above X (default 2)", 0, 1e6},
 	{0, "Groups and output", OPT_GROUP},
 	{0, "groups", OPT_INPUT, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
@@ -45,7 +42,6 @@ struct genes {
 	struct learned_gene *of; /* [n] */
 	size_t n, cap, listed, few, without; /* of the table; with too few expressed pairs; with enough, but no error above 0 */
 	size_t beat; /* whose error is below that of the mean */
-	double step; /* of the rows, -1: the table has none */
 };
 
 /* ---- the table ---- */
@@ -55,7 +51,7 @@ enum field { GENE, EXPRESSED, ZEROS, RESCALED, ERROR, NULL_ERROR, COLUMNS };
 struct table {
 	struct tsv t;
 	size_t fields;
-	int at[COLUMNS], step, symbol;
+	int at[COLUMNS], symbol;
 };
 
 static const char *column_name(enum field c)
@@ -75,33 +71,21 @@ static int open_table(struct table *x, const char *path)
 		if (!got || (x->at[c] = tsv_find(&x->t, column_name((enum field)c))) < 0)
 			return error_set(
 				&e, "%s: no column '%s': expected the table of sctrain eval --genes", path, column_name((enum field)c));
-	x->step = tsv_find(&x->t, "step");
 	x->symbol = tsv_find(&x->t, "symbol");
 	x->fields = x->t.n;
 	return 0;
 }
 
-static void forget(struct genes *g)
-{
-	vocab_release(&g->name);
-	g->n = g->listed = g->few = g->without = g->beat = 0;
-}
-
-/* One line: 0, or -1 with e set. Rows of an earlier step are forgotten. */
+/* One line: 0, or -1 with e set. */
 static int add_line(struct genes *g, struct table *x)
 {
-	double v[COLUMNS] = {0}, now = -1;
+	double v[COLUMNS] = {0};
 	const struct tsv *t = &x->t;
 	if (t->n != x->fields)
 		return tsv_error(t, &e, "%zu fields, expected %zu as in the line of column names", t->n, x->fields);
-	if (x->step >= 0 && tsv_number(t, "step", t->field[x->step], &now, &e))
-		return -1;
 	for (int c = EXPRESSED; c < COLUMNS; c++)
 		if (tsv_number(t, column_name((enum field)c), t->field[x->at[c]], &v[c], &e))
 			return -1;
-	if (now != g->step)
-		forget(g);
-	g->step = now;
 	g->listed++;
 	if (!(v[EXPRESSED] >= (double)min_expressed)) {
 		g->few++;
@@ -126,7 +110,6 @@ static void read_genes(struct genes *g, const char *path)
 {
 	struct table x = {0};
 	int got = open_table(&x, path);
-	g->step = -1;
 	while (!got && (got = tsv_next(&x.t, &e)) > 0)
 		got = add_line(g, &x);
 	tsv_close(&x.t);
@@ -177,8 +160,6 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 	add(to, "genes", (double)g->n);
 	add(to, "few_expressed", (double)g->few);
 	add(to, "without_error", (double)g->without);
-	if (g->step >= 0)
-		add(to, "step", g->step);
 	free(x);
 }
 
@@ -272,7 +253,7 @@ int scmetric_learnability(int argc, char **argv)
 		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %d: every z is measured by the spread of all of them; "
 		     "see --min-expressed",
 			g.n, g.listed, min_expressed, LEARNING_WINDOW);
-	learnability(g.of, g.n, tau, &explained);
+	learnability(g.of, g.n, &explained);
 	struct results *to = results_new();
 	report_genes(to, &g, explained);
 	if (groups_path)
@@ -284,7 +265,7 @@ int scmetric_learnability(int argc, char **argv)
 	cli_report(&learnability_cli, "%zu genes, %zu left out", g.n, g.few + g.without);
 	if (groups_path)
 		gene_labels_release(&groups);
-	forget(&g);
+	vocab_release(&g.name);
 	free(g.of);
 	return 0;
 }

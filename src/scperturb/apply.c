@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *anchor_text;
-static int pairs;
-static long long quarters = 1, controls, max_len;
+static long long controls, max_len;
 static struct opt_values where_text;
 static struct sets kinds[PERTURB_KINDS];
 
@@ -24,13 +22,8 @@ static struct option_def options[] = {
 		"delete genes: all (each gene of each cell), screened (those of scperturb screen), a list A,B,C+D (C and D together), or a "
 		"file"},
 	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
-	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by quarters of the cell's ranks"},
-	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by quarters"},
-	{0, "shift-rank", OPT_INT, &quarters, "Q", "by how many quarters --activate and --inhibit move (default 1)", 1, 3, .changes = 1,
-		.needs = "activate inhibit"},
-	{0, "Combinations", OPT_GROUP},
-	{0, "anchor", OPT_STRING, &anchor_text, "GENE", "perturb this gene together with each of the others"},
-	{0, "pairs", OPT_FLAG, &pairs, NULL, "perturb every two of the listed genes together", .changes = 1, .excludes = "anchor"},
+	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by a quarter of the cell's ranks"},
+	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by a quarter"},
 	{0, "controls", OPT_INT, &controls, "N", "beside each perturbation, N of random genes, as many and of similar rank (default 0)", 0,
 		1000, .changes = 1},
 	{0, "Cells", OPT_GROUP},
@@ -55,7 +48,6 @@ enum { ORIGINAL, TRUNCATED, FIRST_KIND };
 struct run {
 	const char *name; /* of the input */
 	struct gene_find genes;
-	uint32_t anchor; /* or PERTURB_ABSENT */
 	struct where where;
 	struct perturb p;
 	struct stream *to;
@@ -134,42 +126,28 @@ static void put_controls(struct run *r, const struct block *b, uint32_t row, enu
 			r->without_control++;
 			return;
 		}
-		if (perturb_make(&r->p, kind, r->draw, set->n, (int)quarters))
+		if (perturb_make(&r->p, kind, r->draw, set->n))
 			put_perturbed(r, b, row, kind, set, i, r->draw);
 	}
-}
-
-/* Must all genes of a set be in the cell? */
-static int lacks_one(const struct run *r, enum perturb_kind kind, const struct set *set)
-{
-	for (size_t i = 0; (pairs || anchor_text) && kind != PERTURB_OVEREXPRESS && i < set->n; i++)
-		if (perturb_place(&r->p, set->gene[i]) == PERTURB_ABSENT)
-			return 1;
-	return 0;
 }
 
 /* Perturb one set, if it makes the cell lose genes at the end (cut) or not (!cut). Returns whether it did. */
 static int perturb_set(struct run *r, const struct block *b, uint32_t row, enum perturb_kind kind, const struct set *set, int all, int cut)
 {
-	if (lacks_one(r, kind, set) || !perturb_make(&r->p, kind, set->gene, set->n, (int)quarters) || (r->p.lost > 0) != cut ||
-		(all && perturb_same(&r->p)))
+	if (!perturb_make(&r->p, kind, set->gene, set->n) || (r->p.lost > 0) != cut || (all && perturb_same(&r->p)))
 		return 0;
 	put_perturbed(r, b, row, kind, set, 0, set->gene);
 	put_controls(r, b, row, kind, set);
 	return 1;
 }
 
-/* Each gene of the cell, with the anchor if there is one. */
+/* Each gene of the cell. */
 static uint64_t perturb_all(struct run *r, const struct block *b, uint32_t row, enum perturb_kind kind, int cut)
 {
 	uint64_t made = 0;
 	for (uint32_t i = 0; i < r->p.genes; i++) {
-		uint32_t gene[2] = {r->anchor, r->p.token[r->p.first + i]};
-		int alone = r->anchor == PERTURB_ABSENT;
-		if (gene[1] == r->anchor)
-			continue;
-		struct set set = {gene + alone, alone ? 1 : 2, NULL, 0};
-		set.label = set_label(set.gene, set.n, r->genes.v);
+		uint32_t gene = r->p.token[r->p.first + i];
+		struct set set = {&gene, 1, set_label(&gene, 1, r->genes.v), 0};
 		made += (uint64_t)perturb_set(r, b, row, kind, &set, 1, cut);
 		free(set.label);
 	}
@@ -248,35 +226,22 @@ static void check_options(void)
 	for (int k = 0; k < PERTURB_KINDS; k++) {
 		kinds[k].kind = (enum perturb_kind)k;
 		given_kinds += kinds[k].option != NULL;
-		if (pairs && kinds[k].option && strcmp(kinds[k].option, "all") == 0)
-			usage_error("--pairs needs a list of genes or a file: all pairs of a cell's genes would be millions");
 	}
 	if (!given_kinds)
 		usage_error("what to do is needed: --delete, --overexpress, --activate or --inhibit");
 	for (int k = 0; k < PERTURB_KINDS; k++)
-		if (kinds[k].option && strcmp(kinds[k].option, "screened") == 0 && (k != PERTURB_DELETE || pairs || anchor_text))
+		if (kinds[k].option && strcmp(kinds[k].option, "screened") == 0 && k != PERTURB_DELETE)
 			usage_error("screened is for --delete of single genes: scperturb screen looks for these");
 }
 
 static void read_sets(struct run *r, const struct vocab *v)
 {
 	gene_find_init(&r->genes, v);
-	r->anchor = PERTURB_ABSENT;
-	if (anchor_text) {
-		int64_t g = gene_find(&r->genes, anchor_text, strlen(anchor_text));
-		if (g < 0)
-			die("--anchor: no gene '%s' in the vocabulary of %s", anchor_text, r->name);
-		r->anchor = (uint32_t)g;
-	}
 	for (int k = 0; k < PERTURB_KINDS; k++) {
 		struct sets *s = &kinds[k];
 		if (!s->option)
 			continue;
 		sets_read(s, &r->genes);
-		if (pairs)
-			sets_pair(s, v);
-		if (anchor_text && !s->all)
-			sets_anchor(s, r->anchor, v);
 		if (s->unknown)
 			warn("%s: genes that are not in the vocabulary, and are left out of their sets: %zu", s->option, s->unknown);
 	}
@@ -285,7 +250,7 @@ static void read_sets(struct run *r, const struct vocab *v)
 /* " --delete all --activate 12:xxh3:...": what was asked for, without the names of files (malloced). */
 static char *describe(void)
 {
-	char *text = anchor_text ? xasprintf(" --anchor %s", anchor_text) : xstrdup("");
+	char *text = xstrdup("");
 	for (int k = 0; k < PERTURB_KINDS; k++) {
 		const struct sets *s = &kinds[k];
 		if (!s->option)

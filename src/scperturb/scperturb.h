@@ -32,13 +32,7 @@ struct sets {
 
 /* Read the argument: "all", "screened", a list of genes, or a file. Dies if it is none of these, or names a gene that the vocabulary lacks. */
 void sets_read(struct sets *s, const struct gene_find *genes);
-/* --pairs: every two of the sets instead. --anchor: each set with this gene, which is not in it. Their genes must all be in a cell. */
-void sets_pair(struct sets *s, const struct vocab *v);
-void sets_anchor(struct sets *s, uint32_t anchor, const struct vocab *v);
 void sets_release(struct sets *s);
-
-/* scperturb shift --affected: write the table. */
-void affected_write(const struct affected *a, const char *path, const struct shift_names *names, const struct vocab *v);
 
 /* Ids of genes with + between (malloced). */
 char *set_label(const uint32_t *gene, size_t n, const struct vocab *v);

@@ -19,14 +19,12 @@
 #include <string.h>
 
 static const char *towards;
-static long long layer = LAYER_USUAL, genes = 100;
+static long long genes = 100;
 
 static struct option_def options[] = {
 	{0, "Screen", OPT_GROUP},
 	{0, "towards", OPT_INPUT, &towards, "EMB", "embeddings of cells, whose mean stands for the state to move to"},
 	{0, "genes", OPT_INT, &genes, "K", "number of genes that are listed for each cell (default 100)", 1, 65535, .changes = 1},
-	{0, "layer", OPT_INT, &layer, "N", "layer of the hidden states: 0 the last, -1 the one before, ... (default -1)", -65535, 0,
-		.changes = 1},
 	{0},
 };
 
@@ -102,7 +100,7 @@ static int same_embedding(const struct screen *s, const struct inference *r)
 	int theirs = c->arch->cell_token ? 0 : -1, mean = !c->arch->cell_token, same = 0;
 	char *text = xstrdup(s->how), *rest, *word = strtok_r(text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
-		const char *value = strcmp(word, "--truncate") ? strtok_r(NULL, " ", &rest) : "";
+		const char *value = strtok_r(NULL, " ", &rest);
 		if (!value)
 			break;
 		if (strcmp(word, "--model") == 0)
@@ -111,8 +109,7 @@ static int same_embedding(const struct screen *s, const struct inference *r)
 			theirs = atoi(value);
 		else if (strcmp(word, "--pool") == 0)
 			mean = strcmp(value, "mean") == 0;
-		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells")
-						   : strcmp(word, "--truncate") && strcmp(word, "--max-len") && strcmp(word, "--precision"))
+		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells") : strcmp(word, "--max-len") && strcmp(word, "--precision"))
 			break;
 	}
 	same = same && !word && mean && theirs == r->layer;
@@ -279,7 +276,7 @@ int scperturb_screen(int argc, char **argv)
 	cli_init(&screen_cli, argc, argv);
 	if (!towards)
 		usage_error("--towards EMB is needed: embeddings of cells of the state to move to");
-	r.layer = layer;
+	r.layer = LAYER_USUAL;
 	inference_open(&r, &screen_cli, INFERENCE_GRADIENTS);
 	const struct header *in = stream_header(r.in);
 	s.special = in->vocab.nspecial;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text, *null_path, *affected_path;
-static int mixture, shuffle;
+static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text;
+static int shuffle;
 
 static struct option_def options[] = {
 	{0, "States", OPT_GROUP},
@@ -27,11 +27,6 @@ static struct option_def options[] = {
 		.needs = "state"},
 	{0, "Comparisons", OPT_GROUP},
 	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
-	{0, "null", OPT_INPUT, &null_path, "FILE", "the same perturbations of other cells, to compare with"},
-	{0, "mixture", OPT_FLAG, &mixture, NULL, "without states: divide the perturbations into those with and without impact",
-		.excludes = "state"},
-	{0, "Output", OPT_GROUP},
-	{0, "affected", OPT_OUTPUT, &affected_path, "FILE", "also write a table of the similarity of each gene, by perturbed gene"},
 	{0},
 };
 struct cli shift_cli = {.name = "scperturb shift",
@@ -143,22 +138,6 @@ static void add_controls(struct record *to, const struct shift_row *s)
 	record_number(to, "q_control", s->q_control);
 }
 
-static void add_null(struct record *to, const struct shift_row *s)
-{
-	record_number(to, "null_cells", (double)s->null_cells);
-	record_number(to, "null_mean", s->null_mean);
-	record_number(to, "null_difference", s->mean - s->null_mean);
-	record_number(to, "p_null", s->p_null);
-	record_number(to, "q_null", s->q_null);
-}
-
-static void add_mixture(struct record *to, const struct shift_row *s)
-{
-	record_text(to, "component", s->component < 0 ? "NA" : s->component ? "impact" : "none");
-	record_number(to, "impact_probability", s->probability);
-	record_number(to, "impact_share", s->share);
-}
-
 static void add_row(struct record *to, const struct shift_row *s, const struct shifts *r, const struct states *t,
 	const struct classes *sets, const struct vocab *v)
 {
@@ -185,10 +164,6 @@ static void add_row(struct record *to, const struct shift_row *s, const struct s
 		add_groups(to, s);
 	if (r->controls)
 		add_controls(to, s);
-	if (null_path)
-		add_null(to, s);
-	if (mixture)
-		add_mixture(to, s);
 	record_end(to);
 }
 
@@ -219,10 +194,10 @@ static struct stream *open_file(const char *option, const char *path, const stru
 }
 
 /* Read perturbed cells; indexed: by its blocks, after the states. */
-static void read_shifts(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
-	struct shift_names *names, struct affected *affected)
+static void read_shifts(
+	struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names)
 {
-	struct shift_reader *in = shifts_open(r, s, indexed, t, group, names, affected, &e);
+	struct shift_reader *in = shifts_open(r, s, indexed, t, group, names, &e);
 	must(!in, &e);
 	int got;
 	while ((got = shifts_next(in, &e)) > 0)
@@ -240,30 +215,13 @@ static void tell(const struct shift_notes *notes)
 	else if (notes->groups)
 		info("%zu groups: p_group is at least %.2g, so no q_group is below 0.05 unless %.0f of %zu perturbations have it",
 			notes->groups, least, needed, notes->rows);
-	if (notes->apart)
-		warn("the mixture of two components did not converge");
-}
-
-/* The other cells, which have the same values as the first ones. */
-static void read_null(
-	struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names, const struct stream *in)
-{
-	struct stream *s = open_file("null", null_path, in);
-	struct states every = *t; /* cells of any state */
-	every.column = NULL;
-	read_shifts(null, s, 0, &every, NULL, names, NULL);
-	if (!null->n)
-		die("--null: %s has no perturbed cell with a vector", null_path);
-	if (null->of_genes != r->of_genes)
-		die("--null: %s has %s, and the other stream has not", null_path, null->of_genes ? "similarities" : "vectors");
-	stream_free(s);
 }
 
 int scperturb_shift(int argc, char **argv)
 {
 	struct states t = {0};
 	struct shift_names names = {0};
-	struct shifts r, null = {0};
+	struct shifts r;
 	size_t n;
 	cli_init(&shift_cli, argc, argv);
 	check_options();
@@ -271,29 +229,22 @@ int scperturb_shift(int argc, char **argv)
 	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
 	if (state_text)
 		must(states_read(&t, states, !states_path, &names, &e), &e);
-	struct affected *affected = affected_path ? affected_new() : NULL;
-	read_shifts(&r, in, state_text && !states_path, &t, group_text, &names, affected);
+	read_shifts(&r, in, state_text && !states_path, &t, group_text, &names);
 	if (!r.n)
 		die("%s: no cell is perturbed", stream_name(in));
 	if (r.missing)
 		warn("%s: %" PRIu64 " perturbed rows have no vector or similarity: they are left out", stream_name(in), r.missing);
-	if (null_path)
-		read_null(&null, &t, &r, &names, in);
 	const struct vocab *v = &stream_header(in)->vocab;
 	struct shift_notes notes;
-	struct shift_row *row = shift_test(&r, null_path ? &null : NULL, &names.sets, group_text ? names.groups.n : 0, mixture, &n, &notes);
+	struct shift_row *row = shift_test(&r, &names.sets, group_text ? names.groups.n : 0, &n, &notes);
 	tell(&notes);
-	if (affected)
-		affected_write(affected, affected_path, &names, v);
 	write_table(row, n, &r, &t, &names.sets, v);
 	cli_measured("cells", (double)r.cells);
 	cli_measured("perturbations", (double)n);
 	cli_measured("perturbed_cells", (double)r.n);
 	cli_report(&shift_cli, "%" PRIu64 " cells, %zu perturbations, %zu perturbed cells", r.cells, n, r.n);
 	free(row);
-	affected_free(affected);
 	shifts_release(&r);
-	shifts_release(&null);
 	states_release(&t);
 	classes_release(&names.sets);
 	classes_release(&names.groups);

@@ -76,7 +76,6 @@ void choice_init(struct choice *c, const struct header *h, const char *file)
 	struct error e;
 	add_partition(c, c->by);
 	add_partition(c, c->stratify);
-	add_partition(c, c->known);
 	c->balanced = split_columns(c, h);
 	for (size_t i = 0; i < c->balanced; i++)
 		add_partition(c, c->balance_column[i]);
@@ -107,7 +106,6 @@ void choice_release(struct choice *c)
 	free(c->partition);
 	free(c->cell);
 	free(c->keep);
-	free(c->times);
 	*c = (struct choice){0};
 }
 
@@ -337,29 +335,6 @@ static void balance_classes(struct choice *c)
 	free(quota);
 }
 
-/* With replacement; keep is what was drawn at all. */
-static void draw_again(struct choice *c)
-{
-	uint32_t *class = NULL;
-	size_t n = c->balance ? crossed_classes(c, &class) : 1;
-	c->times = xmalloc((c->n + 1) * sizeof *c->times);
-	sample_again(c->times, c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_ORDER}, class, n, wanted(c, 0));
-	for (size_t i = 0; i < c->n; i++)
-		c->keep[i] = c->times[i] > 0;
-	free(class);
-}
-
-static void split_by_known(struct choice *c)
-{
-	const struct partition *g = partition_of(c, c->by), *p = partition_of(c, c->known);
-	uint8_t *test = xcalloc(g->n + 1, 1);
-	uint32_t none = p->missing ? (uint32_t)p->n - 1 : UINT32_MAX;
-	sample_known(g->class, p->class, c->keep, c->n, g->n, p->n, none, test);
-	for (size_t i = 0; i < c->n; i++)
-		c->keep[i] = c->keep[i] && test[g->class[i]] == (c->part == PART_TEST);
-	free(test);
-}
-
 /* Count the cells that the last step dropped; *before were kept before it. */
 static void charge(const struct choice *c, enum reason reason, uint64_t *before, uint64_t dropped[REASONS])
 {
@@ -376,9 +351,7 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	if (c->min_class)
 		drop_rare(c);
 	charge(c, BY_RARE, &n, dropped);
-	if (c->known)
-		split_by_known(c);
-	else if (c->test_fraction >= 0 && c->by)
+	if (c->test_fraction >= 0 && c->by)
 		split_by_group(c);
 	else if (c->test_fraction >= 0)
 		split_by_cell(c);
@@ -386,9 +359,7 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	for (size_t k = 0; k < c->cap->n; k++)
 		cap_classes(c, k);
 	charge(c, BY_CAP, &n, dropped);
-	if (c->again) {
-		draw_again(c);
-	} else if (c->balance) {
+	if (c->balance) {
 		balance_classes(c);
 	} else if (c->number >= 0 || c->fraction >= 0) {
 		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);

@@ -1,4 +1,4 @@
-/* Filters on one row: --where, --min-genes, --min-counts, --max-mito. */
+/* Filters on one row: --where, --min-genes, --max-mito. */
 #include "scsample.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void filter_init(struct filter *f, const struct header *h, const char *file)
 	for (size_t i = 0; i < f->where.n; i++)
 		if (!f->where.c[i].known)
 			unknown_category(&f->where.c[i], h, file);
-	if (f->min_counts >= 0 || f->max_mito >= 0)
+	if (f->max_mito >= 0)
 		f->counts = need(h, "n_counts", U64, SCALAR, file);
 	if (f->min_genes >= 0 || f->max_mito >= 0) {
 		int tokens = strcmp(h->kind, "tokens") == 0 && f->max_mito < 0;
@@ -113,8 +113,6 @@ void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASO
 			why = BY_WHERE;
 		else if (f->min_genes >= 0 && genes_of(f, b, i) < (uint64_t)f->min_genes)
 			why = BY_GENES;
-		else if (f->min_counts >= 0 && ((const uint64_t *)b->col[f->counts].data)[i] < (uint64_t)f->min_counts)
-			why = BY_COUNTS;
 		else if (f->max_mito >= 0 && mito_share(f, b, i) > f->max_mito)
 			why = BY_MITO;
 		f->keep[i] = why == KEPT;

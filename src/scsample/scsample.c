@@ -11,26 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long long number, min_genes, min_counts, hvg;
+static long long number, min_genes, hvg;
 static double fraction, test_fraction, max_mito, thin;
-static const char *by, *known, *stratify, *balance, *min_class_text, *source_column, *batch_key, *gene_list;
-static int again, rest, part = PART_NONE, flavor = HVG_SEURAT;
+static const char *by, *stratify, *balance, *min_class_text, *batch_key, *gene_list;
+static int part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
 static struct option_def options[] = {
 	{0, "Sample", OPT_GROUP},
 	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1, .excludes = "fraction"},
 	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
-	{0, "replace", OPT_FLAG, &again, NULL, "with -n or -f: draw with replacement; with --balance each class is as likely", .changes = 1,
-		.needs = "number fraction", .excludes = "stratify hvg"},
 	{0, "Split", OPT_GROUP},
 	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1, .needs = "part"},
 	{0, "part", OPT_CHOICE, &part, OPT_ENUM([PART_TRAIN] = "train", [PART_TEST] = "test"), "which part of the split to write",
-		.changes = 1, .needs = "test-fraction known"},
-	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction known"},
-	{0, "known", OPT_STRING, &known, "COL",
-		"with --by: the test part has whole groups all of whose classes of COL are in training groups", .changes = 1, .needs = "by",
-		.excludes = "test-fraction"},
+		.changes = 1, .needs = "test-fraction"},
+	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction"},
 	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1,
 		.needs = "number fraction test-fraction", .excludes = "balance"},
 	{0, "Classes", OPT_GROUP},
@@ -42,10 +37,7 @@ static struct option_def options[] = {
 	{0, "Filters", OPT_GROUP},
 	{0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
 	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
-	{0, "min-counts", OPT_INT, &min_counts, "N", "drop cells with fewer counts", 0, 1e15, .changes = 1},
 	{0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
-	{0, "Join", OPT_GROUP},
-	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
 	{0, "Genes", OPT_GROUP},
 	{0, "genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1,
 		.excludes = "hvg"},
@@ -58,7 +50,6 @@ static struct option_def options[] = {
 	{0, "Depth", OPT_GROUP},
 	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-9, 1 - 1e-9, .changes = 1,
 		.excludes = "hvg"},
-	{0, "rest", OPT_FLAG, &rest, NULL, "the molecules that --thin leaves", .changes = 1, .needs = "thin"},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -69,7 +60,6 @@ static struct cli cli = {.name = "scsample",
 
 static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_GENES] = "--min-genes",
-	[BY_COUNTS] = "--min-counts",
 	[BY_MITO] = "--max-mito",
 	[BY_RARE] = "--min-class",
 	[BY_PART] = "the other part",
@@ -85,7 +75,6 @@ struct inputs {
 	size_t n;
 	struct stream **s;
 	struct concat all; /* how they are joined */
-	int joined; /* rows must be converted: several inputs, or a source column */
 	int indexed;
 	size_t at, block; /* next input, and its next block if it is indexed */
 	struct block raw, row;
@@ -96,7 +85,7 @@ static void open_inputs(struct inputs *in)
 {
 	size_t n = cli.noperand ? (size_t)cli.noperand : 1;
 	const struct header **h = xmalloc(n * sizeof *h);
-	const char **name = xmalloc(n * sizeof *name), **source = xmalloc(n * sizeof *source);
+	const char **name = xmalloc(n * sizeof *name);
 	char *warning = NULL;
 	*in = (struct inputs){.n = n, .s = xcalloc(n, sizeof *in->s)};
 	for (size_t i = 0; i < n; i++) {
@@ -106,21 +95,13 @@ static void open_inputs(struct inputs *in)
 		if (strncmp(h[i]->kind, "masked", 6) == 0 || strcmp(h[i]->kind, "graph") == 0)
 			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
 				h[i]->kind);
-		const char *slash = strrchr(name[i], '/');
-		source[i] = slash ? slash + 1 : name[i];
 	}
-	for (size_t i = 0; i < n && source_column; i++)
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(source[i], source[k]) == 0)
-				die("--source: two inputs are called '%s'; rename one", source[i]);
-	must(concat_init(&in->all, h, name, n, source_column, source, &warning, &e), &e);
+	must(concat_init(&in->all, h, name, n, &warning, &e), &e);
 	if (warning)
 		warn("%s", warning);
 	free(warning);
-	in->joined = n > 1 || source_column;
 	free(h);
 	free(name);
-	free(source);
 }
 
 static void rewind_inputs(struct inputs *in)
@@ -150,7 +131,7 @@ static const struct block *next_block(struct inputs *in)
 			die("%s", e.msg);
 		if (!got)
 			continue;
-		if (!in->joined)
+		if (in->n == 1)
 			return &in->raw;
 		must(concat_block(&in->all, in->at, &in->raw, &in->row, &e), &e);
 		return &in->row;
@@ -176,9 +157,6 @@ struct sink {
 	uint32_t *row;
 	size_t cap;
 	struct genes *genes; /* NULL: all genes and molecules stay */
-	const uint32_t *times; /* of the next kept row; NULL: once */
-	int cell; /* with times: the column that gets new numbers */
-	uint64_t written;
 };
 
 static void flush_block(struct sink *s)
@@ -194,11 +172,7 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 	size_t n = 0;
 	grow(s->row, s->cap, b->rows);
 	for (size_t i = 0; i < b->rows; i++) {
-		if (!keep[i])
-			continue;
-		uint32_t times = s->times ? *s->times++ : 1;
-		grow(s->row, s->cap, n + times);
-		while (times--)
+		if (keep[i])
 			s->row[n++] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < n;) {
@@ -207,8 +181,6 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 		block_take(&s->out, s->map, b, s->row + i, m);
 		if (s->genes)
 			genes_fill(s->genes, &s->out, b, s->row + i, m);
-		for (size_t r = s->out.rows - m; s->times && r < s->out.rows; r++)
-			((uint64_t *)s->out.col[s->cell].data)[r] = s->written++;
 		i += m;
 		if (block_full(&s->out))
 			flush_block(s);
@@ -217,24 +189,20 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 
 static void check_options(void)
 {
-	if (known && part == PART_NONE)
-		usage_error("--known needs --part");
 	if (stratify && by && !given(&number) && !given(&fraction))
 		usage_error("--stratify does not go with --by, which splits whole groups");
 }
 
 static int two_passes(void)
 {
-	return given(&number) || given(&fraction) || known || given(&test_fraction) || given(&balance) || cap_text.n ||
-		given(&min_class_text) || given(&hvg);
+	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
+		given(&hvg);
 }
 
 static void set_filter(struct filter *f)
 {
-	*f = (struct filter){.where_text = &where_text,
-		.min_genes = given(&min_genes) ? min_genes : -1,
-		.min_counts = given(&min_counts) ? min_counts : -1,
-		.max_mito = given(&max_mito) ? max_mito : -1};
+	*f = (struct filter){
+		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
 }
 
 static void set_choice(struct choice *c)
@@ -245,18 +213,14 @@ static void set_choice(struct choice *c)
 		.test_fraction = given(&test_fraction) ? test_fraction : -1,
 		.part = (enum part)part,
 		.by = by,
-		.known = known,
-		.again = again,
 		.stratify = stratify,
 		.balance = balance,
 		.cap = &cap_text,
 		.min_class = min_class_text};
 }
 
-/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. With --replace,
- * *times is
- * how often each of the kept ones is (malloced), else NULL. */
-static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times)
+/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. */
+static uint8_t *first_pass(struct inputs *in, struct filter *f)
 {
 	struct choice c;
 	set_choice(&c);
@@ -269,12 +233,6 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times
 		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, in->total);
 	}
 	choice_make(&c, dropped);
-	size_t kept = 0;
-	for (size_t k = 0; k < c.n && c.times; k++)
-		if (c.keep[k])
-			c.times[kept++] = c.times[k];
-	*times = c.times;
-	c.times = NULL;
 	uint8_t *keep = c.keep;
 	c.keep = NULL;
 	choice_release(&c);
@@ -290,7 +248,6 @@ static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes 
 		.top = (size_t)hvg,
 		.batch_key = batch_key,
 		.thin = thin,
-		.rest = rest,
 		.seed = (uint32_t)cli.seed};
 	genes_init(g, &in->all.header, stream_name(in->s[0]));
 	if (gene_list)
@@ -344,16 +301,13 @@ int main(int argc, char **argv)
 	open_inputs(&in);
 	set_filter(&f);
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
-	uint32_t *times = NULL;
-	uint8_t *chosen = two_passes() ? first_pass(&in, &f, &times) : NULL;
+	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
 	struct genes genes = {0};
 	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;
-	struct sink s = {
-		.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL, .times = times};
-	s.cell = header_find(stream_header(s.to), "cell");
+	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
 	if (some)
 		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
 	else
@@ -381,7 +335,6 @@ int main(int argc, char **argv)
 	free(s.map);
 	free(s.row);
 	free(chosen);
-	free(times);
 	filter_release(&f);
 	genes_release(&genes);
 	close_inputs(&in);

@@ -11,14 +11,14 @@
 #include "cells/where.h"
 
 /* Why a cell was dropped. KEPT: it was not. */
-enum reason { KEPT, BY_WHERE, BY_GENES, BY_COUNTS, BY_MITO, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
+enum reason { KEPT, BY_WHERE, BY_GENES, BY_MITO, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
 
 /* ---- filters on one row ---- */
 
 struct filter {
 	/* set by the caller */
 	const struct opt_values *where_text;
-	long long min_genes, min_counts; /* -1: no limit */
+	long long min_genes; /* -1: no limit */
 	double max_mito; /* share; -1: no limit */
 
 	/* private */
@@ -48,8 +48,7 @@ struct choice {
 	long long number; /* cells to keep; -1: not given */
 	double fraction, test_fraction; /* -1: not given */
 	enum part part;
-	const char *by, *known, *stratify, *balance; /* columns; NULL: not given. balance may be several, crossed: A,B */
-	int again; /* draw with replacement */
+	const char *by, *stratify, *balance; /* columns; NULL: not given. balance may be several, crossed: A,B */
 	const struct opt_values *cap; /* COL:N, any number of them */
 	const char *min_class; /* COL:N; NULL: not given */
 
@@ -62,7 +61,6 @@ struct choice {
 	char **balance_column; /* [balanced] */
 
 	uint8_t *keep; /* [n] whether a cell passed the filters, after choice_make whether it is chosen */
-	uint32_t *times; /* out: [n] how often each was drawn; NULL: at most once */
 };
 
 /* For streams with header h. Dies if a column is missing. */
@@ -82,7 +80,6 @@ struct genes {
 	size_t top; /* 0: all genes, if there is no list */
 	const char *batch_key; /* column; NULL: all cells are one batch */
 	double thin; /* each molecule is kept with this probability; 0: all are */
-	int rest; /* those that would not be kept, instead */
 	uint32_t seed;
 
 	/* private */

@@ -1,5 +1,5 @@
 /*
- * --genes and --eval-genes: how well each gene is predicted (lib/eval/gene_errors.h), by a head of whole cells or of values at masked positions.
+ * sctrain eval --genes: how well each gene is predicted (lib/eval/gene_errors.h), by a head of whole cells or of values at masked positions.
  * A gene belongs to one thread, so the table does not depend on their number.
  */
 #include "sctrain.h"
@@ -7,11 +7,9 @@
 #include "base/file.h"
 #include "base/threads.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GENES_AT_ONCE 64
 
@@ -110,22 +108,6 @@ static void put(FILE *f, double v)
 		fprintf(f, "\t%.9g", v);
 }
 
-/* A row for every gene of v; before: its first fields. */
-static void rows_of(FILE *f, struct score *y, const struct vocab *v, const char *before)
-{
-	for (size_t g = v->nspecial; g < v->n; g++) {
-		struct gene_score s;
-		gene_errors_score(&y->genes, g, &s);
-		fprintf(f, "%s%s\t%s\t%llu\t%llu", before, v->id[g], v->symbol[g], (unsigned long long)s.n,
-			(unsigned long long)s.expressed);
-		const double value[] = {s.zero_fraction, s.auc, s.auc_error, s.mean, s.mean_expressed, s.mae, s.mae_expressed,
-			s.mae_expressed_ungated, s.null, s.null_expressed, s.null_error, s.rescaled, s.rescaled_ungated};
-		for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-			put(f, value[i]);
-		fputc('\n', f);
-	}
-}
-
 void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 {
 	struct error e;
@@ -133,27 +115,17 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	fputs(COLUMNS, f);
-	rows_of(f, y, v, "");
+	for (size_t g = v->nspecial; g < v->n; g++) {
+		struct gene_score s;
+		gene_errors_score(&y->genes, g, &s);
+		fprintf(f, "%s\t%s\t%llu\t%llu", v->id[g], v->symbol[g], (unsigned long long)s.n, (unsigned long long)s.expressed);
+		const double value[] = {s.zero_fraction, s.auc, s.auc_error, s.mean, s.mean_expressed, s.mae, s.mae_expressed,
+			s.mae_expressed_ungated, s.null, s.null_expressed, s.null_error, s.rescaled, s.rescaled_ungated};
+		for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+			put(f, value[i]);
+		fputc('\n', f);
+	}
 	xmemclose(f, &text);
 	must(outfile_text(path, text, &e), &e);
 	free(text);
-}
-
-void by_gene_log(struct train *t, uint64_t step)
-{
-	struct error e;
-	t->report.genes = checkpoint_log(t->cli->output, CHECKPOINT_GENES, step, "step\t" COLUMNS, &e);
-	if (!t->report.genes)
-		die("%s", e.msg);
-}
-
-/* On disk before a checkpoint says that the step is done. */
-void by_gene_step(struct train *t)
-{
-	char step[32];
-	FILE *f = t->report.genes;
-	snprintf(step, sizeof step, "%llu\t", (unsigned long long)t->state.step);
-	rows_of(f, &t->validation.score, &t->header->vocab, step);
-	if (ferror(f) || fflush(f) || fsync(fileno(f)))
-		die("%s/" CHECKPOINT_GENES ": cannot write: %s", t->cli->output, strerror(errno));
 }

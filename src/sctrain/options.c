@@ -67,8 +67,6 @@ static struct option_def table[] = {
 	{0, "eval", OPT_INPUT, &options.eval, "FILE", "validate on this masked stream of other cells, and keep the best weights"},
 	{0, "eval-every", OPT_INT, &options.eval_every, "N", "validate every N steps and after the last step (default: once per epoch)", 1,
 		1e15, .changes = 1, .needs = "eval"},
-	{0, "eval-genes", OPT_FLAG, &options.eval_genes, NULL,
-		"wced and value: write how well each gene is predicted to gene-errors.tsv of MODEL, at every validation", .needs = "eval"},
 	{0, "best", OPT_CHOICE, &options.best, OPT_WORDS(best),
 		"which validation is the best: smallest loss, highest accuracy or macro F1, or the last (default loss; genes: last)",
 		.changes = 1, .needs = "eval"},
@@ -130,8 +128,6 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 	task->objectives(list);
 	heads_add(list, task->balanced);
 	check_best(task, list->one[0].kind->head);
-	if (options.eval_genes && !by_gene_predicts(list->one))
-		usage_error("--eval-genes is for sctrain wced and value: %s does not predict the expression of genes", task->name);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");
 	return &options;

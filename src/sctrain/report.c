@@ -80,8 +80,6 @@ static void open_log(struct train *t, uint64_t step)
 	if (!p->log)
 		die("%s", e.msg);
 	free(columns);
-	if (t->validation.score.by_gene)
-		by_gene_log(t, step);
 }
 
 void report_open(struct train *t)
@@ -138,8 +136,6 @@ void report_step(struct train *t, const struct step_result *r)
 		replace(t);
 	if (measured)
 		validation_run(t);
-	if (measured && p->genes)
-		by_gene_step(t);
 	p->last = clock_seconds();
 	double spent = p->last - p->start, rest = spent / (double)++p->steps * (double)(steps - done);
 	if (t->ranks.rank)
@@ -163,8 +159,6 @@ void report_close(struct train *t)
 {
 	if (!t->ranks.rank && (fsync(fileno(t->report.log)) | fclose(t->report.log)))
 		die("%s/train.tsv: cannot write", t->cli->output);
-	if (t->report.genes && fclose(t->report.genes))
-		die("%s/" CHECKPOINT_GENES ": cannot write", t->cli->output);
 }
 
 /* "120 labels", or of several "120 labels of a, 80 numbers of b" (malloced). */

@@ -172,9 +172,6 @@ void by_gene_add(struct score *y, const struct model *m, const struct objective 
 void by_gene_forward(struct score *y, struct model *m, const struct objective *o);
 /* Write a table with a row for every gene of v. Dies on errors. */
 void by_gene_write(struct score *y, const struct vocab *v, const char *path);
-/* --eval-genes: open the table of a training, and append the rows of the last validation. They die on errors. */
-void by_gene_log(struct train *t, uint64_t step);
-void by_gene_step(struct train *t);
 
 /* ---- a task ---- */
 
@@ -215,7 +212,7 @@ struct train_options {
 	double weight_decay, clip; /* the same */
 	int schedule; /* enum schedule; -1 */
 	int best; /* enum best */
-	int resume, force, mpi, same_kernels, eval_genes;
+	int resume, force, mpi, same_kernels;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
 };
@@ -252,7 +249,6 @@ struct validation {
 /* train.tsv, and the totals of this run. */
 struct report {
 	FILE *log; /* rank 0 */
-	FILE *genes; /* rank 0, with --eval-genes; NULL: not wanted */
 	char *early; /* [early_size] the text of `log` while train.replaces */
 	size_t early_size;
 	uint64_t steps;

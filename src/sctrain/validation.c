@@ -13,7 +13,6 @@ void validation_open(struct train *t)
 	if (!in || source_init(&v->source, &t->objectives, t->task->name, in, &e))
 		die("--eval: %s", e.msg);
 	v->source.validation = 1;
-	v->score.by_gene = t->options->eval_genes ? (int)t->cli->threads : 0;
 	vocab_digest(&stream_header(in)->vocab, a);
 	vocab_digest(&t->header->vocab, b);
 	if (strcmp(a, b))

@@ -5,44 +5,11 @@
  */
 #include "sctrain.h"
 
-static double is_zero = -1;
-
-static struct option_def options[] = {
-	{0, "Losses", OPT_GROUP},
-	{0, "is-zero", OPT_REAL, &is_zero, "W",
-		"values as input: weight of cross-entropy, whether a gene is 0, beside the squared error of the others (default 1.5)", 0,
-		1e6, .changes = 1},
-	{0},
-};
-
-static double weight[] = {1.5, 1};
-
-static void settings(const struct objective *o, cJSON *j)
-{
-	objective_add_losses(o, j);
-}
-
-static void check_options(struct objective *o, struct train *t)
-{
-	if (is_zero >= 0)
-		die("--is-zero: %s has no values as input, so there is one loss", t->source.name);
-}
-
-static void open_stream(struct objective *o, struct train *t)
-{
-	weight[0] = is_zero < 0 ? weight[0] : is_zero;
-	o->head.part = weight;
-}
-
 const struct objective_kind expression_objective = {
-	.name = "value", .head = &head_expression, .input = INPUT_VALUES, .counted = "masked", .open = open_stream, .settings = settings};
+	.name = "value", .head = &head_expression, .input = INPUT_VALUES, .counted = "masked", .settings = objective_add_losses};
 
-const struct objective_kind value_objective = {.name = "value",
-	.head = &head_value,
-	.input = INPUT_VALUES,
-	.valued = &expression_objective,
-	.counted = "masked",
-	.open = check_options};
+const struct objective_kind value_objective = {
+	.name = "value", .head = &head_value, .input = INPUT_VALUES, .valued = &expression_objective, .counted = "masked"};
 
 static void objectives(struct objectives *list)
 {
@@ -52,7 +19,6 @@ static void objectives(struct objectives *list)
 static const struct train_task task = {
 	.name = "sctrain value",
 	.summary = "Pre-train a model to predict the expression of masked genes.",
-	.options = options,
 	.config = "corrmask-paper",
 	.optim = OPTIM_TRANSFORMER(1e-3),
 	.best = BEST_LOSS,

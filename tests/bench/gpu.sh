@@ -357,7 +357,7 @@ if wanted end; then
 		train 48 48 "$epochs" GPU=1
 		train 48-no-graphs 48 "$epochs" CORRMASK_CUDA_GRAPHS=0
 		train 12 12 $(((epochs + 1) / 2)) GPU=1
-		if a=$(embed few "$work/few.tok" --truncate) && b=$(embed all "$work/corpus.tok" --truncate); then
+		if a=$(embed few "$work/few.tok" --max-len 2048) && b=$(embed all "$work/corpus.tok" --max-len 2048); then
 			n=$(grep -ho '[0-9][0-9]* tokens' "$work/embed.few.log" "$work/embed.all.log" | awk '{ x[NR] = $1 } END { print x[1], x[2] }')
 			{
 				echo "$n $a $b" | awk '{ printf "scembed\t%.0f tokens in %.2f s, %.0f in %.2f s: %.0f tokens/s, start left out", $2, $4, $1, $3, ($2 - $1) / ($4 - $3 > 1e-9 ? $4 - $3 : 1e-9) }'

@@ -48,8 +48,6 @@ cases() {
 		maskgen-audit	maskgen -q -g $I/graph --strategy corrmask --audit $I/graph $I/tok -o out
 		maskgen-probe	maskgen -q -g $I/graph --strategy probe --partners visible --batch 20 $I/tok -o out
 		scsample	scsample -q -n 50 --stratify cell_type $I/tok -o out
-		scsample-replace	scsample -q -n 200 --balance cell_type,donor --replace $I/tok -o out
-		scsample-known	scsample -q --by donor --known cell_type --part test $I/tok -o out
 		scsample-cat	scsample -q $I/tok $I/tok -o out
 		scsim	scsim -q --cells 50 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o out
 		scview-tsv	scview -q $I/tok -o out

@@ -89,7 +89,7 @@ static void check_common(const struct header *h)
 		}
 		free(condition);
 	}
-	if (concat_init(&c.join, (const struct header *const[]){h, h}, name, 2, "source", name, &warning, &e)) {
+	if (concat_init(&c.join, (const struct header *const[]){h, h}, name, 2, &warning, &e)) {
 		concat_release(&c.join);
 		c.join = (struct concat){0};
 	}

@@ -1,11 +1,11 @@
 """Perturbed cells and their statistics once more, from the definitions, in float64.
 
-    perturb.py rows CELLS PERTURBED KIND SETS [shift=Q] [max=N] [special=N]    the rows of scperturb; SETS: "all", or ids by token numbers "5,7+9"
+    perturb.py rows CELLS PERTURBED KIND SETS [max=N] [special=N]    the rows of scperturb; SETS: "all", or ids by token numbers "5,7+9"
     perturb.py controls CELLS PERTURBED [SPECIAL]                              the random sets of --controls
     perturb.py similarity MODEL PERTURBED OUT [SPECIAL [LAYER]]                scembed --similarity, by bert.py
     perturb.py rest MODEL PERTURBED OUT [SPECIAL [LAYER]]                      scembed --pool rest: the columns x and x_original
-    perturb.py shift EMBEDDINGS TABLE [state=COL,FROM,TO,OTHER...] [group=COL] [null=EMBEDDINGS] [mixture=1]
-                                                                               scperturb shift, by scipy and scikit-learn
+    perturb.py shift EMBEDDINGS TABLE [state=COL,FROM,TO,OTHER...] [group=COL]
+                                                                               scperturb shift, by scipy
 CELLS, PERTURBED, OUT, EMBEDDINGS: tables of scview.
 """
 import csv
@@ -34,7 +34,7 @@ def split(tokens, special):
     return tokens[:a], tokens[a:b], tokens[b:]
 
 
-def perturb(tokens, kind, genes, quarters, most, special):
+def perturb(tokens, kind, genes, most, special):
     """(perturbed tokens, tokens to compare with) or None"""
     front, body, back = split(tokens, special)
     rest = [t for t in body if t not in genes]
@@ -49,7 +49,7 @@ def perturb(tokens, kind, genes, quarters, most, special):
         gone = set(rest[room:])
         return front + list(genes) + kept + back, [t for t in tokens if t not in gone]
     n = len(body)
-    step = -quarters if kind == "activate" else quarters
+    step = -1 if kind == "activate" else 1
     goals = []
     for g in has:
         p = body.index(g)
@@ -72,7 +72,7 @@ def perturb(tokens, kind, genes, quarters, most, special):
 
 def rows(cells, perturbed, kind, sets, *more):
     o = dict(m.split("=") for m in more)
-    quarters, most, special = int(o.get("shift", 1)), int(o.get("max", 2048)), int(o.get("special", 2))
+    most, special = int(o.get("max", 2048)), int(o.get("special", 2))
     want = []
     for c in table(cells):
         tokens = ids(c["token"])
@@ -82,7 +82,7 @@ def rows(cells, perturbed, kind, sets, *more):
         chosen = [[t] for t in body] if sets == "all" else [[int(t) for t in s.split("+")] for s in sets.split(",")]
         for cut in (0, 1):
             for genes in chosen:
-                made = perturb(tokens, kind, genes, quarters, most, special)
+                made = perturb(tokens, kind, genes, most, special)
                 if not made or (sets == "all" and made[0] == tokens) or (len(made[1]) < len(tokens)) != bool(cut):
                     continue
                 if made[1] != last:
@@ -256,7 +256,6 @@ def shift(embeddings, out, *more):
     o = dict(m.split("=") for m in more)
     state, group = o["state"].split(",") if "state" in o else None, o.get("group")
     data = records(embeddings, state, group)
-    null = records(o["null"], state, None) if "null" in o else None
     got = {(r["perturbed"], r["kind"], r.get("state")): r for r in table(out)}
     names = state[2:] if state else [None]
     worst, n = {}, 0
@@ -273,7 +272,7 @@ def shift(embeddings, out, *more):
         sets = sorted({d[0] for d in of_kind})
         for k, name in enumerate(names):
             every = np.array([d[3][k] for d in of_kind])
-            p, pg, pc, pn, means = [], [], [], [], []
+            p, pg = [], []
             lines = []
             for s in sets:
                 row = got[s, kind, name]
@@ -282,7 +281,6 @@ def shift(embeddings, out, *more):
                 lines.append((row, v))
                 close(row, "cells", len(v))
                 close(row, "mean", v.mean())
-                means.append(v.mean())
                 close(row, "sd", v.std(ddof=1) if len(v) > 1 else np.nan)
                 z, pv = stats.ranksums(v, every) if len(sets) > 1 else (np.nan, np.nan)
                 a, low, high = area(v, every) if len(sets) > 1 else (np.nan,) * 3
@@ -316,36 +314,13 @@ def shift(embeddings, out, *more):
                     close(row, "excess", np.mean(over) if over else np.nan)
                     for column, want in zip(("excess_low", "excess_high"), t_interval(over)):
                         close(row, column, want)
-                if null:
-                    other = [d[3][k] for d in null if d[:2] == (s, kind)]
-                    close(row, "null_cells", len(other))
-                    close(row, "null_mean", np.mean(other) if other else np.nan)
-                    pn.append(stats.ranksums(v, other)[1] if other else np.nan)
-                    close(row, "p_null", pn[-1])
                 n += 1
-            for column, raw in (("q", p), ("q_group", pg), ("q_null", pn)):
+            for column, raw in (("q", p), ("q_group", pg)):
                 for (row, _), want in zip(lines, bh(raw)) if raw else ():
                     close(row, column, want)
-            if "mixture" in o:
-                mixture_rows(np.array(means), lines, close)
     assert n == len(got), (n, len(got))
     print(n, "lines;", " ".join(f"{k} {v:.0e}" for k, v in worst.items()))
     assert max(worst.values()) < 1e-6, worst
-
-
-def mixture_rows(means, lines, close):
-    """scikit-learn's mixture depends on the draws of its start; here it starts from the best of many k-means."""
-    from sklearn.cluster import KMeans
-    from sklearn.mixture import GaussianMixture
-    label = KMeans(2, n_init=100, random_state=0).fit(means[:, None]).labels_
-    part = [means[label == k] for k in range(2)]
-    m = GaussianMixture(2, weights_init=[len(x) / len(means) for x in part], means_init=[[x.mean()] for x in part],
-                        precisions_init=[[[1 / (x.var() + 1e-6)]] for x in part]).fit(means[:, None])
-    first = int(np.argmin(m.means_[:, 0]))
-    for (row, v), mean in zip(lines, means):
-        close(row, "impact_probability", m.predict_proba([[mean]])[0, first])
-        close(row, "impact_share", np.mean(m.predict(v[:, None]) == first))
-        assert (row["component"] == "impact") == (m.predict([[mean]])[0] == first), row
 
 
 if __name__ == "__main__":
