@@ -186,7 +186,6 @@ described() {
 		ctaprobe score -l cell_type cells.pred --roc side
 		ctaprobe transfer --reference sim.emb -l cell_type sim.emb --held-out side
 		ctaprobe genes --gene-labels labels --gene-scores side genes.emb
-		scperturb shift --affected side similar
 		sctrain eval -M sim.model sim.masked --cells side
 	END
 }
