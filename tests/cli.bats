@@ -166,7 +166,6 @@ described() {
 	ln -s ../sim.* .
 	awk -F '\t' 'NR > 3 { print $2 "\t" (NR % 2 ? "odd" : "even") }' sim.vocab >labels
 	scembed -q -M sim.model --of static sim.tok -o genes.emb
-	scsample -q -u -n 8 sim.tok | scperturb apply -q -u --delete SIMG000010 | scembed -q -M sim.model --similarity genes -o similar
 	ctaprobe cells -q -l cell_type sim.emb --predictions cells.pred -o cells.tsv
 	while read -r options; do
 		# shellcheck disable=SC2086
