@@ -12,7 +12,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-sample check-faults kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-sample check-faults promises kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(UNIT_SLOW) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -28,6 +28,10 @@ check-slow: ## run the tests that are tagged slow, those of all kernels in the e
 FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
 	@BIN=$(BIN) tests/faults/faults.sh -n $(FAULTS) -j $(JOBS)
+
+REPLICATES ?= 100
+promises: all ## what make annotate promises of new donors, and what they get, on REPLICATES=100 simulated references a SCENARIO= (half an hour; default: all)
+	@PATH="$(BIN):$$PATH" OPENBLAS_NUM_THREADS=1 tests/promises/transfer.py $(REPLICATES) $(if $(SCENARIO),"$(SCENARIO)")
 
 N ?= 200
 kills: all ## kill trainings of every task N=200 times at random moments (TASK="mlm mlm-mpi" for a part), and compare what --resume gives
