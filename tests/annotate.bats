@@ -53,10 +53,10 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 		exec(last[1], {"adata": new, "sc": types.SimpleNamespace(pl=types.SimpleNamespace(umap=umap))})
 		assert drawn == [True]
 	P
-	for text in 'Maps of cells by assigned' 'Reliability of the probabilities' 'Risk by coverage' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
+	for text in 'Map of the new cells' 'Marker genes in the reference' 'Marker genes in the new cells' 'Reliability of the probabilities' 'Risk by coverage' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
 	assert_not_exist $R/new.score.tsv
 	before=$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)
-	assert_equal "$(head -n 2 results/annotate/latest/report.txt | tr -d '\n' | sed 's/  */ /g' | cut -c 1-40)" "$(sed -n 2p $R/sentences.tsv | cut -f 2 | cut -c 1-40)"
+	assert_regex "$(tr -s ' \n' ' ' < $R/report.txt)" "^$(sed -n 2p $R/sentences.tsv | cut -f 2)"
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
 	refute_line --regexp '^  (screduce|ctaprobe)-[a-z]*$'
 	assert_equal "$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)" "$before"
@@ -73,6 +73,77 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad MIN_CELLS="$most" THREADS=1
 	run -0 sentences
 	assert_regex "$output" ' rare '
+}
+
+# said ID VALUES: does a report of these values, words OF:NAME=VALUE with + for a space in a value, have the sentence ID?
+said() {
+	local of f word
+	for of in transfer held new run; do : > "$of.values"; done
+	for word in run:coverage=0.9 run:unknown=0.05 run:map=X_umap held:accuracy=.9 held:macro_f1=.8 "${@:2}"; do
+		of=${word%%:*} word=${word#*:}
+		printf '%s\t%s\n' "$(tr + ' ' <<< "${word%%=*}")" "$(tr + ' ' <<< "${word#*=}")" >> "$of.values"
+	done
+	f=()
+	for of in transfer held new run; do f+=("of=$of" "$of.values"); done
+	awk -f "$BATS_TEST_DIRNAME/../pipelines/annotate/sentences.awk" "${f[@]}" > said.tsv
+	awk -F '\t' 'NF != 2 || $2 ~ /  |NA|nan/ || $2 !~ /[.:?)]$/ { print "odd: " $0; exit 1 }' said.tsv || fail "$(cat said.tsv)"
+	cut -f 1 said.tsv | grep -qx "$1"
+}
+
+@test "annotate: each sentence is there where its condition holds, and nowhere else" {
+	local donors='transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19 transfer:cells=5 transfer:unknown_cells=1'
+	local all='transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1'
+	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:promise:accuracy=0 transfer:why:coverage=a transfer:why:unknown=b transfer:why:accuracy=c'
+	yes() { said "$@" || fail "$1 is not there: ${*:2}"; }
+	not() { said "$@" && fail "$1 is there: ${*:2}" || :; }
+	only() { not "$1" $donors $all; yes "$1" $donors $all "${@:2}"; }   # with the values alone
+	yes promise $donors $all
+	[ "$(head -n 1 said.tsv | cut -f 1)" = promise ]
+	not promise $donors $no
+	yes no-promise $donors $no
+	[ "$(head -n 1 said.tsv | cut -f 1)" = no-promise ]
+	not no-promise $donors $all
+	yes no-promise $donors transfer:unit=cell $no
+	yes promise $donors $all transfer:promise:coverage=0 transfer:why:coverage=a
+	yes no-promise-coverage $donors $all transfer:promise:coverage=0 transfer:why:coverage=a
+	yes no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
+	not no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a run:unknown=0
+	not no-promise-unknown $donors $no
+	yes no-promise $donors $all transfer:promise:coverage=0 run:unknown=0 transfer:why:coverage=a
+	for id in no-promise-coverage no-promise-unknown needs; do not $id $donors $all; done
+	yes needs $donors $no
+	yes needs $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
+	yes right $donors $all
+	not right-there $donors $all
+	yes right-there $donors $no
+	not right $donors $no
+	only calibration held:ece=.01
+	only shift transfer:shift=3 transfer:shift:limit=2
+	not shift $donors $all transfer:shift=1 transfer:shift:limit=2
+	only no-shift transfer:shift=1 transfer:shift:limit=2
+	only shift-unknown transfer:shift=1 transfer:shift:limit=nan
+	not shift $donors $all transfer:shift=3 transfer:shift:limit=nan
+	only shift-types transfer:shift=1 transfer:shift:limit=2 transfer:shift:B+cells=4 transfer:shift:T=1
+	grep -q 'B cells (4)\.$' said.tsv
+	not shift-types $donors $all transfer:shift=1 transfer:shift:limit=2 transfer:shift:B+cells=nan
+	only depth transfer:depth:new=100 transfer:depth:reference=200
+	only depth-types transfer:depth_ratio:B=.3
+	not depth-types $donors $all transfer:depth_ratio:B=.6
+	only genes transfer:genes:shared=10 transfer:genes:share=.5
+	only set-aside transfer:set_aside:unknown_label=3
+	only rare run:rare=2
+	only in-reference transfer:in_reference=1
+	only untested transfer:untested_cells=2 transfer:untested:B=2
+	not unknown $donors $all run:unknown=0
+	yes unknown $donors $all
+	only set-size run:set_size=1.2 run:single=.9
+	only markers-elsewhere run:elsewhere=B
+	only own-types new:accuracy=.9
+	only own-sets new:coverage=.9 new:known_called_unknown=.1
+	only own-new new:novel_called_unknown=.4
+	not own-new $donors $all new:novel_called_unknown=nan
+	yes columns $donors $all
+	yes scanpy $donors $all
 }
 
 @test "annotate: a map that the file has already stays; the report names the other one" {

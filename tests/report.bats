@@ -187,7 +187,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 	printf '#!/bin/sh\necho "python3: broken" >&2\nexit 1\n' > no/python3
 	chmod 755 no/python3
 	PATH=$PWD/no:$PATH run -0 pipelines fig3 SCALE=tiny SEEDS=2
-	assert_output --partial "the page could not be made, but all results are there"
+	assert_output --partial "the report could not be made, but all results are there"
 	assert_output --partial AUROC
 	assert_not_exist results/fig3/latest/report.html
 	PATH=$PWD/no:$PATH run -2 pipelines report RUN=fig3/latest
@@ -196,7 +196,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 # bats test_tags=slow
 @test "make fig3 ends with its page; make report makes it again" {
 	run -0 pipelines fig3 SCALE=tiny SEEDS=1
-	assert_line --regexp '^  page results/fig3/tiny-[0-9a-f]+/report.html$'
+	assert_line --regexp '^  report results/fig3/tiny-[0-9a-f]+/report.html$'
 	rm results/fig3/latest/report.html
 	run -0 pipelines report RUN=fig3/latest
 	assert_output results/fig3/latest/report.html

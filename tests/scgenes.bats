@@ -128,12 +128,14 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		    rows = list(csv.DictReader(open(file), delimiter="\t"))
 		    assert ("new_mean" in rows[0]) == (file == "markers.tsv")
 		    classes = sorted(set(y))
+		    owner = np.argmax([x[y == c].mean(0) for c in classes], 0)
 		    for c in classes:
 		        a, b = x[y == c], x[y != c]
 		        with np.errstate(all="ignore"):
 		            t = np.nan_to_num((a.mean(0) - b.mean(0)) / np.sqrt(a.var(0, ddof=1) / len(a) + b.var(0, ddof=1) / len(b)))
 		        of = [r for r in rows if r["marker_of"] == c and r["class"] == c]
-		        best = np.argsort(-t, kind="stable")[:4]
+		        common = (b > 0).mean(0) > .5
+		        best = [i for i in np.lexsort((-t, common)) if classes[owner[i]] == c and t[i] > 0][:4]
 		        assert [r["gene"] for r in of] == [genes[i] for i in best]
 		        assert np.allclose([float(r["t"]) for r in of], t[best], rtol=1e-4)
 		    parts = [("", x, y)] + ([("new_", *read("new", shared))] if file == "markers.tsv" else [])

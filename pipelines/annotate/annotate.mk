@@ -24,7 +24,7 @@ MIN_CELLS ?= 2
 
 ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
-ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scview)
+ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 
 annotate: ## cell types of your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
@@ -68,8 +68,12 @@ $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNO
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
 		-o $@ $(ANNOTATE)/held-out.pred
+# What a biologist can check: the marker genes of the types, in the reference and in the new cells
+$(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
+	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
+		--predictions $(ANNOTATE)/new.pred -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
-$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/annotated.h5ad $(addprefix $(PIPELINES)/annotate/,report.sh sentences.awk)
+$(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(addprefix $(PIPELINES)/annotate/,report.sh sentences.awk)
 	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)

@@ -11,10 +11,11 @@ if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /de
 	# types of other names than the reference's cannot be compared
 	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
 fi
-transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv
+transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv own=$dir/new.score.tsv
+[ -e "$own" ] || own=/dev/null
 
 # The types, the most frequent first: of the reference, of the cells that were held out, and of the new ones
-scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v transfer="$transfer" '
+scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v own="$own" -v transfer="$transfer" '
 	function split_name(name) { i = index(name, ":"); return substr(name, 1, i - 1) }
 	BEGIN {
 		OFS = "\t"
@@ -24,7 +25,8 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 		}
 		while ((getline < transfer) > 0)
 			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
-		print "type", "reference", "F1", "coverage", "new", "set size", "probability"
+		while ((getline < own) > 0) if (split_name($1) == "f1") { v["own", substr($1, i + 1)] = $2; scored = 1 }
+		print "type", "ref", "F1", "cover", "new", (scored ? "F1 new" OFS : "") "set", "prob"
 		fflush()
 	}
 	NR > 1 { n[$1]++; p[$1] += $2; size[$1] += gsub(/1/, "", $3) }
@@ -35,18 +37,28 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 			c = name[i]
 			known = c != "unknown"
 			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? real(v["f1", c], 2) : "-"), real(v["coverage", c], 2), n[c] + 0,
-				(n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
+				(scored ? (known ? real(v["own", c], 2) : "-") OFS : "") (n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
 		}
 	}' > "$dir/types"
 
+# The types of ten new cells or more, most of whose markers have a higher mean in the new cells of another such type
+elsewhere() {
+	awk -F '\t' "$by_name"'
+		$c["new_cells"] < 10 || $c["class"] == "unknown" { next }
+		{ k = $c["marker_of"] SUBSEP $c["rank"]; if (!(k in most) || $c["new_mean"] > most[k]) { most[k] = $c["new_mean"]; at[k] = $c["class"] } cells[$c["class"]] = 1 }
+		END {
+			for (k in most) { split(k, f, SUBSEP); n[f[1]]++; if (at[k] != f[1]) { other[f[1]]++; where[f[1]] = at[k] } }
+			for (t in n) if (t in cells && 2 * other[t] > n[t]) list = list (list ? ", " : "") t " (in " where[t] ")"
+			print list
+		}' "$dir/markers.tsv"
+}
 {
 	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\nunknown\t%s\n' "$label" "$(cat "$dir/group")" "$coverage" "$unknown"
 	printf 'map\t%s\n' "$(cat "$dir/map" 2> /dev/null || echo X_umap_transfer)"
+	printf 'elsewhere\t%s\n' "$(elsewhere)"
 	printf 'rare\t%s\n' "$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')"
 	scview -q -c in_set "$dir/new.pred" | awk 'NR > 1 { size = gsub(/1/, ""); n++; sum += size; one += size == 1 } END { if (n) printf "set_size\t%f\nsingle\t%f\n", sum / n, one / n }'
 } > "$dir/values"
-own=$dir/new.score.tsv
-[ -e "$own" ] || own=/dev/null
 {
 	printf 'id\tsentence\n'
 	awk -f "$here/annotate/sentences.awk" of=transfer "$transfer" of=held "$held" of=new "$own" of=run "$dir/values"
@@ -66,7 +78,7 @@ as_lines() { fold -s -w 78 | sed -e '2,$s/^/  /' -e 's/ *$//'; }
 	awk -F '\t' 'FNR == 1 { p = "" } $1 == "program" { p = $2 } $1 == "warning" && !seen[p, $2]++ { print p ": warning: " $2 }' "$dir"/log/*.report |
 		while IFS= read -r warning; do as_lines <<< "$warning"; done
 	echo
-	as_table "$dir/types.table" "Types: cells of the reference, F1 and coverage of held-out cells; new cells, with their mean set size and probability" 80 < "$dir/types"
+	as_table "$dir/types.table" "Types: cells of the reference (ref), F1 and coverage of those that were held out; new cells, mean size of their label sets and mean probability" 80 < "$dir/types"
 	rm "$dir/types"
 	echo
 	stage_times_text "$dir/log"

@@ -29,10 +29,13 @@ function beyond(of_type, limit, below,    c, best, list, n, done) {
 	return list
 }
 
+function ceil(x) { return int(x) + (x - int(x) > 1e-9) }
 # What ctaprobe transfer does not say yet
 function usual() {
 	v["transfer", "unit"] = v["run", "group"] == "" ? "cell" : v["run", "group"]
 	v["transfer", "units"] = t("calibration_groups")
+	v["transfer", "units_needed:coverage"] = ceil(v["run", "coverage"] / (1 - v["run", "coverage"]))
+	v["transfer", "units_needed:unknown"] = v["run", "unknown"] > 0 ? ceil(1 / v["run", "unknown"]) - 1 : 0
 	v["transfer", "promise:coverage"] = v["run", "group"] != "" && t("coverage_promised")
 	v["transfer", "promise:unknown"] = v["run", "group"] != "" && t("unknown_promised")
 	v["transfer", "promise:accuracy"] = v["run", "group"] != ""
@@ -98,7 +101,9 @@ END {
 	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") " are unlike the reference: transfer_assigned is unknown.")
 	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
 		" of the sets are one type.")
-	say("own-types", ("new", "accuracy") in v, "Your file has types: " percent(v["new", "accuracy"]) " of the predicted types agree with " v["run", "label"] ".")
+	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \
+		v["run", "elsewhere"] ".")
+	say("own-types", ("new", "accuracy") in v, "Your file has types: " percent(v["new", "accuracy"]) " of all its cells have the predicted one in " v["run", "label"] ".")
 	say("own-sets", ("new", "coverage") in v, "Of your cells of the reference's types, " percent(v["new", "coverage"]) " have theirs in the label set, and " \
 		percent(v["new", "known_called_unknown"]) " are called unknown.")
 	say("own-new", ("new", "novel_called_unknown") in v && v["new", "novel_called_unknown"] != "nan", "Of your cells of other types, " \

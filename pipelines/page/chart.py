@@ -264,19 +264,57 @@ def amid(some):
     return min(some, key=lambda p: (p[0] - x) ** 2 + (p[1] - y) ** 2)
 
 
-def cell_map(xy, of, classes, title, what="cells"):
-    """Cells, or genes, at xy, coloured by their class. Names are in a legend beside the maps."""
+def cell_map(xy, of, classes, title, what="cells", looks=None):
+    """Cells, or genes, at xy, coloured by their class. Names are in a legend next to the maps. looks: the styles of the classes (style), whose names
+    are then on the map."""
     places = place(xy, 460, 400)
     size = 2 if len(xy) > 6000 else 3 if len(xy) > 1500 else 4 if len(xy) > 500 else 5
     number = {c: i for i, c in enumerate(classes)}
     by_class = [[] for _ in classes]
     for p, c in zip(places, of):
         by_class[number[c]].append(p)
-    body = [element("g", points(by_class[i], i, size, f"{c}, {len(by_class[i])} {what}"), data_k=i) for i, c in enumerate(classes) if by_class[i]]
-    if len(classes) < NUMBERED:
-        body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, some in enumerate(by_class) if some
-                 for x, y in [amid(some)]]
-    return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(classes)} classes: near {what} have similar embeddings.", body)
+    there = [i for i in range(len(classes)) if by_class[i]]
+    body = [element("g", points(by_class[i], looks[i] if looks else i, size, f"{classes[i]}, {len(by_class[i])} {what}"), data_k=i) for i in there]
+    middles = [amid(by_class[i]) for i in there]
+    if looks:
+        large = sorted(range(len(there)), key=lambda j: -len(by_class[there[j]]))[:NAMED]
+        body += beside(middles, large, [cut(classes[i], 26) for i in there], 460)
+    elif len(classes) < NUMBERED:
+        body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, (x, y) in zip(there, middles)]
+    return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(there)} classes: near {what} have similar embeddings.", body)
+
+
+def cut(name, most):
+    return name if len(name) <= most else name[:most - 1] + "…"
+
+
+def dot(x, y, share, colour, title=None):
+    """A dot whose area is the share and whose colour, between 0 and 1, is as strong."""
+    return element("circle", element("title", title) if title else None, cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{7 * math.sqrt(share):.2f}", class_="cell c0 dot",
+                   fill_opacity=f"{0.08 + 0.92 * colour:.3f}")
+
+
+def dots(genes, classes, values, title):
+    """A dot plot: genes, pairs of a name and its class, are rows, classes columns. values[(name, class)]: colour, share, text."""
+    side = 17
+    names = [cut(c, 24) for c in classes]
+    left, top = 12 + 7.2 * max(len(g) for g, _ in genes), 14 + 7.4 * max(len(n) for n in names)
+    out = []
+    for j, name in enumerate(names):
+        x = left + (j + 0.5) * side
+        out.append(element("text", name, x=f"{x + 4:.1f}", y=f"{top - 6:.1f}", class_="tick", transform=f"rotate(-90 {x + 4:.1f} {top - 6:.1f})"))
+        own = [i for i, (_, c) in enumerate(genes) if c == classes[j]]
+        if own:
+            out.append(element("rect", x=f"{left + j * side:.1f}", y=f"{top + own[0] * side:.1f}", width=side, height=side * len(own), class_="frame"))
+    for i, (g, _) in enumerate(genes):
+        y = top + (i + 0.5) * side
+        out.append(element("text", g, x=f"{left - 6:.1f}", y=f"{y + 4:.1f}", class_="tick end"))
+        for j, c in enumerate(classes):
+            if (g, c) in values:
+                colour, share, text = values[g, c]
+                out.append(dot(left + (j + 0.5) * side, y, share, colour, text))
+    return svg(left + len(classes) * side + 12, top + len(genes) * side + 8, title, f"Dot plot of {len(genes)} genes in {len(classes)} classes: the area of a dot is the share "
+               "of the cells that have the gene, its colour their mean expression. The report has the numbers as a table.", out)
 
 
 def beside(places, order, names, width):
@@ -284,7 +322,7 @@ def beside(places, order, names, width):
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places] if len(places) <= NAMED else []
     for i in order:
         x, y = places[i]
-        wide = 6.6 * len(names[i])
+        wide = 7.4 * len(names[i])
         spots = [(x + 7, y + 4, "start"), (x - 7, y + 4, "end"), (x, y - 8, "middle"), (x, y + 16, "middle")]
         boxes = [(left, v - 10, left + wide, v + 2) for u, v, anchor in spots for left in [u - {"start": 0, "end": wide, "middle": wide / 2}[anchor]]]
         hidden = [sum(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in taken) + 9 * (l < 0 or r > width) for l, t, r, b in boxes]

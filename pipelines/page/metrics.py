@@ -6,7 +6,7 @@ from chart import element
 from run import number, read_table
 
 MOST_ROWS = 1000  # of a table
-MISSING = ("NA", "nan", "-nan", "inf", "-inf", "")
+MISSING = ("NA", "nan", "-nan", "inf", "-inf", "-", "")
 
 
 # ---- tables ----

@@ -2,7 +2,7 @@
 for (const button of document.querySelectorAll("th button")) button.addEventListener("click", () => {
 	const th = button.parentNode, body = th.closest("table").tBodies[0], up = th.getAttribute("aria-sort") !== "ascending";
 	const key = row => { const c = row.cells[th.cellIndex], d = c.querySelector("data"); return d ? d.value : c.textContent; };
-	const missing = s => s === "" || /^-?nan$|^NA$/i.test(s);
+	const missing = s => s === "" || /^-?nan$|^NA$|^-$/i.test(s);
 	const compare = (a, b) => missing(a) || missing(b) ? missing(a) - missing(b) : (up ? 1 : -1) * (isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b);
 	for (const other of th.parentNode.cells) other.removeAttribute("aria-sort");
 	th.setAttribute("aria-sort", up ? "ascending" : "descending");

@@ -12,7 +12,8 @@ The page needs no other file and no network, and this program needs Python alone
     *.tsv                other tables; with the columns fpr and tpr, ROC curves
     NAME.model/train.tsv trainings, also in the runs that this one was made from
     NAME.emb, *.graph    maps and modules; NAME.map is the map of NAME.emb, if it is there already; of genes, NAME.modules.tsv names the modules
-    log/NAME.report      time and memory of a stage
+    NAME.pred            transferred types: a map by type; markers.tsv (scgenes markers): a dot plot of their genes
+    log/NAME.report      time and memory of a stage; log/NAME.log its warnings and notes
 """
 import os
 import re
@@ -23,9 +24,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chart
+import cell_types
 from chart import element
 from metrics import Metrics, details, table
-from run import Run, columns_of, commands, digests, has, natural, number, read_table, read_text, stages, tool, trainings, versions
+from run import Run, columns_of, commands, digests, has, messages, natural, number, read_table, read_text, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
@@ -238,6 +240,8 @@ def map_figures(run):
     for f in sorted(run.dir.glob("*.emb"), key=natural):
         if of_genes(f):
             continue
+        if f.with_suffix(".pred").exists():
+            continue  # cell_types.maps
         name = f.name[:-4]
         stem = re.sub(r"-\d+(\.test)?$", "", name)
         if name.endswith(".train") or stem in seen:
@@ -252,8 +256,6 @@ def map_figures(run):
             tool("screduce", "map", "-q", "--seed", seed, "-o", made, few)
             few.unlink()
         add_maps(by_column, name, made, (label, group))
-    for f in sorted(run.dir.glob("*.pred"), key=natural):  # transferred labels keep the map of their embedding
-        add_maps(by_column, f.name[:-5], f, ("assigned",) if f.with_suffix(".emb").exists() else ("assigned", label))
     for column, maps in by_column.items():
         cells = {}
         for c in maps[0][2]:
@@ -396,16 +398,20 @@ def summary(run, metrics):
         rows = read_table(f)
         if len(rows) > 1 and rows[0][0].startswith("# "):
             head = rows[1]
-            tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy"))]))
+            tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy")) or h == "F1 new"]))
     texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
              if f.name != "findings.txt"]
     tables += [*mean_tables(run), *difference_tables(run)]
-    answer = [element("ul", [element("li", t) for t in findings], class_="findings") if findings else None, tables]
+    warned = messages(run, "warning")
+    promised = (run.dir / "sentences.tsv").exists()  # the first sentence is a promise, the last one a line of Python
+    lines = [element("strong", t) if promised and t == findings[0] else element("code", t) if promised and t == findings[-1] else t for t in findings]
+    answer = [element("ul", [element("li", t) for t in lines], class_="findings") if findings else None, tables,
+              [element("h3", "Warnings of the tools"), element("ul", [element("li", t) for t in warned], class_="findings")] if warned else None]
     if texts:
         answer.append(details("The report as text", texts) if findings or tables else texts)
     if not (findings or tables or texts):
         answer = element("p", "This run has no table of results yet.")
-    classes = list(metrics.class_tables())
+    classes = [] if promised else list(metrics.class_tables())  # the answer has them
     few = all(len(t.findall(".//th")) <= 6 for t in classes)  # a wide table is below the answer
     return element("div", element("div", answer), classes, class_="beside" if few else None)
 
@@ -422,7 +428,7 @@ def figures(run, metrics, modules):
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
     drawn += [figure(f"Modules of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of {m.name}"))
               for m in modules]
-    maps = [*gene_map_figures(run), *map_figures(run)] if has("screduce", "scview", "scsample") else []
+    maps = [*cell_types.maps(run, MOST_CELLS, figure), *cell_types.markers(run, figure), *gene_map_figures(run), *map_figures(run)] if has("screduce", "scview", "scsample") else []
     return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
             element("div", drawn, class_="figures")]
 
@@ -431,7 +437,7 @@ def tables(run, metrics, modules):
     out = list(metrics.tables())
     for f in run.named(".tsv"):
         name = str(f.relative_to(run.dir))
-        if f in metrics.paths or f.name in ("train.tsv", "vocab.tsv") or name.startswith("runs/"):
+        if f in metrics.paths or f.name in ("train.tsv", "vocab.tsv", "sentences.tsv") or name.startswith("runs/"):
             continue
         rows = read_table(f)
         if rows:
@@ -444,6 +450,7 @@ def provenance(run):
     made = list(commands(run)) if has("scview") else []
     return [table("Settings", ["setting", "value"], settings, texts=True), table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run)), texts=True),
             details("Commands, with versions and seeds", table("commands", ["file", "program", "version", "options"], made, texts=True)),
+            details("Notes of the tools", element("ul", [element("li", t) for t in messages(run, "note")])),
             details("Digests of files", table("digests", ["file", "bytes", "SHA-256"], list(digests(run)), texts=True)),
             details("Programs", table("versions", ["program", "version"], list(versions()), texts=True))]
 

@@ -18,8 +18,8 @@ endef
 define page_alone
 $(if $(filter $1,$(elsewhere)),,$1: $2/report.html)
 $2/report.html: $3 $(wildcard $(PIPELINES)/page/*.*)
-	@echo '  page $$@'
-	@$$(make_page) $2 || echo '$2: the page could not be made, but all results are there; make report RUN= makes it again' >&2
+	@echo '  report $$@'
+	@$$(make_page) $2 || echo '$2: the report could not be made, but all results are there; make report RUN= makes it again' >&2
 endef
 define shown
 .PHONY: $1

@@ -116,6 +116,17 @@ def stages(run):
         yield [f.name.removesuffix(".report"), f"{float(seconds[-1]):.2f}" if seconds else "", f"{max(memory):.0f}" if memory else ""]
 
 
+def messages(run, kind):
+    """The warnings or notes of the stages, each once."""
+    found = {}
+    for f in sorted((f for d in (*run.parts, run.dir) for f in d.glob("log/*.log")), key=lambda f: f.stat().st_mtime):
+        for line in read_text(f).splitlines():
+            m = re.match(rf"([a-z0-9 -]+): {kind}: (.*)", line)
+            if m:
+                found[f"{m[1]}: {m[2]}"] = True
+    return list(found)
+
+
 def streams(run, endings):
     return [f for d in (*run.parts, run.dir) for f in sorted(d.glob("*"), key=natural) if f.name.endswith(endings)]
 

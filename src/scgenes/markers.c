@@ -164,6 +164,7 @@ static double welch(const struct sums *in, const struct sums *all, size_t gene)
 }
 
 struct scored {
+	int common; /* more than half of the other cells have it */
 	double t;
 	size_t gene;
 };
@@ -171,6 +172,8 @@ struct scored {
 static int by_score(const void *a, const void *b)
 {
 	const struct scored *x = a, *y = b;
+	if (x->common != y->common)
+		return x->common - y->common;
 	return x->t != y->t ? (x->t < y->t) - (x->t > y->t) : (x->gene > y->gene) - (x->gene < y->gene);
 }
 
@@ -184,17 +187,36 @@ static void put_expression(FILE *f, const struct part *p, uint32_t class, size_t
 		fputs("\t0\tNA\tNA", f);
 }
 
+/* The class in which the mean of a gene is highest. */
+static size_t highest(const struct part *p, size_t gene)
+{
+	size_t best = 0;
+	double most = -1;
+	for (size_t i = 0; i < p->n; i++) {
+		double mean = p->of[i].cells ? p->of[i].sum[gene] / (double)p->of[i].cells : -1;
+		if (mean > most) {
+			most = mean;
+			best = i;
+		}
+	}
+	return best;
+}
+
 /* The lines of the genes of one class: each in every class. Returns the number of genes. */
 static size_t put_class(FILE *f, uint32_t class, const struct part *known, const struct part *new, const struct sums *all,
 	const struct classes *c, const uint32_t *order, const struct vocab *genes)
 {
 	struct scored *s = xmalloc(genes->n * sizeof *s);
-	size_t n = 0;
-	for (size_t g = 0; g < genes->n; g++)
-		s[g] = (struct scored){welch(&known->of[class], all, g), g};
-	qsort(s, genes->n, sizeof *s, by_score);
+	const struct sums *in = &known->of[class];
+	size_t n = 0, own_genes = 0;
+	for (size_t g = 0; g < genes->n; g++) {
+		double t = welch(in, all, g);
+		if (t > 0 && highest(known, g) == class)
+			s[own_genes++] = (struct scored){2 * (all->with[g] - in->with[g]) > all->cells - in->cells, t, g};
+	}
+	qsort(s, own_genes, sizeof *s, by_score);
 	char *own = tsv_escaped(c->name[class]);
-	for (; n < genes->n && n < (size_t)top && s[n].t > 0; n++)
+	for (; n < own_genes && n < (size_t)top; n++)
 		for (size_t i = 0; i < c->n; i++) {
 			char *name = tsv_escaped(c->name[order[i]]);
 			fprintf(f, "%s\t%zu\t%s\t%s\t%.6g\t%s", own, n + 1, genes->id[s[n].gene], genes->symbol[s[n].gene], s[n].t, name);
@@ -224,6 +246,7 @@ static void write_markers(
 		for (size_t g = 0; g < genes->n; g++) {
 			total.of->sum[g] += known->of[i].sum[g];
 			total.of->square[g] += known->of[i].square[g];
+			total.of->with[g] += known->of[i].with[g];
 		}
 	}
 	cells = total.of->cells;
