@@ -31,6 +31,10 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	done
 	scembed -q -M wced.model --pool token:1,2 wced.tok | scview -c cell,x - > x.tsv
 	reference states wced wced wced.tsv x.tsv 1,2
+	scembed -q -M mlm.model --pool pooler mlm.tok | scview -c cell,x - > x.tsv
+	reference pooler mlm mlm.tsv x.tsv
+	run -1 scembed -M wced.model --pool pooler wced.tok -o no.emb
+	assert_output "scembed: --pool pooler: no head of the model in wced.model reads through a pooler"
 	scpredict expression -q -M wced.model wced.tok | scview -c gene,value,expressed,gated - > r.tsv
 	reference reconstruct wced wced.tsv r.tsv
 	maskgen -q --objective value --zeros batch --max-len 60 mlm.tok -o mlm.masked

@@ -33,10 +33,10 @@ make_lung() {
 
 @test "every block of README.md and docs/python.md is run by a test of this file" {
 	fences() { grep -oP '^```\K.*' "$SOURCES/$1" | awk 'NR % 2 { print }' | paste -sd ' '; }
-	# README.md: Start, Use. docs/python.md: streams, Hugging Face
+	# README.md: Start, Use. docs/python.md: streams, two embeddings, Hugging Face
 	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh"
-	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python sh"
-	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 4"
+	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python python sh"
+	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 6"
 }
 
 @test "README.md, Start: make knows the targets (tests/fresh.sh runs them on a new system)" {
@@ -96,6 +96,22 @@ tokens() {
 	} > block.py
 	[ "$(wc -l < block.py)" -gt 8 ]
 	PYTHONPATH=$SOURCES/python run -0 "$PEER_PYTHON" block.py
+}
+
+@test "docs/python.md: two embeddings of the same cells become one, by barcode" {
+	tokens
+	for m in wced mlm; do
+		maskgen -q --batch 50 train.tok | sctrain mlm -q --config tiny --seed ${#m} --lr 0 -o $m.model -
+		scembed -q -M $m.model -o $m.emb train.tok
+	done
+	for part in test train; do scsample -q --test-fraction 0.5 --part $part mlm.emb -o $part.emb; done
+	scsample -q test.emb train.emb -o mlm.emb
+	block "$SOURCES/docs/python.md" python 2 > block.py
+	PYTHONPATH=$SOURCES/python run -0 "$PYTHON" block.py
+	x() { scview -c barcode,x "$1" | sed 1d | sort; }
+	run -1 cmp <(scview -c barcode wced.emb) <(scview -c barcode mlm.emb)
+	diff -q <(join <(x wced.emb) <(x mlm.emb)) <(x both.emb | tr '\t' ' ')
+	run -0 ctaprobe cells -q --label cell_type both.emb
 }
 
 @test "docs/python.md: Hugging Face's Trainer learns, and the tools read its model" {

@@ -122,6 +122,24 @@ ref() { # ref COMMAND ARGUMENT...
 	ref decode cl.obo leaf.pred leaf
 }
 
+@test "sctrain eval: heads of columns have the losses and measures of --eval" {
+	sctrain cells -q --config tiny --head cell_type:hce,mean=known --head donor:ce --head n_counts:mse,from=2 --ontology cl.obo --eval step.masked -o three step.masked
+	tail -n 1 three/train.tsv | tr '\t' '\n' | paste <(head -n 1 three/train.tsv | tr '\t' '\n') - | sed -n 's/^eval_\([a-z0-9_]*[.]\)/\1/p' >trained.tsv
+	assert_equal "$(wc -l <trained.tsv)" 8
+	run -0 --separate-stderr sctrain eval -M three step.masked
+	assert_equal "$stderr" ""
+	assert_equal "$(grep '[.]' <<<"$output" | grep -v '^cells[.]')" "$(cat trained.tsv)"
+	assert_line "cells.donor	$(awk '$1 == "cells" { print $2 }' <<<"$output")"
+	# of the cells without a label that is a term there is no loss
+	assert [ "$(awk '$1 == "cells.cell_type" { print $2 }' <<<"$output")" -lt "$(awk '$1 == "cells" { print $2 }' <<<"$output")" ]
+	mv three/ontology.obo pruned.obo
+	run -0 sctrain eval -M three step.masked
+	assert_line --partial "note: head cell_type is not evaluated here"
+	sed 's/^id: CL:0000624/id: CL:9000624/' pruned.obo >three/ontology.obo
+	run -1 sctrain eval -M three step.masked
+	assert_output "sctrain eval: three/ontology.obo: it has no term 'CL:0000624', which is a class of the head 'cell_type'"
+}
+
 @test "ctaprobe score: predictions that are terms, and labels that are names: --ontology is named" {
 	scpredict cells -q -M model -o names.pred test.tok
 	run ctaprobe score --label cell_type names.pred

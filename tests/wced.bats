@@ -397,7 +397,14 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	sctrain wced -q $TINY --head cell_type:ce -o two-heads kept.masked
 	run sctrain eval -M two-heads test.masked
 	assert_success
-	assert_line "sctrain eval: note: head cell_type is not evaluated here: scpredict cells --head cell_type, then ctaprobe score"
+	assert_line --partial "note: head cell_type is not evaluated here"
+	# with its column in the stream it is, and the rest is the same
+	maskgen -q --objective cell --keep cell_type -o kept-test.masked train.tok
+	maskgen -q --objective cell -o own-test.masked train.tok
+	run --separate-stderr sctrain eval -M two-heads kept-test.masked
+	assert_equal "$stderr" ""
+	assert_equal "$(grep -v cell_type <<<"$output")" "$(sctrain eval -q -M two-heads own-test.masked)"
+	assert_equal "$(grep cell_type <<<"$output" | cut -f1 | tr '\n' ' ')" "loss.cell_type accuracy.cell_type macro_f1.cell_type cells.cell_type "
 	maskgen -q --strategy none --keep cell_type train.tok >plain.masked
 	run -1 sctrain cells --init two-heads --config bmfm-tiny --label cell_type -o refused plain.masked
 	assert_output --partial "expected maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"

@@ -8,6 +8,7 @@
 #ifndef LEAVES_H
 #define LEAVES_H
 
+#include "base/error.h"
 #include "label/ontology.h"
 
 #include <stddef.h>
@@ -23,6 +24,9 @@ struct leaves {
 
 /* observed [o->n]: 1 for a term that occurs. */
 void leaves_init(struct leaves *l, const struct ontology *o, const uint8_t *observed);
+/* Those of a model, which must be its classes label [n], by id and in this order. -1: they are not, and the message ends with "a class" or "the n
+ * classes". l is released by the caller in any case. */
+int leaves_of(struct leaves *l, const struct ontology *o, char *const *label, size_t n, struct error *e);
 void leaves_release(struct leaves *l); /* accepts a zeroed struct */
 
 static inline const uint32_t *leaves_under(const struct leaves *l, uint32_t term)

@@ -24,6 +24,10 @@ static void read_positions(struct pool *p, const char *text)
 void pool_read(struct pool *p, const char *text)
 {
 	*p = (struct pool){.kind = POOL_TOKENS};
+	if (strcmp(text, "pooler") == 0) {
+		p->n = (size_t)(p->pooler = 1);
+		return;
+	}
 	if (strncmp(text, "token:", 6) == 0) {
 		read_positions(p, text + 6);
 		return;
@@ -32,7 +36,7 @@ void pool_read(struct pool *p, const char *text)
 	for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++, p->kind++)
 		if (strcmp(text, NAME[i]) == 0)
 			return;
-	usage_error("--pool: '%s' is none of mean, cls, first, rest and token:K,...", text);
+	usage_error("--pool: '%s' is none of mean, cls, first, pooler, rest and token:K,...", text);
 }
 
 void pool_open(struct pool *p, const struct header *h)

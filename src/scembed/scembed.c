@@ -31,9 +31,9 @@ static struct option_def options[] = {
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
 		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR},
-	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|rest|token:K,...",
+	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|pooler|rest|token:K,...",
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
-		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
+		"other (default mean; bmfm: token:0); pooler: the first token's through the model's pooler; rest: the mean without perturbed genes",
 		.changes = 1, .modes = EMBED},
 	RECALIBRATE_ROW(asked.recalibrate),
 	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
@@ -57,7 +57,36 @@ struct embedding {
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of the output whose vectors the device still computes */
 	uint64_t queued_empty; /* of them without a token: NaN */
+	real *weight, *bias; /* [C, C], [C] of the pooler; NULL: the states as they are */
+	double *state; /* [C] */
 };
+
+/* A tensor of the pooler, malloced. */
+static real *pooler_tensor(struct model *m, const char *which)
+{
+	const char *pooler = model_config(m)->arch->pooler;
+	char *name = xasprintf("%s.%s", pooler ? pooler : "pooler", which);
+	const struct tensor *t = model_find(m, name);
+	free(name);
+	if (!t)
+		die("--pool pooler: no head of the model in %s reads through a pooler", asked.model);
+	real *x = xmalloc(t->n * sizeof *x);
+	model_read(m, PARAM, t, x);
+	return x;
+}
+
+/* x [C] becomes tanh(W x + b), as heads read it (nn/readout.c). */
+static void through_pooler(const struct embedding *m, float *x)
+{
+	for (size_t k = 0; k < m->C; k++)
+		m->state[k] = x[k];
+	for (size_t j = 0; j < m->C; j++) {
+		double sum = m->bias[j];
+		for (size_t k = 0; k < m->C; k++)
+			sum += m->weight[j * m->C + k] * m->state[k];
+		x[j] = (float)tanh(sum);
+	}
+}
 
 static void collect(struct inference *r)
 {
@@ -73,6 +102,8 @@ static void collect(struct inference *r)
 		for (size_t j = 0; j < m->C; j++)
 			finite &= isfinite(x[i * m->C + j]) != 0;
 		lost += !finite;
+		if (m->weight)
+			through_pooler(m, x + i * m->C);
 	}
 	if (lost > m->queued_empty)
 		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?",
@@ -119,6 +150,11 @@ static void embed(struct inference *r, struct embedding *m)
 	r->of = m;
 	pool_open(&m->pool, stream_header(r->in));
 	m->C = model_config(r->model)->hidden_size * (r->counts ? 1 : m->pool.n);
+	if (m->pool.pooler) {
+		m->weight = pooler_tensor(r->model, "weight");
+		m->bias = pooler_tensor(r->model, "bias");
+		m->state = xmalloc(m->C * sizeof *m->state);
+	}
 	header_derive(&h, "embedding", stream_header(r->in));
 	if (header_find(&h, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", r->name);
@@ -127,6 +163,9 @@ static void embed(struct inference *r, struct embedding *m)
 	inference_report(
 		r, r->counts ? "cells have no counts: their vectors are NaN" : "cells have no token to embed: their vectors are NaN");
 	free(m->range);
+	free(m->weight);
+	free(m->bias);
+	free(m->state);
 }
 
 static void check_options(void)
@@ -139,10 +178,23 @@ static void check_options(void)
 		genes_check(by);
 }
 
+/* The pooler is among the tensors of a model that is loaded with its heads. */
+static void load_heads(struct inference *r, struct config_heads *heads)
+{
+	struct error e;
+	char *path = xasprintf("%s/config.json", asked.model);
+	if (layer != LAYER_USUAL && layer)
+		die("--pool pooler: it reads the last layer: expected --layer 0");
+	r->layer = 0;
+	must(config_heads_load(heads, path, &e), &e);
+	free(path);
+}
+
 int main(int argc, char **argv)
 {
 	struct inference r = {0};
 	struct embedding m = {0};
+	struct config_heads heads = {0};
 	cli_init(&cli, argc, argv);
 	check_options();
 	r.layer = layer;
@@ -150,7 +202,9 @@ int main(int argc, char **argv)
 	if (r.counts && (of || similarity || pooling))
 		die("--%s: the model in %s has no tokens", of ? "of" : similarity ? "similarity" : "pool", asked.model);
 	pool_read(&m.pool, pooling ? pooling : r.cell_token && !similarity ? "token:0" : "mean");
-	inference_load(&r, NULL);
+	if (m.pool.pooler)
+		load_heads(&r, &heads);
+	inference_load(&r, m.pool.pooler ? &heads : NULL);
 	if (of)
 		genes_run(&r, of == STATIC, by);
 	else if (similarity || m.pool.kind == POOL_REST)
@@ -158,5 +212,6 @@ int main(int argc, char **argv)
 	else
 		embed(&r, &m);
 	inference_release(&r);
+	config_heads_release(&heads);
 	return 0;
 }

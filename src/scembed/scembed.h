@@ -11,6 +11,7 @@ struct pool {
 	enum { POOL_MEAN, POOL_CLS, POOL_FIRST, POOL_REST, POOL_TOKENS } kind;
 	size_t n; /* vectors that are joined */
 	uint32_t position[POOL_MAX]; /* [n] POOL_TOKENS */
+	int pooler; /* the state goes through the model's pooler */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */
 };

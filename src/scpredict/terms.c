@@ -21,25 +21,14 @@ struct terms {
 	uint32_t *way;
 };
 
-/* The pruned ontology of the head: the leaves of what the model knows must be its classes. */
 static void open_leaves(struct terms *t, const struct head_spec *s, const char *path)
 {
-	const struct ontology *o = &t->ontology;
-	uint8_t *seen = xcalloc(o->n, 1);
-	for (size_t k = 0; k < s->nlabel; k++) {
-		uint32_t term = ontology_find(o, s->label[k], strlen(s->label[k]));
-		if (term == TERM_NONE || strcmp(o->id[term], s->label[k]))
-			die("%s: it has no term '%s', which is a class of the head '%s'", path, s->label[k], head_name(s));
-		seen[term] = 1;
-	}
-	leaves_init(&t->leaves, o, seen);
-	free(seen);
-	t->leaf = xcalloc(o->n, sizeof *t->leaf);
+	struct error e;
+	if (leaves_of(&t->leaves, &t->ontology, s->label, s->nlabel, &e))
+		die("%s: %s of the head '%s'", path, e.msg, head_name(s));
+	t->leaf = xcalloc(t->ontology.n, sizeof *t->leaf);
 	for (size_t k = 0; k < t->leaves.n; k++)
 		t->leaf[t->leaves.term[k]] = (uint32_t)k;
-	for (size_t k = 0; k < t->leaves.n || k < s->nlabel; k++)
-		if (k == t->leaves.n || k == s->nlabel || strcmp(o->id[t->leaves.term[k]], s->label[k]))
-			die("%s: its leaves are not the %u classes of the head '%s'", path, s->nlabel, head_name(s));
 }
 
 /* Add the term of a name; 0: there is none. */

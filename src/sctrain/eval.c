@@ -1,6 +1,6 @@
 /*
  * sctrain eval: the metrics of a model on a stream of what it reads: a masked stream, with tokens or values as targets, or a masked-counts
- * stream. It scores the head whose targets are in the stream itself; heads of labels are for ctaprobe.
+ * stream. It scores the head whose targets are in the stream itself, and the heads of columns that the stream has (maskgen --keep).
  *
  * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
  * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *model_dir, *cells_path, *genes_path, *recalibrate;
 static long long batch_tokens_max;
@@ -53,22 +54,45 @@ static enum input input_of(const struct header *h)
 	return value >= 0 && h->col[value].shape == RAGGED ? INPUT_VALUES : INPUT_TOKENS;
 }
 
-/* Does this kind of objective find its targets in such a stream, without labels? */
+/* Does this kind of objective find its targets in such a stream, without columns? */
 static int finds_targets(const struct objective_kind *k, enum input input)
 {
-	return k->input == input && (!k->label || k->eval_open);
+	return k->input == input && (!k->label || input == INPUT_COUNTS);
+}
+
+/* What head s of a column learned, if the stream has this column and the model what it takes; NULL: it cannot be evaluated. */
+static const struct objective_kind *column_kind(const struct head_spec *s, const struct header *h)
+{
+	const struct objective_kind *k;
+	for (size_t i = 0; (k = objective_kind_at(i)) != NULL; i++) {
+		if (k->head != s->kind || !k->eval_open || !s->column || header_find(h, s->column) < 0)
+			continue;
+		char *path = xasprintf("%s/%s", model_dir, k->file ? k->file : "config.json");
+		int there = access(path, F_OK) == 0;
+		free(path);
+		return there && !cells_path ? k : NULL;
+	}
+	return NULL;
+}
+
+static void add_head(struct objectives *list, const struct objective_kind *kind, const struct config_heads *heads, size_t k)
+{
+	struct objective *o = objective_add(list, kind, list->n ? head_name(&heads->head[k]) : NULL);
+	free((void *)(uintptr_t)o->head.prefix);
+	o->head = heads->head[k];
+	o->index = k;
 }
 
 /*
  * The objective of the stream, and its head in the model: that of its kind in config.json. A model that names none (transformers') is one with
- * this head alone if it has its tensors.
+ * this head alone if it has its tensors. Then the heads of columns.
  */
-static void choose_objective(struct objectives *list, struct config_heads *heads, enum input input, const struct header *h)
+static void choose_objectives(struct objectives *list, struct config_heads *heads, enum input input, const struct header *h)
 {
 	const struct objective_kind *kind;
 	char *config = xasprintf("%s/config.json", model_dir);
 	struct error e;
-	size_t i = 0, k = 0;
+	size_t i = 0, k = 0, columns = 0;
 	while (!finds_targets(objective_kind_at(i), input))
 		i++;
 	kind = objective_kind_at(i);
@@ -76,21 +100,41 @@ static void choose_objective(struct objectives *list, struct config_heads *heads
 		kind = kind->valued;
 	must(config_folder(model_dir, &e), &e);
 	config_heads_load(heads, config, &e);
+	free(config);
 	while (k < heads->n && heads->head[k].kind != kind->head)
 		k++;
-	if (k == heads->n) {
+	for (i = 0; i < heads->n; i++)
+		columns += column_kind(&heads->head[i], h) != NULL;
+	if (k == heads->n && !columns) {
 		config_heads_release(heads);
 		heads->n = 1;
 		heads->head[0].kind = kind->head;
 		k = 0;
 	}
-	struct objective *o = objective_add(list, kind, NULL);
-	o->head = heads->head[k];
-	o->index = k;
-	free(config);
+	if (k < heads->n)
+		add_head(list, kind, heads, k);
+	for (i = 0; i < heads->n; i++)
+		if (column_kind(&heads->head[i], h))
+			add_head(list, column_kind(&heads->head[i], h), heads, i);
 }
 
-static struct model *load_model(const struct objective *o, const struct config_heads *heads, const struct stream *in, struct ops *ops)
+/* The objective of the stream itself; NULL: there are only heads of columns. */
+static const struct objective *own_objective(const struct objectives *list)
+{
+	return list->one->head.column ? NULL : list->one;
+}
+
+/* What objectives take from the model's directory, before the model is made. */
+static void open_objectives(struct objectives *list, struct config_heads *heads, const struct masked_source *s)
+{
+	for (struct objective *o = list->one; o < list->one + list->n; o++) {
+		if (o->kind->eval_open)
+			o->kind->eval_open(o, model_dir, s);
+		heads->head[o->index] = o->head;
+	}
+}
+
+static struct model *load_model(const struct objectives *list, const struct config_heads *heads, const struct stream *in, struct ops *ops)
 {
 	struct error e;
 	struct vocab v;
@@ -99,22 +143,27 @@ static struct model *load_model(const struct objective *o, const struct config_h
 	if (!m)
 		die("%s", e.msg);
 	if (report.fresh)
-		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, o->kind->name);
+		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, list->one->kind->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
 	cli_needs_values(model_config(m), in);
-	cli_has_position(&o->head, in);
+	for (const struct objective *o = list->one; o < list->one + list->n; o++)
+		cli_has_position(&o->head, in);
 	vocab_release(&v);
 	return m;
 }
 
-/* Name the heads that are not evaluated: their targets are columns of the cells. */
-static void tell_others(const struct objective *o, const struct config_heads *heads)
+/* Name the heads that are not evaluated. */
+static void tell_others(const struct objectives *list, const struct config_heads *heads)
 {
-	for (size_t i = 0; i < heads->n; i++)
-		if (i != o->index)
-			info("head %s is not evaluated here: scpredict cells --head %s, then ctaprobe score", head_name(&heads->head[i]),
-				head_name(&heads->head[i]));
+	for (size_t i = 0, k; i < heads->n; i++) {
+		const char *name = head_name(&heads->head[i]);
+		for (k = 0; k < list->n && list->one[k].index != i; k++)
+			;
+		if (k == list->n)
+			info("head %s is not evaluated here: expected its column (maskgen --keep), or scpredict cells --head %s", name,
+				name);
+	}
 }
 
 /* ---- --cells ---- */
@@ -274,11 +323,33 @@ static void put(FILE *f, const char *name, double value)
 		fprintf(f, "%s\t%.9g\n", name, value);
 }
 
+/* Of a head of a column, with its name. */
+static void put_column(FILE *f, const struct score *y, const struct objective *o, const struct scores *x)
+{
+	char name[2 * HEAD_NAME];
+	for (size_t i = 0; i < metric_count(o->head.kind); i++) {
+		snprintf(name, sizeof name, "%s.%s", metric_name(o->head.kind, i), objective_name(o));
+		put(f, name, x->value[o->index][i]);
+	}
+	fprintf(f, "cells.%s\t%.0f\n", objective_name(o), y->of[o->index].sum->count);
+}
+
+static void put_own(FILE *f, const struct score *y, const struct objective *o, const struct scores *x)
+{
+	const struct head_kind *k = o->head.kind;
+	put(f, "loss", x->value[o->index][0]);
+	size_t count = metric_count(k);
+	for (size_t j = 1; j < count; j++) {
+		size_t i = k->part ? j : count - j; /* heads of several losses as in train.tsv; the order of the others is older */
+		put(f, metric_name(k, i), x->value[o->index][i]);
+	}
+	fprintf(f, "masked\t%.0f\n", y->of[o->index].sum->count);
+}
+
 static void write_metrics(struct score *y, const struct model *m, struct cell_losses *r)
 {
 	struct error e;
-	const struct objective *o = y->list->one;
-	const struct head_kind *k = o->head.kind;
+	const struct objective *o = own_objective(y->list);
 	struct scores x;
 	double loss, accuracy; /* standard errors */
 	char *text = NULL;
@@ -286,14 +357,12 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	FILE *f = xmemopen(&text, &n);
 	score_metrics(y, m, &x);
 	fputs("metric\tvalue\n", f);
-	put(f, "loss", x.value[o->index][0]);
-	size_t count = metric_count(k);
-	for (size_t j = 1; j < count; j++) {
-		size_t i = k->part ? j : count - j; /* heads of several losses as in train.tsv; the order of the others is older */
-		put(f, metric_name(k, i), x.value[o->index][i]);
-	}
-	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", score_count(y), unit_of(o), (unsigned long long)y->tokens,
-		(unsigned long long)y->cells);
+	if (o)
+		put_own(f, y, o, &x);
+	fprintf(f, "%s\t%llu\ncells\t%llu\n", unit_of(y->list->one), (unsigned long long)y->tokens, (unsigned long long)y->cells);
+	for (const struct objective *c = y->list->one; c < y->list->one + y->list->n; c++)
+		if (c != o)
+			put_column(f, y, c, &x);
 	if (cells_path) {
 		standard_errors(r, y->of[o->index].sum, &loss, &accuracy);
 		fprintf(f, "loss_se\t%.9g\n", loss);
@@ -322,7 +391,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	if (got < 0)
 		die("%s", e.msg);
 	if (!(score_count(y) > 0))
-		die("%s: it has no masked position", s->name);
+		die("%s: it has no masked position%s", s->name, own_objective(y->list) ? "" : ", and no cell a label that the model knows");
 	block_release(&b);
 	recalibration_free(calibrated);
 }
@@ -342,7 +411,7 @@ int sctrain_eval(int argc, char **argv)
 	enum input input = input_of(stream_header(in));
 	if (cells_path && input == INPUT_COUNTS)
 		usage_error("--cells is for models of tokens");
-	choose_objective(&list, &heads, input, stream_header(in));
+	choose_objectives(&list, &heads, input, stream_header(in));
 	struct objective *o = list.one;
 	if (cells_path && o->head.kind->part)
 		usage_error("--cells is for heads of one loss, and %s has several", o->head.kind->name);
@@ -354,10 +423,9 @@ int sctrain_eval(int argc, char **argv)
 	char *program = xasprintf("sctrain %s", o->kind->name);
 	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
-	struct model *m = load_model(o, &heads, in, ops);
-	tell_others(o, &heads);
-	if (o->kind->eval_open)
-		o->kind->eval_open(o, model_dir, &source);
+	open_objectives(&list, &heads, &source);
+	struct model *m = load_model(&list, &heads, in, ops);
+	tell_others(&list, &heads);
 	if (!batch_tokens_max)
 		batch_tokens_max = (long long)input_tokens_max(&list);
 	y.by_gene = genes_path ? (int)cli.threads : 0;
@@ -381,7 +449,8 @@ int sctrain_eval(int argc, char **argv)
 	free(r.z);
 	free(program);
 	model_free(m);
-	o->head = (struct head_spec){0};
+	for (; o < list.one + list.n; o++)
+		o->head = (struct head_spec){0}; /* of heads */
 	objectives_release(&list);
 	config_heads_release(&heads);
 	ops->destroy(ops);

@@ -162,6 +162,22 @@ static void open_terms(struct objective *o, struct train *t)
 	o->head.over_all = !x->known;
 }
 
+/* The terms that the model in dir knows. */
+static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+{
+	struct hce *x = o->state;
+	struct error e;
+	char *path = xasprintf("%s/%s", dir, o->kind->file);
+	must(ontology_load(&x->own, path, &e), &e);
+	x->ontology = &x->own;
+	if (leaves_of(&x->leaves, x->ontology, o->head.label, o->head.nlabel, &e))
+		die("%s: %s of the head '%s'", path, e.msg, objective_name(o));
+	label_column_eval(&x->column, o, 0, s);
+	o->head.nset = (uint32_t)x->ontology->n;
+	o->head.set = x->leaves.set;
+	free(path);
+}
+
 static void settings(const struct objective *o, cJSON *j)
 {
 	const struct hce *x = o->state;
@@ -207,6 +223,7 @@ const struct objective_kind hce_objective = {
 	.open = open_terms,
 	.settings = settings,
 	.label = label_cells,
+	.eval_open = eval_open,
 	.release = release,
 };
 

@@ -64,6 +64,16 @@ void label_column_open(struct label_column *c, struct train *t)
 		die("--eval: %s", e.msg);
 }
 
+void label_column_eval(struct label_column *c, const struct objective *o, size_t n, const struct masked_source *s)
+{
+	struct error e;
+	c->name = o->head.column;
+	c->nclass = n;
+	for (size_t k = 0; k < n; k++)
+		classes_add(&c->classes, o->head.label[k], strlen(o->head.label[k]));
+	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, s->name, &e), &e);
+}
+
 void label_column_release(struct label_column *c)
 {
 	labels_release(&c->labels[0]);
@@ -92,6 +102,12 @@ static void open_labels(struct objective *o, struct train *t)
 	check_classes(c, t);
 	o->head.nlabel = (uint32_t)c->nclass;
 	o->head.label = c->classes.name;
+}
+
+static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+{
+	(void)dir;
+	label_column_eval(&((struct label *)o->state)->column, o, o->head.nlabel, s);
 }
 
 static void ready(struct objective *o, struct train *t)
@@ -155,6 +171,7 @@ const struct objective_kind label_objective = {
 	.ready = ready,
 	.settings = settings,
 	.label = label_cells,
+	.eval_open = eval_open,
 	.release = release,
 };
 

@@ -47,6 +47,14 @@ static void open_numbers(struct objective *o, struct train *t)
 	o->head.scale = n.sd;
 }
 
+static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+{
+	struct error e;
+	struct number *x = o->state;
+	(void)dir;
+	must(numbers_init(&x->column[s->validation], stream_header(s->in), o->head.column, s->name, &e), &e);
+}
+
 /* A cell without the token that the head reads has no target. */
 static void number_cells(
 	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
@@ -75,6 +83,7 @@ const struct objective_kind number_objective = {
 	.size = sizeof(struct number),
 	.open = open_numbers,
 	.label = number_cells,
+	.eval_open = eval_open,
 	.release = release,
 };
 

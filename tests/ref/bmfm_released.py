@@ -258,6 +258,12 @@ def states(folder, kind, tokens, table, positions):
     print(max(near(got, np.concatenate([x[cell[0]][int(k)] for k in positions.split(",")])) for cell, got in rows(table)))
 
 
+def pooler(folder, tokens, table):
+    c, p = load(folder)
+    x = cells(c, p, tokens)
+    print(max(near(got, np.tanh(linear(p, "core.pooler.dense", x[cell[0]][0]))) for cell, got in rows(table)))
+
+
 def head(folder, kind, name, tokens, table):
     c, p = load(folder)
     x = cells(c, p, tokens)
@@ -294,4 +300,4 @@ def masked(folder, table, printed):
 
 
 if __name__ == "__main__":
-    {"make": make, "states": states, "head": head, "reconstruct": reconstruct, "masked": masked}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "states": states, "pooler": pooler, "head": head, "reconstruct": reconstruct, "masked": masked}[sys.argv[1]](*sys.argv[2:])
