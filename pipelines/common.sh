@@ -6,6 +6,14 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
+# find_python MODULE...: python becomes a python3 that has them: that of PYTHON, of PATH, or Debian's
+find_python() {
+	for python in "${PYTHON:-python3}" /usr/bin/python3; do
+		! "$python" -c "import $(tr ' ' , <<< "$*")" 2> /dev/null || return 0
+	done
+	echo "$(basename "$0" .sh): python3 has not all of $* (Debian packages python3-NAME); PYTHON= names another python3" >&2
+	exit 1
+}
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}
 # shellcheck disable=SC2034 # the scripts'

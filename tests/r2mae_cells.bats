@@ -222,3 +222,20 @@ masks() {
 	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least (without --by, single cells are split)"
 	refute_output --partial "Masked genes"
 }
+
+@test "make r2mae-other: digits as counts, a text and a genome as tokens" {
+	{ echo '>one'; for ((i = 0; i < 300; i++)); do echo ACGTTGCAACGGTTACGTAGCATCGATCGATTTACGACGTACGATCGATCGACTAGCTAGC; done; } > one.fa
+	for ((i = 0; i < 300; i++)); do printf 'paragraph %d has words\n\n' "$i"; done > one.txt
+	run -0 pipelines r2mae-other SCALE=tiny SEEDS="1 2" TEXT=one.txt GENOME=one.fa
+	assert_line --partial "loss of a table of frequencies, dna: 1.3"
+	dir=results/r2mae-other/latest
+	assert_equal "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { n[$c["kind"]]++ } END { print n["digits-16"], n["digits-256"], n["text"], n["dna"] }' $dir/summary.tsv)" "6 6 12 12"
+	# the images are learned, the repeats of the genome too
+	assert [ "$(awk -F '\t' '$1 == "digits-256" && $2 == "0.3" && $3 == 1 { print ($5 < 0.3) }' $dir/points.tsv)" = 1 ]
+	assert_exist $dir/other.svg
+	# a test window was not in the training
+	run -1 cmp -s $dir/dna/inputs/train.tok $dir/dna/inputs/test.tok
+	assert_equal "$(comm -12 <(scview -c barcode $dir/dna/inputs/train.tok | sed 1d | sort) <(scview -c barcode $dir/dna/inputs/test.tok | sed 1d | sort))" ""
+	run ! pipelines r2mae-other GENOME=none.fa
+	assert_output --partial "none.fa"
+}

@@ -20,11 +20,7 @@ esac
 [ $# -ge 2 ] || usage
 name=${1%.*} command=${1##*.} scale=$2 same=${3:-nothing}
 part=${name##*-} runs=100
-# A python3 with numpy: that of PYTHON, of PATH, or Debian's
-for python in "${PYTHON:-python3}" /usr/bin/python3; do
-	"$python" -c 'import numpy' 2> /dev/null && break
-	[ "$python" != /usr/bin/python3 ] || { echo "r2mae: python3 has no numpy (Debian package python3-numpy); PYTHON= names another python3" >&2; exit 1; }
-done
+find_python numpy
 
 # size ROWS FEATURES [SPIKES]: the last is how many eigenvalues are not 1
 size() {
