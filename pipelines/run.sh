@@ -15,7 +15,7 @@ shift
 # Settings that name files or folders, one or several
 names_files() {
 	case $1 in
-	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES | ONTOLOGY | LABELS | PROGRAMS) ;;
+	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENOME | GENE_NAMES | ONTOLOGY | LABELS | PROGRAMS) ;;
 	*) return 1 ;;
 	esac
 }
@@ -97,7 +97,7 @@ check() {
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
 		elif [[ $name =~ ^(THREADS|EMBED_PART|MAP_CELLS|NEAREST)$ ]]; then
 			[[ $value =~ ^[1-9][0-9]{0,14}$ ]] || { echo "$name=$value: expected a whole number of 1 or more"; return; }
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS|OTHER_EPOCHS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [ "$name" = MIN_EXPRESSED ]; then
 			[[ -z $value || $value =~ ^[1-9][0-9]*$ ]] || { echo "$name=$value: expected a whole number from 1"; return; }

@@ -223,10 +223,12 @@ masks() {
 	refute_output --partial "Masked genes"
 }
 
+# bats test_tags=slow
 @test "make r2mae-other: digits as counts, a text and a genome as tokens" {
 	{ echo '>one'; for ((i = 0; i < 300; i++)); do echo ACGTTGCAACGGTTACGTAGCATCGATCGATTTACGACGTACGATCGATCGACTAGCTAGC; done; } > one.fa
-	for ((i = 0; i < 300; i++)); do printf 'paragraph %d has words\n\n' "$i"; done > one.txt
-	run -0 pipelines r2mae-other SCALE=tiny SEEDS="1 2" TEXT=one.txt GENOME=one.fa
+	for ((i = 0; i < 800; i++)); do printf 'paragraph %d has words\n\n' "$i"; done > one.txt
+	run pipelines r2mae-other SCALE=tiny SEEDS="1 2" TEXT=one.txt GENOME=one.fa
+	assert_success
 	assert_line --partial "loss of a table of frequencies, dna: 1.3"
 	dir=results/r2mae-other/latest
 	assert_equal "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { n[$c["kind"]]++ } END { print n["digits-16"], n["digits-256"], n["text"], n["dna"] }' $dir/summary.tsv)" "6 6 12 12"
@@ -236,6 +238,9 @@ masks() {
 	# a test window was not in the training
 	run -1 cmp -s $dir/dna/inputs/train.tok $dir/dna/inputs/test.tok
 	assert_equal "$(comm -12 <(scview -c barcode $dir/dna/inputs/train.tok | sed 1d | sort) <(scview -c barcode $dir/dna/inputs/test.tok | sed 1d | sort))" ""
+	echo short > short.txt
+	run ! pipelines r2mae-other SCALE=tiny SEEDS=1 TEXT=short.txt
+	assert_output --partial "expected at least 16384"
 	run ! pipelines r2mae-other GENOME=none.fa
 	assert_output --partial "none.fa"
 }

@@ -49,6 +49,8 @@ def digits(folder):
 
 
 def tokens(folder, text):
+    if len(text) < 4 * STRETCH:
+        sys.exit("streams.py: %d characters: expected at least %d" % (len(text), 4 * STRETCH))
     ids = ["<pad>", "<mask>"] + ["U+%04X" % ord(c) for c in sorted(set(text))]
     number = {int(i[2:], 16): k for k, i in enumerate(ids[2:], 2)}
     token = np.array([number[ord(c)] for c in text])
