@@ -34,12 +34,12 @@ value() {               # value KEY FILE
 	export SLURM_MEM_PER_NODE=1 # megabyte: 4,639 cells of 24 values
 	sample="GB of memory, and its Slurm job has 0.00105 GB: take a sample with scsample -n 3704 (--stratify keeps the share of each class)"
 	run -1 ctaprobe cells -l cell_type many.emb
-	assert_line --index 0 "ctaprobe cells: warning: many.emb: up to 6000 cells of 24 values take 0.00136 $sample"
+	names "warning: many.emb 6000 24 0.00136 $sample"
 	assert_line --index 1 --regexp "^ctaprobe cells: many.emb: more than [0-9]+ cells of 24 values take "
 	run -1 ctaprobe cells -l cell_type - <many.emb
 	assert_line --index 0 --regexp "^ctaprobe cells: standard input: more than "
 	run -0 ctaprobe cells -l cell_type some.emb
-	assert_line --index 0 "ctaprobe cells: warning: some.emb: up to 5000 cells of 24 values take 0.00113 $sample"
+	names "warning: some.emb 5000 24 0.00113 $sample"
 	scsample -q -n 3704 --stratify cell_type some.emb -o fits.emb
 	run -0 ctaprobe cells -l cell_type fits.emb
 	refute_output --partial "of memory"
@@ -81,7 +81,7 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	ctaprobe cells -q -l cell_type --no-standardize --train small.emb --test small_te.emb -o as_is.tsv
 	awk -v a="$(value macro_f1 small.tsv)" -v b="$(value macro_f1 as_is.tsv)" 'BEGIN { print a, b; exit !(a > 2 * b) }'
 	run -2 ctaprobe cells --standardize -l cell_type tr.emb
-	assert_line --index 0 "ctaprobe cells: --standardize is the default: leave it out (--no-standardize turns it off)"
+	names "--standardize default --no-standardize"
 }
 
 @test "ctaprobe: two classes, a constant feature, unlabelled cells" {
@@ -213,7 +213,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe score -q -l t both.s -o n.tsv
 	assert_equal "$(value train_cells n.tsv)" ""
 	run -2 ctaprobe cells -l predicted tiny1.emb --predictions x.s
-	assert_line -n 0 "ctaprobe cells: --predictions writes a column 'predicted' of its own: give the labels another name"
+	names "--predictions predicted"
 }
 
 @test "ctaprobe score: rare classes are those of the training cells, where these are given" {
@@ -248,25 +248,25 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad() {         # bad STATUS MESSAGE ARGUMENT...
 		run ctaprobe score -o out.tsv "${@:3}" </dev/null
 		assert_failure "$1"
-		assert_line -n 0 "ctaprobe score: $2"
+		names "$2"
 		assert_not_exist out.tsv
 	}
-	bad 2 "--label COL is needed: the column with the true labels" p.s
-	bad 2 "unexpected argument 'p.s': expected one input (scsample joins streams)" -l cell_type p.s p.s
+	bad 2 "--label COL" p.s
+	bad 2 "p.s scsample" -l cell_type p.s p.s
 	local expected="expected finite ones, and -inf for classes that are impossible"
 	for what in nan:"a logit is NaN" infinite:"a logit is infinite" impossible:"all logits are -inf"; do
 		ref predict odd.s what="${what%%:*}"
 		bad 1 "odd.s: cell 7: ${what#*:}, $expected" -l cell_type odd.s
 	done
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scpredict cells" -l cell_type tr.emb
-	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
-	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
+	bad 1 "tr.emb prediction scpredict" -l cell_type tr.emb
+	bad 1 "p.s tissue cell_type" -l tissue p.s
+	bad 1 "nowhere" -l cell_type --train nowhere p.s
 	ref make none.emb what=nolabel cells=50
-	bad 1 "none.emb: no cell has a value in column 'cell_type'" -l cell_type --train none.emb p.s
+	bad 1 "none.emb cell_type" -l cell_type --train none.emb p.s
 	head -c 3000 p.s >cut.s
-	bad 1 "cut.s: the stream is cut short (the program that wrote it did not finish)" -l cell_type cut.s
+	bad 1 "cut.s short" -l cell_type cut.s
 	ref predict none.s cells=0
-	bad 1 "none.s: no cell to score: 0 without a value in column 'cell_type', 0 of classes that the model does not know, 0 without logits" -l cell_type none.s
+	bad 1 "none.s 0 cell_type" -l cell_type none.s
 	$PYTHON - <<-END
 		import sys
 		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
@@ -276,7 +276,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		for name, labels in ("few.s", s.header["labels"][:-1]), ("twice.s", s.header["labels"][:-1] + s.header["labels"][:1]):
 		    scstream.write(name, dict(s.header, labels=labels), blocks)
 	END
-	bad 1 "few.s: the header has no list of 5 labels for the 5 logits of a cell" -l cell_type few.s
+	bad 1 "few.s 5 logits" -l cell_type few.s
 	bad 1 "twice.s: two labels in the header are '$(scview -H twice.s | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["labels"][0])')'" -l cell_type twice.s
 	run ctaprobe score -l cell_type p.s -o /dev/full
 	assert_failure 1
@@ -304,7 +304,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe cells -q -l cell_type --nearest 5 --no-standardize tr.emb --predictions p.s -o m.tsv
 	run ref nearest tr.emb tr.emb p.s m.tsv k=5
 	assert_success
-	fails "training: --nearest 401, but there are 400 training cells" -l cell_type --nearest 401 --train tr.emb --test te.emb
+	fails "--nearest 401 400" -l cell_type --nearest 401 --train tr.emb --test te.emb
 	for o in "--target n_counts" "-l cell_type --search 3" "-l cell_type -C 2" "-l cell_type --tol 1" "-l cell_type --test te.emb --coefficients c"; do
 		run -2 ctaprobe cells --nearest 5 $o tr.emb
 	done
@@ -415,11 +415,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make one.emb donors=1 first=20
 	donors make same.emb what=constant
 	donors make inf.emb what=infinite
-	fails "one.emb: 1 group for 5 folds (without --group, single cells are assigned)" --target age --group donor one.emb
-	fails "one.emb: training: 1 group for 5 folds (without --group, single cells are assigned)" -l disease --group donor --search 5 --train one.emb --test dtr.emb
-	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
-	fails "inf.emb: cell 3: column 'age' is infinite" --target age inf.emb
-	fails "dtr.emb: column 'donor' is categorical, expected numbers" --target donor dtr.emb
+	fails "one.emb 1 5 --group" --target age --group donor one.emb
+	fails "one.emb training 1 5 --group" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "same.emb age 7 253" --target age same.emb
+	fails "inf.emb 3 age" --target age inf.emb
+	fails "dtr.emb donor categorical" --target donor dtr.emb
 	# one class in all training cells of a fold
 	scsample -q --where disease=mild dtr.emb -o mild.emb
 	fails "mild.emb: all $(scview mild.emb --columns cell | sed 1d | wc -l) labelled cells are 'mild' in column 'disease'; a probe needs two classes" \
@@ -514,14 +514,14 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad() {         # bad STATUS MESSAGE ARGUMENT...
 		run ctaprobe genes -q -o out.tsv --gene-scores gs.out "${@:3}" </dev/null
 		assert_failure "$1"
-		assert_line -n 0 "ctaprobe genes: $2"
+		names "$2"
 		assert_not_exist out.tsv
 		assert_not_exist gs.out
 	}
 	for what in heldout oneclass nan badlabel changed none; do genes_ref make $what.pred what=$what; done
 	genes_ref make three.pred classes=3
 	bad 1 "oneclass.pred: no token of a held-out gene of class 'insensitive' among $(ctaprobe genes oneclass.pred 2>&1 | sed 's/.*among //')" oneclass.pred
-	bad 1 "none.pred: no token of a held-out gene of class 'sensitive' among 0: ROC AUC needs every class in every fold" heldout.pred none.pred
+	bad 1 "none.pred sensitive 0 ROC AUC" heldout.pred none.pred
 	run ctaprobe genes -q nan.pred
 	assert_failure 1
 	assert_output --regexp "^ctaprobe genes: nan.pred: logit.insensitive of token [0-9]+ is nan, expected a finite number$"
@@ -529,17 +529,17 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_output --regexp "^ctaprobe genes: badlabel.pred: gene ENSG[0-9]+ has label 2, expected -1 to 1$"
 	run ctaprobe genes -q changed.pred
 	assert_output --regexp "^ctaprobe genes: changed.pred: gene ENSG[0-9]+ does not have the same label, or held_out, in all cells$"
-	bad 1 "three.pred: 3 classes, but heldout.pred has 2" heldout.pred three.pred
-	bad 1 "--roc needs two classes, but three.pred has 3" --roc r.out three.pred
-	bad 1 "--positive needs two classes, but three.pred has 3" --positive sensitive three.pred
-	bad 1 "--positive: 'some' is not a class of heldout.pred; its classes are 'sensitive' and 'insensitive'" --positive some heldout.pred
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scpredict cells" tr.emb
+	bad 1 "three.pred 3 heldout.pred 2" heldout.pred three.pred
+	bad 1 "--roc three.pred 3" --roc r.out three.pred
+	bad 1 "--positive three.pred 3" --positive sensitive three.pred
+	bad 1 "--positive some heldout.pred sensitive insensitive" --positive some heldout.pred
+	bad 1 "tr.emb prediction scpredict" tr.emb
 	ref predict p.s
-	bad 1 "p.s: these are predictions of cells: use ctaprobe score" p.s
+	bad 1 "p.s ctaprobe score" p.s
 	run ctaprobe score -l cell_type heldout.pred
-	assert_output "ctaprobe score: heldout.pred: these are predictions of genes: use ctaprobe genes"
+	names "heldout.pred ctaprobe genes"
 	head -c 2000 heldout.pred >cut.pred
-	bad 1 "cut.pred: the stream is cut short (the program that wrote it did not finish)" heldout.pred cut.pred
+	bad 1 "cut.pred short" heldout.pred cut.pred
 	run ctaprobe genes heldout.pred -o /dev/full
 	assert_failure 1
 }
@@ -560,7 +560,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	for new in "scmetric reconstruction" "scgenes network" "armstat compare"; do     # commands that moved
 		run ctaprobe ${new#* } -q none
 		assert_failure 2
-		assert_output "ctaprobe: '${new#* }' is now '$new'"
+		names "'${new#* }' $new"
 	done
 }
 
@@ -568,26 +568,26 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	run ctaprobe cells -o out.tsv "${@:2}"
 	assert_failure 1
 	assert_equal "${#lines[@]}" 1
-	assert_output "ctaprobe cells: $1"
+	names "$1"
 	assert_not_exist out.tsv
 }
 
 @test "ctaprobe: labels that cannot be learnt" {
-	fails "tr.emb: no column 'tissue' in this embedding stream (it has: cell, barcode, n_counts, cell_type, donor, x)" -l tissue tr.emb
-	fails "tr.emb: column 'x' is fixed f32, expected scalar values" -l x tr.emb
-	fails "tr.emb: no column 'who' in this embedding stream (it has: cell, barcode, n_counts, cell_type, donor, x)" -l donor --group who tr.emb
+	fails "tr.emb tissue n_counts cell_type" -l tissue tr.emb
+	fails "tr.emb 'x' f32" -l x tr.emb
+	fails "tr.emb who n_counts cell_type" -l donor --group who tr.emb
 	ref make one.emb what=oneclass cells=50
-	fails "one.emb: all 50 labelled cells are 'type5' in column 'cell_type'; a probe needs two classes" -l cell_type one.emb
-	fails "one.emb: training: the 50 training cells are all 'type5' in column 'cell_type'; a probe needs two classes" \
+	fails "one.emb 50 type5 cell_type" -l cell_type one.emb
+	fails "one.emb training 50 type5 cell_type" \
 		-l cell_type --train one.emb --test te.emb
 	ref make none.emb what=nolabel cells=50
-	fails "none.emb: no cell has a value in column 'cell_type' (50 cells read)" -l cell_type none.emb
+	fails "none.emb cell_type 50" -l cell_type none.emb
 	ref make empty.emb cells=0
-	fails "empty.emb: no cell has a value in column 'cell_type' (0 cells read)" -l cell_type empty.emb
+	fails "empty.emb cell_type 0" -l cell_type empty.emb
 	ref make few.emb cells=4 what=twoclasses
-	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
-	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class; for numbers: --target" -l barcode tr.emb
-	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
+	fails "few.emb 4 5 folds" -l cell_type few.emb
+	fails "tr.emb barcode 400 --target" -l barcode tr.emb
+	fails "tr.emb 6 7 --group" -l cell_type --group donor --folds 7 tr.emb
 }
 
 @test "ctaprobe cells: cells without an embedding are left out and counted" {
@@ -612,12 +612,12 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 
 @test "ctaprobe: embeddings that cannot be used" {
 	ref make nan.emb what=nan cells=50
-	fails "nan.emb: cell 25: x[3] is nan, expected a finite number" -l cell_type nan.emb
+	fails "nan.emb 25 x[3]" -l cell_type nan.emb
 	ref make narrow.emb features=9
-	fails "narrow.emb: embeddings of 9 values, but tr.emb has 24" -l cell_type --train tr.emb --test narrow.emb
+	fails "narrow.emb 9 tr.emb 24" -l cell_type --train tr.emb --test narrow.emb
 	need_tool scsim
 	scsim -q --cells 20 --genes 100 -o sim.counts
-	fails "sim.counts: this is a counts stream, expected embedding: run scembed first" -l cell_type sim.counts
+	fails "sim.counts embedding scembed" -l cell_type sim.counts
 }
 
 @test "ctaprobe: a fit that does not converge is said, and marked" {

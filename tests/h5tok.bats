@@ -18,7 +18,7 @@ fails() {
 	rm -f never.counts
 	run "$@" -o never.counts
 	assert_failure 1
-	assert_output --partial "$message"
+	names "$message"
 	assert_equal "$(grep -vcE ': warning:| cells x | genes have the same id | genes .* are in ' <<<"$output")" 1
 	assert_file_not_exist never.counts
 }
@@ -66,7 +66,7 @@ fails() {
 	assert_equal "$(head -1 t)" "$(printf 'cell\tbarcode\tn_counts\tage\tdonor\tgene\tcount')"
 	h5tok -q --obs none csr_gzip.h5ad | scview -n1 >t
 	assert_equal "$(head -1 t)" "$(printf 'cell\tbarcode\tn_counts\tgene\tcount')"
-	fails "csr_gzip.h5ad: no obs column 'tissue' in the file (it has: " h5tok --obs tissue csr_gzip.h5ad
+	fails "csr_gzip.h5ad tissue" h5tok --obs tissue csr_gzip.h5ad
 	assert_output --partial "age"
 	run -0 h5tok -q --list-obs csr_gzip.h5ad
 	assert_line -n 0 $'column\ttype\tcategories'
@@ -106,8 +106,8 @@ fails() {
 	cp tenx3.h5 copy
 	h5tok -q --sample-column sample tenx3.h5 copy/tenx3.h5 | scview -c sample | tail -n +2 | uniq >t
 	assert_equal "$(paste -sd ' ' t)" "tenx3 copy/tenx3.h5"
-	fails "tenx3.h5: the file is named twice" h5tok --sample-column sample tenx3.h5 tenx3.h5
-	fails "'cell' is a column of every stream" h5tok --sample-column cell tenx3.h5
+	fails "tenx3.h5 twice" h5tok --sample-column sample tenx3.h5 tenx3.h5
+	fails "'cell' every" h5tok --sample-column cell tenx3.h5
 	fails "clashes with another column" h5tok --sample-column donor csr_gzip.h5ad
 }
 
@@ -131,8 +131,8 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	for g in $(seq 0 39); do printf 'GENE%d\tENSG%011d\n' $g $((100 + 7 * (g / 2))); done >>map.tsv
 	run h5tok --gene-column symbol --map map.tsv csr_gzip.h5ad -o mapped.counts
 	assert_success
-	assert_output --partial "40 of 40 genes (100.0 %) are in map.tsv"
-	assert_output --partial "20 genes have the same id as another gene"
+	names "40 100.0 map.tsv"
+	names "20 genes id"
 	assert_equal "$(scview --vocab mapped.counts | wc -l)" 21
 	# sums of pairs: n_counts stay
 	assert_equal "$(scview -c n_counts mapped.counts)" "$(cut -f3 csr_gzip.h5ad.expected)"
@@ -140,11 +140,11 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	h5tok -q --gene-column symbol --map map.tsv.gz csr_gzip.h5ad | scview >a
 	scview mapped.counts | cmp - a
 	head -6 map.tsv >few.tsv
-	fails "only 12.5 % of the genes are in few.tsv, expected at least 20 %" h5tok --gene-column symbol --map few.tsv csr_gzip.h5ad
-	fails "of the genes are in few.tsv, expected at least 30 % (--min-mapped)" h5tok --min-mapped 30 --gene-column symbol --map few.tsv csr_gzip.h5ad
+	fails "12.5 few.tsv 20" h5tok --gene-column symbol --map few.tsv csr_gzip.h5ad
+	fails "few.tsv 30 --min-mapped" h5tok --min-mapped 30 --gene-column symbol --map few.tsv csr_gzip.h5ad
 	h5tok -q --min-mapped 0 --gene-column symbol --map few.tsv csr_gzip.h5ad -o few.counts
 	printf 'a\tb\tc\n' >bad.tsv
-	fails "bad.tsv: line 1: expected two columns" h5tok --map bad.tsv csr_gzip.h5ad
+	fails "bad.tsv 1 two columns" h5tok --map bad.tsv csr_gzip.h5ad
 }
 
 @test "h5tok: a matrix without values, or of ones alone, gives way to one with counts" {
@@ -163,9 +163,9 @@ for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
 		scview b.counts | cmp a -
 	done
 	run -0 h5tok all_zeros.h5ad -o b.counts
-	assert_line "h5tok: warning: all_zeros.h5ad: X: no value above 0 among those looked at: is it empty?"
+	names "warning: all_zeros.h5ad X 0"
 	run -0 h5tok all_ones.h5ad -o b.counts
-	assert_line "h5tok: warning: all_ones.h5ad: X: no value above 1 among those looked at: does it only say whether a gene is expressed?"
+	names "warning: all_ones.h5ad X 1"
 	h5tok -q --layer X ones.h5ad | scview -s >s
 	grep -x 'count	max	1' s
 }
@@ -173,7 +173,7 @@ for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
 @test "h5tok: options that the kind of file has no use for are refused" {
 	fails "tenx3.h5: --layer is for .h5ad" h5tok --layer counts tenx3.h5
 	fails "tenx3.h5: --gene-column is for .h5ad" h5tok --gene-column symbol tenx3.h5
-	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f: --modality is for MuData (.h5mu) and the genomes of Cell Ranger 2" h5tok --modality GRCh38 $f; done
+	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f --modality MuData" h5tok --modality GRCh38 $f; done
 }
 
 @test "h5tok: no raw counts is an error that says what was looked at" {
@@ -182,24 +182,24 @@ import h5py, shutil
 shutil.copy('normalised.h5ad', 'none.h5ad')
 with h5py.File('none.h5ad', 'r+') as f:
     f.move('layers/counts', 'layers/other')"
-	fails "looked at raw/X: not there; X: log-transformed" h5tok none.h5ad
-	fails "layers that --layer can name: more, other; keep raw counts in .raw or" h5tok none.h5ad
-	fails "normalised.h5ad: no layer 'spliced'; the file has X, counts, more" h5tok --layer spliced normalised.h5ad
+	fails "raw/X X log-transformed" h5tok none.h5ad
+	fails "--layer more other .raw" h5tok none.h5ad
+	fails "normalised.h5ad spliced X" h5tok --layer spliced normalised.h5ad
 	$PYTHON -c "
 import h5py, shutil
 shutil.copy('normalised.h5ad', 'only.h5ad')
 with h5py.File('only.h5ad', 'r+') as f:
     del f['layers']"
-	for name in counts raw/X; do fails "only.h5ad: no layer '$name'; the file has X only" h5tok --layer $name only.h5ad; done
+	for name in counts raw/X; do fails "only.h5ad $name X" h5tok --layer $name only.h5ad; done
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
-	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
+	fails "nothing symbol ensembl_id" h5tok --gene-column nothing csr_gzip.h5ad
 	$PYTHON -c "
 import h5py
 with h5py.File('none.h5ad', 'r+') as f:
     del f['obs/' + f['obs'].attrs['column-order'][0]]"
-	fails "missing, though its table names it: the program that wrote the file may not have finished" h5tok none.h5ad
-	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
-	fails "no genome hg19; there are: GRCh38, mm10" h5tok --modality hg19 tenx2.h5
+	fails "missing table" h5tok none.h5ad
+	fails "2 GRCh38 mm10" h5tok tenx2.h5
+	fails "hg19 GRCh38 mm10" h5tok --modality hg19 tenx2.h5
 }
 
 @test "h5tok: a layer called counts is found where X is normalised" {
@@ -267,7 +267,7 @@ import h5py
 with h5py.File('fractions_csr.h5ad', 'r+') as f:
     f['X/data'][:] = f['X/data'][:] / 50"
 	run -0 h5tok --round fractions_csr.h5ad -o rounded.counts
-	assert_line "h5tok: warning: fractions_csr.h5ad: the largest value looked at is 5: normalised or log-transformed? --round is for counts with fractions"
+	names "warning: fractions_csr.h5ad 5 --round"
 	$PYTHON -c "
 import h5py
 with h5py.File('fractions_csr.h5ad', 'r+') as f:
@@ -321,11 +321,11 @@ scaled() {
 		done
 		# without --round too, and no hint leads there
 		fails "X: $what (" h5tok $how.h5ad
-		assert_output --partial "keep raw counts in .raw or in layers['counts'] when you normalise"
+		names ".raw layers['counts']"
 		refute_output --partial "need --round"
 	done
-	fails "X: log-transformed (exp(value) - 1: all cells have the sum 10000)" h5tok --round log1p.h5ad
-	fails "X: normalised (the values of a cell are multiples of one number)" h5tok --round factors.h5ad
+	fails "X log-transformed 10000" h5tok --round log1p.h5ad
+	fails "X normalised multiples" h5tok --round factors.h5ad
 	for how in soupx decontx ambient half; do
 		scaled $how
 		for f in $how.h5ad ${how}_csc.h5ad ${how}_dense.h5ad $how.h5 ${how}_mtx; do
@@ -347,10 +347,10 @@ scaled() {
 	for s in s1 s2; do
 		for f in mtx/*; do cp "$f" "several/GSM1_${s}_${f##*/}"; done
 	done
-	fails "several: 2 matrices in this directory: name those to read (GSM1_s" h5tok several
+	fails "several 2 GSM1_s" h5tok several
 	mkdir many
 	for i in {10..40}; do cp mtx/matrix.mtx many/GSM_${i}_matrix.mtx; done
-	fails "many: 31 matrices in this directory: name those to read (GSM_" h5tok many
+	fails "many 31 GSM_" h5tok many
 	assert_output --partial "...)"
 	h5tok -q --sample-column sample several/GSM1_s1_matrix.mtx several/GSM1_s2_matrix.mtx -o two.counts
 	assert_equal "$(scview -c sample two.counts | tail -n +2 | uniq | paste -sd ' ')" "GSM1_s1 GSM1_s2"
@@ -404,7 +404,7 @@ assert n > 20"
 	# only some columns; an .h5ad, whose own columns stay; a table that lacks some cells
 	h5tok -q --obs age --obs-table obs.tsv tenx3.h5 | scview -n1 >t
 	assert_equal "$(head -1 t)" "$(printf 'cell	barcode	n_counts	age	gene	count')"
-	fails "both the file and obs.tsv have a column 'cell_type'" h5tok --obs-table obs.tsv csr_gzip.h5ad
+	fails "obs.tsv cell_type" h5tok --obs-table obs.tsv csr_gzip.h5ad
 	head -4 obs.tsv | cut -f1,6 >few.tsv
 	run -0 h5tok --obs-table few.tsv csr_gzip.h5ad tenx3.h5 -o few.counts
 	assert_line --regexp "warning: tenx3.h5: 2[0-9] of 2[0-9] barcodes are not in few.tsv: their annotation is missing"
@@ -423,33 +423,33 @@ assert n > 20"
 	printf 'barcode	a
 CELLX-1	1
 ' >t.tsv
-	fails "csr_gzip.h5ad: no barcode is in t.tsv: they are like 'CELL00-1' here and like 'CELLX-1' there" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "csr_gzip.h5ad t.tsv CELL00-1 CELLX-1" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode	a
 CELL00-1	1
 CELL00-1	1
 ' >t.tsv
-	fails "t.tsv: line 3: barcode 'CELL00-1' occurs twice" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv 3 CELL00-1 twice" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode	a
 CELL00-1	1
 CELL01-1	1	2
 ' >t.tsv
-	fails "t.tsv: line 3: 3 fields, expected 2" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv 3 fields 2" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode
 CELL00-1
 ' >t.tsv
-	fails "t.tsv: expected a barcode and at least one other column" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv barcode column" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode,a
 CELL00-1,"1
 ' >t.tsv
-	fails "t.tsv: line 2: a quote that is not closed" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv 2 closed" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode	a	a
 CELL00-1	1	1
 ' >t.tsv
-	fails "t.tsv: line 1: two columns are called 'a'" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv 1 'a'" h5tok --obs-table t.tsv csr_gzip.h5ad
 	: >t.tsv
 	fails "t.tsv: the table is empty" h5tok --obs-table t.tsv csr_gzip.h5ad
 	printf 'barcode	a\n\n' >t.tsv
-	fails "t.tsv: column names and no cells" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "t.tsv no cells" h5tok --obs-table t.tsv csr_gzip.h5ad
 	fails "nowhere.tsv: No such file" h5tok --obs-table nowhere.tsv csr_gzip.h5ad
 }
 
@@ -550,34 +550,34 @@ with h5py.File('late.h5ad', 'w') as f:
     x = np.ones((n, 100), np.float32)
     x[1000, 7] = 0.5
     f['X'] = x"
-	fails "late.h5ad: X: cell 1000 holds 0.5 (not a whole number" h5tok late.h5ad
+	fails "late.h5ad X 1000 0.5" h5tok late.h5ad
 }
 
 @test "h5tok: indices, row starts and shapes that cannot be are errors" {
 	spoil i1.h5ad "X['indices'][5] = 40"
-	fails "cell 0 has an entry for gene 40, expected a number below 40" h5tok i1.h5ad
+	fails "0 gene 40" h5tok i1.h5ad
 	spoil i2.h5ad "X['indices'][5] = -1"
-	fails "has an entry for gene -1" h5tok i2.h5ad
+	fails "entry -1" h5tok i2.h5ad
 	spoil p1.h5ad "p = X['indptr'][:]; p[3] = 0; X['indptr'][:] = p"
-	fails "X/indptr: element 3 is 0 after" h5tok p1.h5ad
+	fails "X/indptr 3 0" h5tok p1.h5ad
 	spoil p2.h5ad "p = X['indptr'][:]; p[3] = 10**6; X['indptr'][:] = p"
 	fails "X/indptr: element 3 is 1000000" h5tok p2.h5ad
 	spoil p3.h5ad "put('X/indptr', X['indptr'][:-1])"
-	fails "X/indptr: 23 elements, expected 24 (one more than the cells)" h5tok p3.h5ad
+	fails "X/indptr 23 24" h5tok p3.h5ad
 	spoil p4.h5ad "p = X['indptr'][:]; p[-1] -= 1; X['indptr'][:] = p"
 	fails "expected from 0 to" h5tok p4.h5ad
 	spoil d1.h5ad "put('X/data', X['data'][:-1])"
 	fails "X/data:" h5tok d1.h5ad
 	spoil s1.h5ad "X.attrs['shape'] = np.array([23, 41])"
-	fails "41 genes, but var has 40" h5tok s1.h5ad
+	fails "41 40" h5tok s1.h5ad
 	spoil s2.h5ad "X.attrs['shape'] = np.array([2**40, 40])"
 	fails "X/indptr: 24 elements" h5tok s2.h5ad
 	spoil s3.h5ad "del X.attrs['shape']"
 	fails "no attribute shape" h5tok s3.h5ad
 	spoil e1.h5ad "X.attrs['encoding-type'] = 'awkward-array'"
-	fails "encoding 'awkward-array', expected csr_matrix or csc_matrix" h5tok e1.h5ad
+	fails "awkward-array csr_matrix csc_matrix" h5tok e1.h5ad
 	spoil c1.h5ad "f['obs/cell_type/codes'][2] = 9"
-	fails "obs/cell_type: row 2 has code 9, expected -1 (missing) or one of 3 categories" h5tok c1.h5ad
+	fails "obs/cell_type 2 9 -1 3" h5tok c1.h5ad
 	spoil o1.h5ad "put('obs/age', f['obs/age'][:-1])"
 	fails "obs/age: 22 rows, expected 23" h5tok o1.h5ad
 	spoil m1.h5ad "del f['obs/_index']"
@@ -590,15 +590,15 @@ with h5py.File('late.h5ad', 'w') as f:
 
 @test "h5tok: damaged, truncated, empty and foreign files" {
 	head -c 20000 csr_gzip.h5ad >cut.h5ad
-	fails "cut.h5ad: opening failed: damaged or truncated HDF5" h5tok cut.h5ad
+	fails "cut.h5ad truncated HDF5" h5tok cut.h5ad
 	: >empty.h5ad
 	fails "empty.h5ad: the file is empty" h5tok empty.h5ad
 	seq 1000 >text.h5ad
-	fails "text.h5ad: this is text, expected .h5ad" h5tok text.h5ad
+	fails "text.h5ad expected .h5ad" h5tok text.h5ad
 	fails "No such file or directory" h5tok nowhere.h5ad
 	mkdir -p folder
 	fails "folder: no matrix.mtx" h5tok folder
-	fails "/dev/null: HDF5 needs a regular file" h5tok /dev/null
+	fails "/dev/null HDF5 regular" h5tok /dev/null
 	# bytes of a chunk overwritten: found when it is inflated
 	$PYTHON -c "
 import h5py
@@ -635,7 +635,7 @@ b[at + 2] ^= 1
 open('turned.h5ad', 'wb').write(b)" "$f"
 		fails "$f" h5tok turned.h5ad
 		assert_output --partial "damaged"
-		fails "$f: the chunk that starts at 7 has 2 stored bytes and a checksum; damaged file" h5tok short.h5ad
+		fails "$f 7 2 checksum" h5tok short.h5ad
 	done
 	# and a length that nothing is stored for
 	$PYTHON -c "
@@ -646,7 +646,7 @@ with h5py.File('long.h5ad', 'r+') as f:
         t = f['X'][n].dtype
         del f['X'][n]
         f['X'].create_dataset(n, (2**50,), t, chunks=(7,), fletcher32=True, maxshape=(None,))"
-	fails "X/data: 0 of 160842843834661 chunks are there; damaged file" timeout 20 h5tok long.h5ad
+	fails "X/data 0 160842843834661" timeout 20 h5tok long.h5ad
 	# a filter that is not there
 	$PYTHON -c "
 import h5py, numpy as np, shutil
@@ -659,7 +659,7 @@ n = len(f['X/data'])
 del f['X/data']
 h5py.h5d.create(f['X'].id, b'data', h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((n,)), p)"
 	fails "compressed with filter 32001" env HDF5_PLUGIN_PATH=/nonexistent h5tok blosc.h5ad
-	assert_output --partial "install a plugin of HDF5 (Debian package hdf5-filter-plugin-blosc-serial), or rewrite the file with gzip, lzf or zstd"
+	names "hdf5-filter-plugin-blosc-serial"
 }
 
 @test "h5tok: matrix directories with faults" {
@@ -739,15 +739,15 @@ same_tokens() {
 	fails "no layer 'spliced'" h5tok --layer spliced --rank vocab.tsv normalised.h5ad
 	head -8 vocab.tsv >few.tsv
 	run -1 h5tok --rank few.tsv csr_gzip.h5ad -o never.tok
-	assert_line --partial "h5tok: csr_gzip.h5ad: only 14.7 % of the expressed genes are in few.tsv, expected at least 20 %"
+	names "csr_gzip.h5ad 14.7 few.tsv 20"
 	run -1 h5tok --rank few.tsv csr_gzip.h5ad tenx3.h5 -o never.tok
-	assert_line --partial "h5tok: csr_gzip.h5ad and 1 more: only 14.7 % of the expressed genes are in few.tsv"
+	names "csr_gzip.h5ad 1 14.7 few.tsv"
 	run -0 h5tok --rank few.tsv --min-matched 14 csr_gzip.h5ad -o few.tok # 99 % of the counts
 	awk 'BEGIN { OFS = FS = "\t" } NR <= 3 || NR > 8 { if (NR > 1) $1 = n++; print }' vocab.tsv >others.tsv
 	run -1 h5tok --rank others.tsv csr_gzip.h5ad -o never.tok
-	assert_line --partial "of the counts are in genes of others.tsv, expected at least 50 %"
+	names "counts others.tsv 50"
 	run -1 bash -c "h5tok --rank others.tsv --min-matched 14 csr_gzip.h5ad >cut.tok"
-	assert_line --partial "expected at least 14 % (--min-matched)"
+	names "least 14 --min-matched"
 	run -1 scview --check cut.tok
 	# a value that is not looked at first
 	spoil frac.h5ad "X['data'][len(X['data']) // 3] = 2.5"

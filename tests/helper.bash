@@ -33,6 +33,24 @@ status_of() {
 	"$@" >/dev/null 2>&1 && echo 0 || echo $?
 }
 
+# names WORDS: one line of $output (and of $stderr, if it was separate) has all these words, in any order. What a message names (files, options,
+# columns, values) is tested, not its sentence. A number is found as a whole.
+names() {
+	local line word words
+	read -ra words <<<"$*"
+	while IFS= read -r line; do
+		for word in "${words[@]}"; do
+			if [[ $word =~ ^[0-9.]+$ ]]; then
+				[[ $line =~ (^|[^0-9.])"$word"([^0-9]|$) ]] || continue 2
+			else
+				[[ $line = *"$word"* ]] || continue 2
+			fi
+		done
+		return 0
+	done <<<"$output"$'\n'"${stderr:-}"
+	fail "no line with all of: $*"$'\n'"$output"$'\n'"${stderr:-}"
+}
+
 # undigest FILE: an edited model.safetensors without the digests of what it was, of equal length
 undigest() { LC_ALL=C sed -i 's/corrmask_digest/corrmask_edited/; s/"xxh3:/"none:/g' "$1"; }
 

@@ -21,7 +21,7 @@ fails() {
 	rm -f never.tok
 	run "$@" -o never.tok
 	assert_failure 1
-	assert_output --partial "$message"
+	names "$message"
 	assert_file_not_exist never.tok
 }
 
@@ -54,21 +54,21 @@ fails() {
 	P
 	h5tok -q few.h5ad -o few.counts
 	run -0 rankenc --fit few.counts -o few.vocab
-	assert_output "rankenc: note: 300 genes of 50 cells"
+	names "note: 300 50"
 	rankenc -q -m few.vocab few.counts -@ 3 -o few.tok
 	rankenc -q -m few.vocab --min-matched 100 few.counts -o few.tok
 	h5tok -q --rank few.vocab --min-matched 100 few.h5ad | cmp - few.tok
 	# 59 of 300 expressed genes are too few, 60 are enough
 	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 59) >59.vocab
 	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 60) >60.vocab
-	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-matched)" \
+	fails "few.counts 19.7 59.vocab 20 --min-matched" \
 		rankenc -m 59.vocab few.counts
-	fails "; the ids agree: 59 of its 59 genes are here; if it has few genes on purpose: --min-matched 0" \
+	fails "59 --min-matched 0" \
 		h5tok --rank 59.vocab few.h5ad
-	fails "(--min-matched); if it has few genes on purpose: --min-matched 0" rankenc -m 60.vocab few.counts
+	fails "--min-matched 0" rankenc -m 60.vocab few.counts
 	rankenc -q -m 60.vocab --min-matched 19 few.counts -o few.tok
 	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
-	fails "few.counts: none of the genes is in other.vocab, expected at least 20 % (--min-matched), and 100.0 % of the counts are lost" \
+	fails "few.counts other.vocab 20 --min-matched 100.0" \
 		rankenc -m other.vocab few.counts
 }
 
@@ -84,7 +84,7 @@ fails() {
 			           index=["ENSG00000000001", "ENSG00000000002", "ENSG00000000003"])).write_h5ad("symbol.h5ad")
 		P
 		for f in id symbol; do
-			fails "the name of gene 2 has the control character 0x" h5tok $f.h5ad
+			fails "2 character 0x" h5tok $f.h5ad
 		done
 		# a stream of another program
 		PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - "$c" <<-'P'
@@ -99,7 +99,7 @@ fails() {
 			                 "gene": (np.array([0, 2], np.uint64), np.array([0, 1], np.uint32)),
 			                 "count": (np.array([0, 2], np.uint64), np.array([1, 1], np.uint32))}])
 		P
-		fails "odd.counts: the name of gene 1 has the control character 0x" rankenc --fit odd.counts
+		fails "odd.counts 1 0x" rankenc --fit odd.counts
 	done
 }
 
@@ -135,7 +135,7 @@ fails() {
 @test "rankenc: other columns pass, in the order of the cells; cells without a gene are dropped" {
 	run rankenc -m vocab.tsv a.counts -o a.tok
 	assert_success
-	assert_output --partial "1 of 23 cells have no gene of the vocabulary and were dropped"
+	names "1 23 vocabulary"
 	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.tok >t
 	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.counts | sed 7d | cmp - t
 }
@@ -156,7 +156,7 @@ next(sys.stdin)
 n = collections.Counter(g for l in sys.stdin for g in l.rstrip('\n').split('\t')[-2].split())
 want = sorted(g for g in n if n[g] >= 8)
 assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
-	fails "no gene was found in 24 or more cells" rankenc --fit --min-cells 24 a.counts
+	fails "no gene 24" rankenc --fit --min-cells 24 a.counts
 }
 
 # bats test_tags=slow
@@ -258,7 +258,7 @@ a.var_names = ["ENSG%011d" % i for i in range(4)]
 a.write_h5ad("zeros.h5ad")'
 	h5tok -q zeros.h5ad -o zeros.counts
 	run -0 rankenc -m vocab.tsv --min-matched 0 zeros.counts -o zeros.tok
-	assert_line "rankenc: warning: zeros.counts: all counts are 0"
+	names "warning: zeros.counts 0"
 	refute_output --partial "100.0 %"
 }
 
@@ -286,7 +286,7 @@ a.write_h5ad("zeros.h5ad")'
 
 @test "rankenc: too few genes or counts in the vocabulary" {
 	head -8 vocab.tsv >few.tsv
-	fails "only 14.7 % of the expressed genes are in few.tsv, expected at least 20 %" rankenc -m few.tsv a.counts
+	fails "14.7 few.tsv 20" rankenc -m few.tsv a.counts
 	rankenc -q -m few.tsv --min-matched 0 a.counts -o few.tok
 	scview --check few.tok
 }
@@ -311,7 +311,7 @@ a.write_h5ad("zeros.h5ad")'
 	sed '4s/\t.*/\tx/' t.tsv >v
 	fails "v: line 4:" rankenc -m m.tsv -t v a.counts
 	sed 1d m.tsv >v
-	fails "v: line 1: this line holds data" rankenc -m v -t t.tsv a.counts
+	fails "v 1 data" rankenc -m v -t t.tsv a.counts
 }
 
 @test "rankenc: the wrong stream, cut streams, empty pipe, killed upstream, full disk" {
@@ -368,7 +368,7 @@ a.write_h5ad("zeros.h5ad")'
 			left=$(awk '$1 == "genes_left" { print $2 }' report)
 			[ "$left" != 0 ] || break
 			run -1 rankenc --fit all.$n
-			assert_output "rankenc: all.$n: $left genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass $n"
+			names "all.$n $n $left rankenc --fit --sums --after"
 			after="--after all.$n"
 		done
 		assert [ "$n" -gt 1 ]
@@ -377,29 +377,29 @@ a.write_h5ad("zeros.h5ad")'
 	# without all parts of the pass before, twice the same part, other passes, other genes
 	run -1 rankenc -q --fit some.2
 	assert_output --partial "some.2: gene "
-	assert_output --partial "a file is missing, or there twice"
+	names "missing twice"
 	cp 1.2 again.2
 	rankenc -q --fit --sums [1234].2 again.2 -o twice
 	run -1 rankenc -q --fit twice
-	assert_output --partial "a file is missing, or there twice"
+	names "missing twice"
 	run -1 rankenc -q --fit --sums 1.1 2.2
-	assert_output "rankenc: 2.2: the sums of pass 2, but 1.1 has those of pass 1"
+	names "2.2 2 1.1 1"
 	scsim -q --cells 10 --genes 300 -o other.counts
 	run -1 rankenc -q --fit --sums --after all.1 other.counts -o x
 	assert_output --partial "which has the sums of the pass before"
 	run -1 rankenc -q --fit --sums --after all.$n 1.counts -o x
-	assert_output "rankenc: all.$n: no pass is left: rankenc --fit all.$n makes the vocabulary"
+	names "all.$n rankenc --fit"
 	head -c 2000 all.1 >cut
 	run -1 rankenc -q --fit cut -o x
-	assert_output --partial "cut: the stream is cut short"
+	names "cut stream short"
 	assert_not_exist x
 	cp 1.counts copy
 	run -1 rankenc -q --fit 1.counts ./1.counts -o x
-	assert_output "rankenc: ./1.counts: this file is named twice (as 1.counts)"
+	names "./1.counts 1.counts twice"
 	run -1 rankenc -q --fit 1.counts 2.counts copy -o x
 	assert_output --regexp "^rankenc: copy: it has the same cells as 1.counts [(]digest [0-9a-f]{16}...[)]$"
 	run -1 rankenc -q --fit --sums 1.1 2.1 1.1 -o x
-	assert_output "rankenc: 1.1: this file is named twice (as 1.1)"
+	names "1.1 twice"
 	run -2 rankenc --sums 1.counts
 	assert_line -n 0 --regexp "^rankenc: --sums "
 	for option in '--min-cells 9' '--vocab-style bmfm'; do
@@ -408,5 +408,5 @@ a.write_h5ad("zeros.h5ad")'
 		assert_line -n 0 --regexp "^rankenc: ${option% *} "
 	done
 	run -2 rankenc --fit --sums --after 1.1 --after 2.1 1.counts
-	assert_line "rankenc: --after is given twice: expected one value (FILE)"
+	names "--after twice FILE"
 }

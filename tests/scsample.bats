@@ -143,7 +143,7 @@ labelled() {
 	assert_equal "$(scsample -q --where 'a=b=1' --where 'a=b=2' odd.s | scview -c cell - | tail -n +2 | xargs)" "0 1"
 	labelled two.s 'a~1,2,-' 'a=b~1,2,-'
 	run -1 scsample --where 'a=b=1' two.s -o out.s
-	assert_output "scsample: --where: two.s: 'a=b=1' is a condition on column 'a' or on 'a=b'"
+	names "--where two.s a=b=1 a=b 'a'"
 	run -1 scsample --where 'z=b=1' two.s -o out.s
 	assert_output --partial "no column 'z'"
 }
@@ -178,9 +178,9 @@ scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i i
 	assert_output --regexp "^scsample: --where: sim.counts: column 'cell_type' has no category 'nope' \(it has: .*type2.*\)$"
 	assert_not_exist out.s
 	run -0 scsample --where cell_type!=nope -o out.s sim.counts
-	assert_output "scsample: warning: sim.counts: column 'cell_type' has no category 'nope'"
+	names "warning: sim.counts cell_type nope"
 	run -0 scsample --where n_counts=0 -o out.s sim.counts
-	assert_output "scsample: warning: none of the 300 cells is left"
+	names "warning: 300"
 }
 
 @test "scsample: quality filters count what scview shows" {
@@ -205,7 +205,7 @@ scstream.write("mito.counts", header, list(s))'
 	assert_equal "$(scsample --max-mito 0.0005 mito.counts | scview -c cell | tail -n +2 | wc -l)" "$share"
 	run scsample --max-mito 0.1 -o out.s sim.counts
 	assert_failure 1
-	assert_output "scsample: sim.counts: --max-mito: none of the 200 genes is mitochondrial (a symbol or id that begins with MT-)"
+	names "sim.counts --max-mito 200 MT-"
 }
 
 @test "scsample: --max-mito on real cells is scanpy's share" {
@@ -282,10 +282,10 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	assert_equal "$(scsample --where age= joined.s | scview -c cell | tail -n +2 | xargs)" "2 3 4 5"
 	run scsample j1 j3 -o bad.s
 	assert_failure 1
-	assert_output --partial "j3: its label names are not those of j1"
+	names "j3 label j1"
 	run scsample j1 j4 -o bad.s
 	assert_failure 1
-	assert_output --partial "j4: column 'age' is f64 of 1, but i64 of 1 in j1"
+	names "j4 age f64 1 i64 j1"
 	run scsample j1 sim.counts -o bad.s
 	assert_failure 1
 	assert_not_exist bad.s
@@ -321,7 +321,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	done
 	run ! cmp -s train.g test.g
 	run -1 scsample --test-fraction 0.5 --by g --part test one.group -o never.s
-	assert_output --partial "column 'g' has 1 group in these cells; a split needs 2 at least"
+	names "'g' 1 2"
 }
 
 @test "scsample: the two parts of joined files share them out" {
@@ -336,11 +336,11 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	scsim -q --cells 20 --genes 100 -o few.counts
 	run scsample -o out2.s sim.counts few.counts
 	assert_failure 1
-	assert_output --partial "few.counts: its vocabulary of 100 rows"
+	names "few.counts vocabulary 100"
 	scsim -q --model b1 --cells 20 -o b1.tok
 	run scsample -o out2.s sim.counts b1.tok
 	assert_failure 1
-	assert_output --partial "b1.tok: this stream is of kind tokens, expected counts"
+	names "b1.tok tokens counts"
 	assert_not_exist out2.s
 }
 
@@ -383,11 +383,11 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	for o in "--where tissue=lung" "--cap tissue:3" "--balance tissue" "--test-fraction 0.5 --part test --by tissue"; do
 		run scsample $o sim.counts -o out3.s
 		assert_failure 1
-		assert_output --partial "no column 'tissue' in this counts stream (it has: cell, barcode"
+		names "tissue counts barcode"
 	done
 	run scsample --where 'cell_type>3' -o out3.s sim.counts
 	assert_failure 1
-	assert_output --partial "column 'cell_type' holds text; > compares numbers"
+	names "cell_type > compares"
 	for word in many true; do
 		run scsample --where "n_counts=$word" -o out3.s sim.counts
 		assert_failure 1
@@ -398,7 +398,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	scsample --where cell_type=type1 --where donor=donor1 sim.counts -o one.s
 	run scsample --test-fraction 0.5 --part test --by donor one.s -o out3.s
 	assert_failure 1
-	assert_output "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least (without --by, single cells are split)"
+	names "--by donor 1 2"
 	assert_not_exist out3.s
 }
 
@@ -518,7 +518,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	END
 	h5tok -q a.h5ad b.h5ad -o all.counts
 	run -0 scsample --genes list.tsv all.counts -o few.counts
-	assert_output --partial "list.tsv: 1 of its 7 genes are not in all.counts"
+	names "list.tsv 1 7 all.counts"
 	scview --check -q few.counts
 	scsample -q --genes list.tsv <all.counts | scview -q | cmp - <(scview -q few.counts)
 	assert_equal "$(scview -q --vocab few.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g20 g40 g41 g70 g88"
@@ -540,7 +540,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	# one gene a line, an id or a symbol; a table with its own order of columns, between commas
 	printf '%s\n' '' g41 G5 g20.3 g70 g88 '' g40 g200 g5 >lines
 	run -0 scsample --genes lines all.counts -o lines.counts
-	assert_output --partial "lines: 3 of its 8 genes are not in all.counts" # G5, g20.3, g200: not Ensembl ids
+	names "3 8 all.counts" # G5, g20.3, g200: not Ensembl ids
 	assert_equal "$(scview -q --vocab lines.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g40 g41 g70 g88"
 	printf 'set,gene\nx,g20\n"y, z",g5\n' | gzip >table.csv.gz
 	scsample --genes table.csv.gz all.counts | scview --vocab | cut -f 2 | paste -sd ' ' | grep -x 'gene_id g5 g20'
@@ -562,16 +562,16 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	# genes are left out after cells are chosen, so a filter sees all of them
 	scsample -q -n 30 --min-genes 20 --genes list.tsv all.counts | scview -c cell | cmp - <(scsample -q -n 30 --min-genes 20 all.counts | scview -c cell)
 	run -2 scsample --genes list.tsv --hvg 5 all.counts -o x
-	assert_output --partial "--genes does not go with --hvg"
+	names "--genes --hvg"
 	run -1 scsample --genes no.tsv all.counts -o x
 	assert_output --partial "no.tsv: No such file"
 	printf 'token\tgene_id\tsymbol\tmedian\n0\tother\t\tNA\n' >other.tsv
 	run -1 scsample --genes other.tsv all.counts -o x
-	assert_output "scsample: --genes: other.tsv: none of its 1 genes is in all.counts"
+	names "--genes other.tsv 1 all.counts"
 	rankenc -q --fit all.counts -o vocab
 	rankenc -q -m vocab all.counts -o all.tok
 	run -1 scsample --genes list.tsv all.tok -o x
-	assert_output --partial "--genes: all.tok: this is a tokens stream, expected counts"
+	names "--genes all.tok tokens counts"
 	assert_not_exist x
 }
 
@@ -609,11 +609,11 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		scstream.write("fractions.counts", h, [b])
 	END
 	run -1 scsample --hvg 2 flat.counts -o x
-	assert_output --partial "no gene is highly variable: every gene has the same count in all cells"
+	names "highly variable"
 	run -1 scsample --hvg 2 --flavor seurat_v3 flat.counts -o x
-	assert_output --partial "0 genes vary, but seurat_v3 needs 10 at least"
+	names "0 seurat_v3 10"
 	run -1 scsample --hvg 2 fractions.counts -o x
-	assert_output --partial "column 'count' is ragged f32, expected ragged u32"
+	names "count f32 u32"
 	run -1 scsample --hvg 2 /dev/null -o x
 	run -1 sh -c 'scsample --hvg 20 sim.counts >/dev/full'
 	assert_not_exist x
@@ -640,10 +640,10 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_output --partial "nothing"
 	for bad in ",donor" "donor," "donor,,cell_type" ","; do
 		run -2 scsample -n 9 --balance "$bad" sim.counts
-		assert_line -n 0 "scsample: --balance: '$bad' is not a column, or several between commas"
+		names "--balance $bad"
 	done
 	run -2 scsample -n 9 --balance donor,cell_type,donor sim.counts
-	assert_line -n 0 "scsample: --balance: column 'donor' is named twice"
+	names "--balance donor twice"
 }
 
 @test "scsample --thin: binomial counts, whatever their size; n_counts counts genes that are not there" {
@@ -700,6 +700,6 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	rankenc -q --fit all.counts -o vocab
 	rankenc -q -m vocab all.counts -o all.tok
 	run -1 scsample --thin 0.5 all.tok -o x
-	assert_output --partial "--thin: all.tok: this is a tokens stream, expected counts"
+	names "--thin all.tok tokens counts"
 	assert_not_exist x
 }

@@ -21,7 +21,8 @@ setup() {
 fails() {
 	run "${@:2}" -q -o never.counts
 	assert_failure 1
-	assert_output "h5tok: $1"
+	names "$1"
+	assert_equal "${#lines[@]}" 1
 	assert_file_not_exist never.counts
 }
 
@@ -81,12 +82,12 @@ stores() {
 	assert_equal "$(sed -n '33p;34p;41p' batch.tsv | tr '\n' ,)" "b31,,,"
 	cp -r z few # categories differ, so one at most is the fill value: that of obs/none is not in any store
 	rm few/obs/type/categories/c/0
-	fails "few: obs/type/categories: the chunk that starts at 0 is not in the store" h5tok --layer dense few
+	fails "few obs/type/categories chunk 0" h5tok --layer dense few
 	sed -i 's/^    3$/    16777216/; s/^        16$/        1/' few/obs/type/categories/zarr.json
 	grep -q 16777216 few/obs/type/categories/zarr.json
-	fails "few: obs/type/categories: the chunk that starts at 1 is not in the store" h5tok --layer dense few
+	fails "few obs/type/categories chunk 1" h5tok --layer dense few
 	rm z/obs/_index/c/2
-	fails "z: obs/_index: the chunk that starts at 32 is not in the store" h5tok --layer dense z
+	fails "obs/_index chunk 32" h5tok --layer dense z
 }
 
 @test "zarr: short chunks, wrong checksums, unknown codecs, metadata that is damaged or lies: one line" {
@@ -104,48 +105,48 @@ open(f, 'wb').write(b)" "$2"
 	edit='j = json.loads(b); %s; b = json.dumps(j).encode()'
 	meta() { damage "$1" "$2" "$(printf "$edit" "$3")"; }
 	damage v3_zstd.zarr X/data/c/2 'b = b[:-3]'
-	fails "z: X/data: the chunk that starts at 32 does not decompress; damaged store" h5tok --layer X z
+	fails "X/data 32 decompress" h5tok --layer X z
 	damage v3_zstd.zarr X/data/c/2 'b = b""'
-	fails "z: X/data: the chunk that starts at 32 has 0 stored bytes; damaged store" h5tok --layer X z
+	fails "X/data 32 0" h5tok --layer X z
 	damage v2_plain.zarr X/data/2 'b = b[:-3]'
-	fails "z: X/data: the chunk that starts at 32 has another length than its shape; damaged store" h5tok --layer X z
+	fails "X/data 32 length" h5tok --layer X z
 	damage v3_gzip_crc.zarr X/data/c/2 'b[-1] ^= 1'
-	fails "z: X/data: the chunk that starts at 32 has a wrong checksum (crc32c); damaged store" h5tok --layer X z
+	fails "X/data 32 crc32c" h5tok --layer X z
 	damage v3_gzip_crc.zarr obs/batch/c/0 'b[20] ^= 1'
-	fails "z: obs/batch: the chunk that starts at 0 has a wrong checksum (crc32c); damaged store" h5tok --layer X z
+	fails "obs/batch 0 crc32c" h5tok --layer X z
 	damage v3_zstd_sharded.zarr obs/n/c/0 'b[-1] ^= 1'
-	fails "z: obs/n: the shard with the chunk that starts at 0 has a wrong checksum of its index (crc32c); damaged store" h5tok --layer X z
+	fails "obs/n 0 index crc32c" h5tok --layer X z
 	damage v3_zstd_sharded.zarr obs/n/c/0 'b = b[60:]'
-	fails "z: obs/n: the shard with the chunk that starts at 16 is shorter than its index says; damaged store" h5tok --layer X z
+	fails "obs/n 16 shorter" h5tok --layer X z
 	damage v3_zstd_sharded.zarr obs/n/c/0 'b = b[:5]'
-	fails "z: obs/n: the shard with the chunk that starts at 0 is too short for its index; damaged store" h5tok --layer X z
+	fails "obs/n 0 short" h5tok --layer X z
 	damage v2_plain.zarr obs/batch/0 'b[4] = 255'
-	fails "z: obs/batch: the chunk that starts at 0 does not hold as many texts as its shape says; damaged store" h5tok --layer X z
+	fails "obs/batch 0 texts" h5tok --layer X z
 	damage v2_plain.zarr X/data/.zarray 'b = b[:40]'
-	fails "z: X/data: .zarray is not JSON as zarr writes it; damaged or truncated" h5tok --layer X z
+	fails "X/data .zarray JSON" h5tok --layer X z
 	damage v3_zstd.zarr obs/n/zarr.json 'b = b[:40]'
-	fails "z: obs/n: zarr.json is not JSON as zarr writes it; damaged or truncated" h5tok --layer X z
-	fails "$S/v3_lzma.zarr: obs/_index: codec 'numcodecs.lzma', which this program does not have; write the store with zstd or blosc compression" \
+	fails "obs/n zarr.json JSON" h5tok --layer X z
+	fails "$S/v3_lzma.zarr obs/_index numcodecs.lzma" \
 		h5tok --layer X "$S/v3_lzma.zarr"
 	meta v2_plain.zarr X/data/.zarray 'j["filters"] = [{"id": "delta"}]'
-	fails "z: X/data: codec 'delta', a filter that this program does not have; write the store without filters" h5tok --layer X z
+	fails "X/data 'delta'" h5tok --layer X z
 	meta v2_plain.zarr X/data/.zarray 'j["chunks"] = [1 << 40]'
 	run -1 h5tok -q -o never.counts --layer X z
-	assert_output --partial "z: X/data: chunks of 1099511627776 x 1 elements, expected at most 1 GiB each"
+	names "X/data 1099511627776 1 GiB"
 	meta v2_plain.zarr X/data/.zarray 'j["dtype"] = "<c8"'
-	fails "z: X/data: holds no numbers of a type that is read here: expected integers or floats of up to 64 bits" h5tok --layer X z
+	fails "X/data integers 64" h5tok --layer X z
 	meta v2_plain.zarr X/.zattrs 'j["shape"] = [40, -1]'
-	fails "z: X: no attribute shape of two numbers" h5tok --layer X z
+	fails "X attribute numbers" h5tok --layer X z
 	meta v2_plain.zarr obs/.zattrs 'j["_index"] = "../../../etc/passwd"'
 	run -1 h5tok -q -o never.counts --layer X z
-	assert_output "h5tok: z: obs/../../../etc/passwd: missing, though its table names it: the program that wrote the file may not have finished"
+	names "obs/../../../etc/passwd missing"
 	meta v2_plain.zarr obs/.zattrs 'j["column-order"] = ["n"] * 200000'
 	run -1 timeout 20 h5tok -q -o never.counts --layer X z
-	assert_output "h5tok: z: obs: column 'n' is named twice in column-order"
+	names "'n' twice column-order"
 	rm -rf z
 	mkdir z
 	cp "$S/v3_zstd.zarr/zarr.json" z
-	fails "z: a zarr store without obs, expected one that anndata wrote" h5tok z
+	fails "z obs anndata" h5tok z
 }
 
 @test "zarr: float16 gives the bytes of the .h5ad, of counts and of obs" {
@@ -196,10 +197,10 @@ open(f, 'wb').write(b)" "$2"
 		assert_equal "$(scview -q --header-tsv prot.counts | grep -c CD4)" 0
 		scview -q --genes id -n 1 prot.counts >prot.tsv
 		grep -q CD4 prot.tsv
-		fails "$S/$f: no modality 'RNA'; there are: prot, rna" h5tok --modality RNA "$S/$f"
+		fails "$S/$f RNA prot rna" h5tok --modality RNA "$S/$f"
 	done
-	fails "$S/no_rna.h5mu: MuData with the modalities atac, prot; choose one with --modality" h5tok "$S/no_rna.h5mu"
-	fails "$S/rna.h5ad: --modality is for MuData (.h5mu) and the genomes of Cell Ranger 2; this has none" h5tok --modality rna "$S/rna.h5ad"
+	fails "$S/no_rna.h5mu MuData --modality" h5tok "$S/no_rna.h5mu"
+	fails "$S/rna.h5ad --modality MuData" h5tok --modality rna "$S/rna.h5ad"
 	gzip -nc <"$S/rna.h5ad" >rna.h5ad.gz
 	run -1 h5tok rna.h5ad.gz
 	assert_output --partial "rna.h5ad.gz: this is a gzip file"
