@@ -28,7 +28,8 @@ refused() {
 	shift
 	run --separate-stderr scperturb apply -q "$@" -o out
 	assert_failure 1
-	assert_equal "$stderr" "scperturb apply: $message"
+	names "$message"
+	assert_equal "${#stderr_lines[@]}" 1
 	assert_not_exist out
 }
 
@@ -72,7 +73,7 @@ refused() {
 	printf 'SET 1\thttp://x\tSIMG000077\tNOSUCH\tSIMG000006\nB\t\tSIMG000081\n' | gzip >sets.gmt.gz
 	run scperturb apply --delete sets.gmt.gz cells.tok -o a.tok
 	assert_success
-	assert_output --partial "sets.gmt.gz: genes that are not in the vocabulary, and are left out of their sets: 1"
+	names "sets.gmt.gz vocabulary 1"
 	diff <(scview -c cell,gene,token a.tok | sort) <(scview -c cell,gene,token b.tok | sort)
 	run scview -c perturbed a.tok
 	assert_line "SET 1"
@@ -95,7 +96,7 @@ refused() {
 }
 
 @test "scperturb: wrong input is one line" {
-	refused "--delete nosuch: no gene 'nosuch' in the vocabulary, and no file of this name" --delete nosuch cells.tok
+	refused "--delete nosuch vocabulary" --delete nosuch cells.tok
 	refused "--delete: 'SIMG000010' is named twice" --delete SIMG000010,SIMG000010 cells.tok
 	local twice="'SIMG000010+SIMG000020' and 'SIMG000020+SIMG000010' are the same genes: name them once"
 	for kind in delete inhibit; do
@@ -106,31 +107,31 @@ refused() {
 	printf 'A\t\tSIMG000081\tSIMG000077\nB\t\tSIMG000077\tSIMG000081\n' >alike.gmt
 	scperturb apply -q --delete alike.gmt cells.tok -o two.tok
 	run -2 scperturb apply --delete SIMG000010 --delete SIMG000020 cells.tok
-	assert_line -n 0 "scperturb apply: --delete is given twice: expected one value (GENES)"
-	refused "--where: cells.tok: column 'donor' has no category 'x'" --delete all --where donor=x cells.tok
-	refused "sim.counts: this is a counts stream, expected tokens: run rankenc first" --delete all sim.counts
+	names "--delete twice GENES"
+	refused "--where cells.tok donor 'x'" --delete all --where donor=x cells.tok
+	refused "sim.counts counts rankenc" --delete all sim.counts
 	scperturb apply -q --delete all cells.tok -o p.tok
-	refused "p.tok: has a column 'perturbation' already, which is what scperturb writes: expected cells that are not perturbed" --delete all p.tok
+	refused "p.tok perturbation scperturb" --delete all p.tok
 	printf 'SIMG000010\tSIMG000020\n' >wrong.txt
-	refused "wrong.txt: line 1: 2 fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)" --delete wrong.txt cells.tok
+	refused "wrong.txt 1 2 +" --delete wrong.txt cells.tok
 	printf 'SIMG000010\nNOSUCH\n' >wrong.txt
-	refused "wrong.txt: line 2: no gene 'NOSUCH' in the vocabulary" --delete wrong.txt cells.tok
+	refused "wrong.txt 2 NOSUCH" --delete wrong.txt cells.tok
 	printf 'A\tB\n' >wrong.gmt
-	refused "wrong.gmt: line 1: 2 fields, expected a name, a description and genes" --delete wrong.gmt cells.tok
+	refused "wrong.gmt 1 2" --delete wrong.gmt cells.tok
 	: >empty.txt
 	refused "empty.txt: no genes in it" --delete empty.txt cells.tok
 	run scperturb apply -q --delete all --max-len 3 cells.tok -o out
 	assert_failure 1
 	assert_output --regexp "^scperturb apply: cells.tok: cell [0-9]+: [0-9]+ tokens, but at most 3 fit into the model \(--max-len\)$"
 	rankenc -q -m v.tsv --ties group few.counts -o ranks.tok
-	refused "ranks.tok: tokens of rankenc --ties group have no single order to perturb: expected tokens made without --ties" --delete all ranks.tok
+	refused "ranks.tok rankenc --ties" --delete all ranks.tok
 	# a gene of the vocabulary that no cell has
 	awk 'BEGIN { FS = OFS = "\t" } { print } END { print NR - 1, "ABSENT", "", 1 }' v.tsv >more.tsv
 	rankenc -q -m more.tsv few.counts -o more.tok
-	refused "more.tok: nothing to perturb: none of the 10 cells has ABSENT" --delete ABSENT more.tok
+	refused "more.tok 10 ABSENT" --delete ABSENT more.tok
 	run scperturb apply --delete ABSENT,SIMG000081 more.tok -o out
 	assert_success
-	assert_output "scperturb apply: warning: 1 of 2 perturbations are in no cell, such as ABSENT"
+	names "warning: 1 2 ABSENT"
 	for o in "" "--delete all cells.tok"; do
 		# shellcheck disable=SC2086
 		run scperturb apply $o cells.tok
