@@ -203,7 +203,7 @@ compare_tables() {
 		            if c + "_low" in r and r[c] != "NA":
 		                got = list(value[r["data"], known.get(r["arm"], r["arm"]), c].values())
 		                same(r, [c, c + "_low", c + "_high"] if len(got) > 1 else [c], interval(got) if len(got) > 1 else got)
-		    for r in read(f"bmfm-{name}-differences"):
+		    for r in read(f"bmfm-{name}-differences") + (read("bmfm-mlm-differences") if name == "objectives" else []):
 		        x = paired(r["data"], metric.get(r["metric"], r["metric"]), *(known.get(r[k], r[k]) for k in ("arm", "minus")))
 		        assert len(x) == int(r["seeds"]), r
 		        same(r, ["difference", "low", "high"], interval(x, splits[r["data"]]))

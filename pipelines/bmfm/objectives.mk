@@ -7,7 +7,7 @@
 # All arms have one network, one encoding (all genes of a cell, with their counts) and the same cells. An arm is OBJECTIVE[+r2mae][+LABELS][+tuned]:
 #
 #     mlm-random, mlm-corrmask   which gene is hidden at this position? Random masks, or CorrMask's
-#     value                      which count is hidden at this position?
+#     value                      which count is hidden at this position? value-zeros: as BMFM-RNA's, with zeros among the genes, read at the first token
 #     wced                       all genes of the cell, from its first token; wced-zeros: genes that a file did not measure are zeros
 #     +r2mae                     the masking rate of each batch is drawn from .1 to .5 (otherwise it is .15, for wced .2)
 #     +hce                       also the cell type, by the loss of the ontology; +COLUMN-hce and +COLUMN-ce: of another column, or by cross-entropy
@@ -27,7 +27,7 @@
 # MIN_EXPRESSED  bmfm-learnability: leave out genes with fewer expressed pairs in the test cells
 # SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
-# The embedding is what the objective trains: the mean of the genes for mlm and value, the first token for wced, and the second one with labels.
+# The embedding is what the objective trains: the mean of the genes for mlm and value, the first token for wced and value-zeros, and the second one with labels.
 # Runs that experiments share are made once, in results/bmfm-inputs. pipelines/arm.sh makes one by hand. More arms or seeds add runs and keep
 # those that are done.
 
@@ -102,7 +102,7 @@ obj_runs = $(foreach k,$(OBJ_SEEDS),$(foreach a,$(OBJ_BASELINES) $1,$(OBJ)/runs/
 obj_both = $1 $(1:%=%+hce)
 COMBINE_ARMS := $(foreach o,mlm-random mlm-corrmask value wced,$(call obj_both,$o $o+r2mae))
 COMBINE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,avg_bio_swept=AvgBio
-OBJECTIVES_ARMS := $(call obj_both,mlm-random value wced)
+OBJECTIVES_ARMS := $(call obj_both,value-zeros wced mlm-random)
 OBJECTIVES_METRICS := macro_f1=macro F1,avg_bio_swept=AvgBio,avg_batch=AvgBatch
 ONTO_ARMS := wced+moved-hce wced+moved-ce wced+dropped-ce wced+term-ce wced+hce
 ONTO_METRICS := head_exact=exact term,head_finer=finer term,head_coarser=coarser term,head_hierarchical_f1=hierarchical F1,head_macro_f1=macro F1 of terms
