@@ -128,7 +128,7 @@ endef
 
 # The files of the experiments, in the order of make help; the first ones have what the others use
 FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
-	annotate/annotate.mk finetune/finetune.mk genes/genes.mk)
+	annotate/annotate.mk finetune/finetune.mk genes/genes.mk r2mae/r2mae_cells.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 # After the other goals, one by one: two makes at once spoil each other's files

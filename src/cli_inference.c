@@ -46,7 +46,8 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 		r->layer = r->counts || r->cell_token ? 0 : -1;
 	r->most = asked.batch ? asked.batch : r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
 	const struct header *h = stream_header(r->in);
-	must(r->counts ? counts_columns(&r->col, h, !(what & INFERENCE_MASKED), r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);
+	int plain = !(what & INFERENCE_MASKED) && strcmp(h->kind, "masked-counts");
+	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);
 }
 
 void inference_groups(struct inference *r, const char *dir)

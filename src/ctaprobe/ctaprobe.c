@@ -8,6 +8,7 @@ static const struct cli_command commands[] = {
 	{"transfer", ctaprobe_transfer, &transfer_cli, NULL},
 	{"score", ctaprobe_score, &score_cli, NULL},
 	{"genes", ctaprobe_genes, &genes_cli, NULL},
+	{"panel", ctaprobe_panel, &panel_cli, NULL},
 	{0},
 };
 

@@ -12,7 +12,8 @@ int ctaprobe_cells(int argc, char **argv);
 int ctaprobe_score(int argc, char **argv);
 int ctaprobe_genes(int argc, char **argv);
 int ctaprobe_transfer(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, transfer_cli;
+int ctaprobe_panel(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, transfer_cli, panel_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column);

@@ -1,0 +1,557 @@
+/*
+ * ctaprobe panel: which genes does a panel of genes predict, and how well? The counts of all other genes are predicted from those of the panel, in
+ * cells that were not learned from. The model knows the panel's total s of a cell, never that of all genes. Scores of a gene are over the test cells:
+ *     Pearson's correlation of log(1 + count) and log(1 + expected), Spearman's of count and expected,
+ *     deviance explained  1 - D(expected) / D(s r),  D Poisson's deviance, r the gene's counts over s in the training cells.
+ */
+#include "ctaprobe.h"
+
+#include "base/rng.h"
+#include "eval/correlation.h"
+#include "eval/count_regression.h"
+#include "eval/neighbours.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POISSON, RIDGE, NEAREST, MEAN };
+static const char *const methods[] = {[POISSON] = "poisson", [RIDGE] = "ridge", [NEAREST] = "nearest", [MEAN] = "mean"};
+static const char *panel, *train_path, *group, *vectors, *genes_path;
+static int method = POISSON;
+enum { NEIGHBOURS = 50, SOME_GENES = 40 }; /* genes by which the penalty is chosen */
+static const double PRESENT = 0.05, LEAST = 0.05; /* share of the training cells; of the mean count, of what ridge and neighbours expect */
+static struct error e;
+
+static struct option_def options[] = {
+	{0, "panel", OPT_INPUT, &panel, "FILE",
+		"the genes that are seen: a list, or a table with a column gene_id, gene or symbol (required)"},
+	{0, "train", OPT_INPUT, &train_path, "FILE", "the cells to learn from: counts (required)"},
+	{0, "group", OPT_STRING, &group, "COL",
+		"choose the penalty by cells of held-out groups of COL, such as donors (default: of cells)"},
+	{0, "method", OPT_CHOICE, &method, OPT_WORDS(methods),
+		"Poisson regression (default), ridge regression, the 50 nearest cells, or the gene's mean"},
+	{0, "vectors", OPT_INPUT, &vectors, "FILE",
+		"vectors of training and test cells, such as components of the panel, instead of its expression; or predictions of "
+		"scpredict expression, which are scored as they are"},
+	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table of the scores of each gene"},
+	{0},
+};
+struct cli panel_cli = {.name = "ctaprobe panel",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
+	.summary = "Predict the counts of all genes from those of a panel, and score each gene."};
+
+/* Cells of one stream. */
+struct cells {
+	size_t n, cap[6], empty; /* empty: cells without a count in the panel, left out */
+	uint64_t *cell, *offset; /* [n], [n + 1] */
+	uint32_t *group, *id, *count;
+	double *s; /* counts in the panel */
+	float *x, *y; /* [n, d] features, [n, genes] counts of the hidden genes */
+};
+
+struct task {
+	const struct vocab *v;
+	uint8_t *seen; /* [vocab] in the panel */
+	uint32_t *column, *hidden; /* [vocab] number among the genes of the panel, or among the hidden ones; [genes] hidden genes */
+	size_t genes, d, seen_genes;
+	struct cells train, test;
+	double *rate; /* [genes] counts of a hidden gene for one of the panel, in the training cells */
+	double penalty; /* NAN: none */
+};
+
+/* ---- input ---- */
+
+static void read_cells(struct cells *c, struct stream *in, const struct task *t, struct classes *classes)
+{
+	struct block b = {0};
+	struct labels l = {0};
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	int got, cell, gene, count;
+	must(header_kind(h, "counts", name, &e), &e);
+	if ((cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 || (gene = header_need(h, "gene", U32, RAGGED, name, &e)) < 0 ||
+		(count = header_need(h, "count", U32, RAGGED, name, &e)) < 0)
+		die("%s", e.msg);
+	if (classes)
+		must(labels_init(&l, h, group, classes, name, &e), &e);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		const uint64_t *o = b.group[h->col[gene].group].offset;
+		for (size_t i = 0; i < b.rows; i++) {
+			uint64_t s = 0, at = c->n ? c->offset[c->n] : 0, k = o[i + 1] - o[i];
+			grow(c->cell, c->cap[0], c->n + 1);
+			grow(c->offset, c->cap[1], c->n + 2);
+			grow(c->group, c->cap[2], c->n + 1);
+			grow(c->s, c->cap[3], c->n + 1);
+			grow(c->id, c->cap[4], at + k);
+			grow(c->count, c->cap[5], at + k);
+			for (uint64_t j = 0; j < k; j++) {
+				c->id[at + j] = block_id(&b, gene, o[i] + j);
+				c->count[at + j] = ((const uint32_t *)b.col[count].data)[o[i] + j];
+				s += t->seen[c->id[at + j]] ? c->count[at + j] : 0;
+			}
+			c->empty += !s;
+			if (!s)
+				continue;
+			c->offset[0] = 0;
+			c->offset[c->n + 1] = at + k;
+			c->cell[c->n] = ((const uint64_t *)b.col[cell].data)[i];
+			c->group[c->n] = classes ? labels_at(&l, &b, i) : 0;
+			c->s[c->n++] = (double)s;
+		}
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (c->n < 2)
+		die("%s: %zu cells with counts in the panel, expected two or more", name, c->n);
+	labels_release(&l);
+	block_release(&b);
+}
+
+/* The hidden genes: those outside the panel in enough training cells. */
+static void choose_hidden(struct task *t)
+{
+	const struct cells *c = &t->train;
+	size_t *cells = xcalloc(t->v->n, sizeof *cells);
+	t->column = xmalloc(t->v->n * sizeof *t->column);
+	t->hidden = xmalloc(t->v->n * sizeof *t->hidden);
+	for (uint64_t k = 0; k < c->offset[c->n]; k++)
+		cells[c->id[k]] += c->count[k] > 0;
+	for (size_t g = 0; g < t->v->n; g++) {
+		t->column[g] = UINT32_MAX;
+		if (t->seen[g]) {
+			t->column[g] = (uint32_t)t->seen_genes++;
+		} else if (g >= t->v->nspecial && (double)cells[g] >= PRESENT * (double)c->n) {
+			t->column[g] = (uint32_t)t->genes;
+			t->hidden[t->genes++] = (uint32_t)g;
+		}
+	}
+	if (!t->genes)
+		die("no gene outside the panel is in %g %% of the training cells", 100 * PRESENT);
+	free(cells);
+}
+
+/* Counts of the hidden genes, and the panel's expression: log(1 + counts for the median total). */
+static void fill(const struct task *t, struct cells *c, double median)
+{
+	c->y = xcalloc(c->n * t->genes, sizeof *c->y);
+	c->x = xcalloc(c->n * (t->d + 1), sizeof *c->x);
+	for (size_t i = 0; i < c->n; i++)
+		for (uint64_t k = c->offset[i]; k < c->offset[i + 1]; k++) {
+			uint32_t g = c->id[k];
+			if (t->seen[g] && !vectors)
+				c->x[i * (t->d + 1) + t->column[g]] = (float)log1p(c->count[k] * median / c->s[i]);
+			else if (!t->seen[g] && t->column[g] != UINT32_MAX)
+				c->y[i * t->genes + t->column[g]] = (float)c->count[k];
+		}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median_of(const double *x, size_t n)
+{
+	double *s = xmalloc(n * sizeof *s);
+	memcpy(s, x, n * sizeof *s);
+	qsort(s, n, sizeof *s, by_number);
+	double m = s[n / 2];
+	free(s);
+	return m;
+}
+
+/* ---- vectors and predictions, by the numbers of cells ---- */
+
+struct place {
+	uint64_t cell;
+	size_t row;
+};
+
+static int by_cell(const void *a, const void *b)
+{
+	uint64_t x = ((const struct place *)a)->cell, y = ((const struct place *)b)->cell;
+	return (x > y) - (x < y);
+}
+
+static struct place *places(const struct cells *c)
+{
+	struct place *p = xmalloc((c->n + 1) * sizeof *p);
+	for (size_t i = 0; i < c->n; i++)
+		p[i] = (struct place){c->cell[i], i};
+	qsort(p, c->n, sizeof *p, by_cell);
+	return p;
+}
+
+static size_t row_of(const struct cells *c, const struct place *p, uint64_t cell)
+{
+	const struct place *at = bsearch(&(struct place){.cell = cell}, p, c->n, sizeof *p, by_cell);
+	return at ? at->row : SIZE_MAX;
+}
+
+static void read_vectors(const struct task *t, struct stream *in, int x, struct cells *c[2])
+{
+	struct block b = {0};
+	struct place *p[2] = {places(c[0]), places(c[1])};
+	size_t found[2] = {0};
+	int got, cell = header_need(stream_header(in), "cell", U64, SCALAR, stream_name(in), &e);
+	must(cell < 0, &e);
+	while ((got = stream_read(in, &b, &e)) > 0)
+		for (size_t i = 0; i < b.rows; i++)
+			for (int k = 0; k < 2; k++) {
+				const float *from = (const float *)b.col[x].data + i * t->d;
+				size_t row = row_of(c[k], p[k], ((const uint64_t *)b.col[cell].data)[i]);
+				if (row == SIZE_MAX)
+					continue;
+				embedding_check(from, t->d, c[k]->cell[row], stream_name(in));
+				memcpy(c[k]->x + row * (t->d + 1), from, t->d * sizeof *from);
+				found[k]++;
+			}
+	must(got < 0, &e);
+	for (int k = 0; k < 2; k++) {
+		if (found[k] != c[k]->n)
+			die("%s: %zu of the %zu %s cells have a vector, expected one for each", stream_name(in), found[k], c[k]->n,
+				k ? "test" : "training");
+		free(p[k]);
+	}
+	block_release(&b);
+}
+
+/* mu of the test cells from shares of all genes: those of the hidden genes over those of the panel, times the panel's counts. */
+static void read_expected(const struct task *t, struct stream *in, float *mu)
+{
+	struct block b = {0};
+	const struct cells *c = &t->test;
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	struct place *p = places(c);
+	size_t found = 0;
+	int got, cell = header_need(h, "cell", U64, SCALAR, name, &e), gene = header_need(h, "gene", U32, RAGGED, name, &e),
+		 expected = header_need(h, "expected", F32, RAGGED, name, &e), library = header_need(h, "library", U64, SCALAR, name, &e);
+	if (cell < 0 || gene < 0 || expected < 0 || library < 0)
+		die("%s", e.msg);
+	while ((got = stream_read(in, &b, &e)) > 0)
+		for (size_t i = 0; i < b.rows; i++) {
+			const uint64_t *o = b.group[h->col[gene].group].offset + i;
+			size_t row = row_of(c, p, ((const uint64_t *)b.col[cell].data)[i]);
+			double all = (double)((const uint64_t *)b.col[library].data)[i], rest = all;
+			if (row == SIZE_MAX)
+				continue;
+			for (uint64_t k = o[0]; k < o[1]; k++)
+				rest -= (double)((const float *)b.col[expected].data)[k];
+			for (uint64_t k = o[0]; k < o[1]; k++) {
+				uint32_t g = block_id(&b, gene, k);
+				if (t->seen[g])
+					die("%s: gene %s of the panel was masked", name, t->v->id[g]);
+				if (t->column[g] != UINT32_MAX)
+					mu[row * t->genes + t->column[g]] = (float)(c->s[row] *
+						(double)((const float *)b.col[expected].data)[k] / fmax(rest, 1e-9 * all));
+			}
+			found++;
+		}
+	must(got < 0, &e);
+	if (found != c->n)
+		die("%s: predictions of %zu of the %zu test cells", name, found, c->n);
+	free(p);
+	block_release(&b);
+}
+
+/* ---- fits ---- */
+
+/* The last feature is the log of the panel's total; all are standardised by the training cells. */
+static void standardize(struct task *t)
+{
+	size_t d = t->d + 1;
+	struct cells *both[] = {&t->train, &t->test};
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < both[k]->n; i++)
+			both[k]->x[i * d + t->d] = (float)log(both[k]->s[i]);
+	for (size_t j = 0; j < d; j++) {
+		double sum = 0, square = 0, n = (double)t->train.n;
+		for (size_t i = 0; i < t->train.n; i++)
+			sum += (double)t->train.x[i * d + j];
+		for (size_t i = 0; i < t->train.n; i++)
+			square += pow((double)t->train.x[i * d + j] - sum / n, 2);
+		double sd = sqrt(square / n);
+		for (int k = 0; k < 2; k++)
+			for (size_t i = 0; i < both[k]->n; i++) {
+				float *x = &both[k]->x[i * d + j];
+				*x = sd > 1e-9 ? (float)fmin(fmax(((double)*x - sum / n) / sd, -10), 10) : 0;
+			}
+	}
+	t->d = d;
+}
+
+/* Training rows of a random quarter of the groups, or of the cells, to the end. Returns how many stay before them. */
+static size_t hold_out(const struct task *t, uint32_t *row, size_t groups)
+{
+	const struct cells *c = &t->train;
+	size_t n = 0, m = c->n;
+	for (size_t i = 0; i < c->n; i++) {
+		struct rng r = rng_at((uint32_t)panel_cli.seed, RNG_FOLD, groups ? c->group[i] : c->cell[i], 0);
+		if (rng_below(&r, 4))
+			row[n++] = (uint32_t)i;
+		else
+			row[--m] = (uint32_t)i;
+	}
+	return n;
+}
+
+/* Rows of x [.., d]. */
+static float *rows_of(const float *x, size_t d, const uint32_t *row, size_t n)
+{
+	float *to = xmalloc(n * d * sizeof *to);
+	for (size_t i = 0; i < n; i++)
+		memcpy(to + i * d, x + row[i] * d, d * sizeof *to);
+	return to;
+}
+
+static double deviance(double y, double mu)
+{
+	mu = fmax(mu, 1e-6);
+	return 2 * ((y > 0 ? y * log(y / mu) : 0) - (y - mu));
+}
+
+/* The loss of a penalty: deviance, or squared errors, of held-out cells. */
+static double try_penalty(const float *x[2], size_t d, const float *y[2], double *s[2], const size_t n[2], size_t genes, double penalty)
+{
+	struct count_regression r;
+	double loss = 0;
+	must(count_regression_fit(&r, method == RIDGE, x[0], n[0], d, y[0], genes, s[0], penalty, &e), &e);
+	float *mu = xmalloc(n[1] * genes * sizeof *mu);
+	count_regression_predict(&r, x[1], n[1], s[1], mu);
+	for (size_t k = 0; k < n[1] * genes; k++)
+		loss += method == RIDGE ? pow(log1p((double)mu[k]) - log1p((double)y[1][k]), 2) : deviance((double)y[1][k], (double)mu[k]);
+	free(mu);
+	count_regression_release(&r);
+	return loss;
+}
+
+static void choose_penalty(struct task *t, size_t groups)
+{
+	static const double grid[2][4] = {{1e-4, 1e-3, 1e-2, 1e-1}, {0.01, 0.1, 1, 10}};
+	const struct cells *c = &t->train;
+	uint32_t *row = xmalloc(c->n * sizeof *row);
+	size_t n[2] = {hold_out(t, row, groups)}, genes = t->genes < SOME_GENES ? t->genes : SOME_GENES;
+	const float *x[2], *y[2];
+	double *s[2], best = INFINITY;
+	n[1] = c->n - n[0];
+	if (n[0] < 2 || !n[1]) {
+		t->penalty = grid[method][2];
+		free(row);
+		return;
+	}
+	for (int k = 0; k < 2; k++) {
+		const uint32_t *of = row + (k ? n[0] : 0);
+		float *some = xmalloc(n[k] * genes * sizeof *some);
+		x[k] = rows_of(c->x, t->d, of, n[k]);
+		s[k] = xmalloc(n[k] * sizeof *s[k]);
+		for (size_t i = 0; i < n[k]; i++) {
+			s[k][i] = c->s[of[i]];
+			for (size_t j = 0; j < genes; j++)
+				some[i * genes + j] = c->y[of[i] * t->genes + j * t->genes / genes];
+		}
+		y[k] = some;
+	}
+	for (int i = 0; i < 4; i++) {
+		double loss = try_penalty(x, t->d, y, s, n, genes, grid[method][i]);
+		t->penalty = loss < best ? grid[method][i] : t->penalty;
+		best = fmin(best, loss);
+	}
+	for (int k = 0; k < 2; k++) {
+		free((float *)x[k]);
+		free((float *)y[k]);
+		free(s[k]);
+	}
+	free(row);
+}
+
+/* Counts of the nearest training cells for one of the panel, times the cell's. */
+static void nearest(const struct task *t, float *mu)
+{
+	const struct cells *a = &t->train, *b = &t->test;
+	size_t k = a->n < NEIGHBOURS ? a->n : NEIGHBOURS, genes = t->genes;
+	uint32_t *near = xmalloc(b->n * k * sizeof *near);
+	double *distance = xmalloc(b->n * k * sizeof *distance);
+	nearest_rows(b->x, b->n, a->x, a->n, t->d, NULL, k, (int)panel_cli.threads, near, distance);
+	for (size_t i = 0; i < b->n; i++) {
+		double s = 0;
+		for (size_t j = 0; j < k; j++)
+			s += a->s[near[i * k + j]];
+		for (size_t j = 0; j < k; j++)
+			for (size_t g = 0; g < genes; g++)
+				mu[i * genes + g] += (float)(b->s[i] / s) * a->y[near[i * k + j] * genes + g];
+	}
+	free(near);
+	free(distance);
+}
+
+static void predict(struct task *t, size_t groups, float *mu)
+{
+	struct count_regression r;
+	size_t genes = t->genes;
+	if (method == NEAREST) {
+		nearest(t, mu);
+	} else if (method != MEAN) {
+		choose_penalty(t, groups);
+		must(count_regression_fit(&r, method == RIDGE, t->train.x, t->train.n, t->d, t->train.y, genes, t->train.s, t->penalty, &e),
+			&e);
+		count_regression_predict(&r, t->test.x, t->test.n, t->test.s, mu);
+		count_regression_release(&r);
+	}
+	for (size_t i = 0; i < t->test.n && method != POISSON; i++)
+		for (size_t g = 0; g < genes; g++) {
+			float mean = (float)(t->test.s[i] * t->rate[g]);
+			mu[i * genes + g] = method == MEAN ? mean : fmaxf(mu[i * genes + g], (float)LEAST * mean);
+		}
+}
+
+/* ---- scores ---- */
+
+static void score(const struct task *t, const float *mu)
+{
+	const struct cells *c = &t->test;
+	double *a = xmalloc(2 * c->n * sizeof *a), *b = a + c->n, sum[2] = {0}, pearson = 0, spearman = 0;
+	size_t n = 0, m = 0, len;
+	char *text = NULL;
+	FILE *f = xmemopen(&text, &len);
+	fprintf(f, "gene\tsymbol\tmean\tpearson\tspearman\tdeviance_explained\n");
+	for (size_t g = 0; g < t->genes; g++) {
+		double own[2] = {0}, mean = 0;
+		for (size_t i = 0; i < c->n; i++) {
+			double y = (double)c->y[i * t->genes + g], x = (double)mu[i * t->genes + g];
+			own[0] += deviance(y, x);
+			own[1] += deviance(y, c->s[i] * t->rate[g]);
+			mean += y / (double)c->n;
+			a[i] = log1p(x);
+			b[i] = log1p(y);
+		}
+		double r = correlation_pearson(a, b, c->n), rank = correlation_spearman(a, b, c->n);
+		fprintf(f, "%s\t%s\t%.6g\t%.6g\t%.6g\t%.6g\n", t->v->id[t->hidden[g]], t->v->symbol[t->hidden[g]], mean, r, rank,
+			1 - own[0] / own[1]);
+		sum[0] += own[0];
+		sum[1] += own[1];
+		pearson += isnan(r) ? 0 : r;
+		spearman += isnan(rank) ? 0 : rank;
+		n += !isnan(r);
+		m += !isnan(rank);
+	}
+	xmemclose(f, &text);
+	if (genes_path)
+		must(outfile_text(genes_path, text, &e), &e);
+	free(text);
+	free(a);
+	struct results *to = results_new();
+	results_add(to, "pearson", pearson / (double)n);
+	results_add(to, "spearman", spearman / (double)m);
+	results_add(to, "deviance_explained", 1 - sum[0] / sum[1]);
+	if (!isnan(t->penalty))
+		results_add(to, "penalty", t->penalty);
+	results_add(to, "genes", (double)t->genes);
+	results_add(to, "constant", (double)(t->genes - n));
+	results_add(to, "train_cells", (double)t->train.n);
+	results_add(to, "cells", (double)c->n);
+	results_add(to, "without_panel", (double)(t->train.empty + c->empty));
+	cli_write_results(&panel_cli, to);
+}
+
+/* ---- the run ---- */
+
+static void rates(struct task *t)
+{
+	double s = 0;
+	t->rate = xcalloc(t->genes, sizeof *t->rate);
+	for (size_t i = 0; i < t->train.n; i++) {
+		s += t->train.s[i];
+		for (size_t g = 0; g < t->genes; g++)
+			t->rate[g] += (double)t->train.y[i * t->genes + g];
+	}
+	for (size_t g = 0; g < t->genes; g++)
+		t->rate[g] /= s;
+}
+
+static void run(struct task *t, size_t groups)
+{
+	struct stream *given_in = NULL;
+	int x = -1, predictions = 0;
+	if (vectors) {
+		given_in = stream_open(vectors, &e);
+		if (!given_in)
+			die("%s", e.msg);
+		const struct header *h = stream_header(given_in);
+		predictions = !strcmp(h->kind, "prediction");
+		if (!predictions && (x = header_need(h, "x", F32, FIXED, stream_name(given_in), &e)) < 0)
+			die("%s", e.msg);
+		t->d = predictions ? 0 : h->col[x].n;
+	} else {
+		t->d = t->seen_genes;
+	}
+	double median = median_of(t->train.s, t->train.n);
+	fill(t, &t->train, median);
+	fill(t, &t->test, median);
+	rates(t);
+	float *mu = xcalloc(t->test.n * t->genes, sizeof *mu);
+	if (predictions) {
+		read_expected(t, given_in, mu);
+	} else {
+		if (x >= 0)
+			read_vectors(t, given_in, x, (struct cells *[]){&t->train, &t->test});
+		standardize(t);
+		predict(t, groups, mu);
+	}
+	score(t, mu);
+	free(mu);
+	stream_free(given_in);
+}
+
+static void cells_release(struct cells *c)
+{
+	free(c->cell);
+	free(c->offset);
+	free(c->group);
+	free(c->id);
+	free(c->count);
+	free(c->s);
+	free(c->x);
+	free(c->y);
+}
+
+int ctaprobe_panel(int argc, char **argv)
+{
+	struct task t = {.penalty = NAN};
+	struct classes classes = {0};
+	cli_init(&panel_cli, argc, argv);
+	if (!panel || !train_path)
+		usage_error("--panel FILE and --train FILE are needed");
+	struct stream *in = cli_open(&panel_cli, 0), *learn = stream_open(train_path, &e);
+	if (!learn)
+		die("%s", e.msg);
+	char digest[2][33];
+	vocab_digest(&stream_header(in)->vocab, digest[0]);
+	vocab_digest(&stream_header(learn)->vocab, digest[1]);
+	if (strcmp(digest[0], digest[1]))
+		die("%s: other genes than %s has", stream_name(in), stream_name(learn));
+	t.v = &stream_header(in)->vocab;
+	t.seen = cli_gene_list("--panel", panel, t.v, stream_name(in));
+	read_cells(&t.train, learn, &t, group ? &classes : NULL);
+	read_cells(&t.test, in, &t, NULL);
+	choose_hidden(&t);
+	run(&t, classes.n);
+	cli_measured("cells", (double)t.test.n);
+	cli_measured("genes", (double)t.genes);
+	cli_report(&panel_cli, "%zu genes predicted in %zu cells from %zu genes", t.genes, t.test.n, t.seen_genes);
+	cells_release(&t.train);
+	cells_release(&t.test);
+	classes_release(&classes);
+	free(t.seen);
+	free(t.column);
+	free(t.hidden);
+	free(t.rate);
+	stream_free(learn);
+	stream_free(in);
+	return 0;
+}

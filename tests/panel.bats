@@ -1,0 +1,128 @@
+# ctaprobe panel and make panel: which genes does a panel of genes predict?
+load helper
+
+setup_file() {
+	need_tool scsim scsample maskgen sctrain scembed scpredict ctaprobe scview
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 500 --genes 120 --modules 8 --types 4 --depth 800 --seed 3 -o all.counts
+	scsample -q --test-fraction 0.25 --part train -o train.counts all.counts
+	scsample -q --test-fraction 0.25 --part test -o test.counts all.counts
+	scsample -q --hvg 25 -o hvg.counts train.counts
+	scview --vocab hvg.counts >panel.tsv
+}
+setup() { cd "$BATS_FILE_TMPDIR"; }
+panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.counts; }
+
+@test "ctaprobe panel: Poisson and ridge regression, the mean, and the scores of each gene are those of numpy" {
+	for m in poisson ridge mean; do panel --method $m --genes $m.genes.tsv -o $m.tsv; done
+	for p in train test; do scview -c gene,count $p.counts >$p.tsv; done
+	scview --vocab train.counts >vocab.tsv
+	$PYTHON - <<-'END'
+		import csv
+		import numpy as np
+		from scipy.stats import spearmanr
+		table = lambda f: list(csv.DictReader(open(f), delimiter="\t"))
+		ids = [r["gene_id"] for r in table("vocab.tsv")]
+		panel = np.array([i in {r["gene_id"] for r in table("panel.tsv")} for i in ids])
+		def matrix(f):
+		    x = np.zeros((len(table(f)), len(ids)))
+		    for i, r in enumerate(table(f)):
+		        x[i, np.array(r["gene"].split(), int)] = np.array(r["count"].split(), int)
+		    return x[x[:, panel].sum(1) > 0]
+		a, b = matrix("train.tsv"), matrix("test.tsv")
+		hidden = ~panel & ((a > 0).mean(0) >= .05)
+		sa, sb = a[:, panel].sum(1, keepdims=True), b[:, panel].sum(1, keepdims=True)
+		median = np.sort(sa[:, 0])[len(sa) // 2]
+		f = lambda x, s: np.hstack([np.log1p(x[:, panel] * median / s), np.log(s)])
+		fa, fb = f(a, sa), f(b, sb)
+		m, sd = fa.mean(0), fa.std(0)
+		sd[sd < 1e-9] = np.inf
+		fa, fb = np.clip((fa - m) / sd, -10, 10), np.clip((fb - m) / sd, -10, 10)
+		y, t = a[:, hidden], b[:, hidden]
+		base = sb * y.sum(0) / sa.sum()
+		def deviance(t, mu):
+		    mu = np.maximum(mu, 1e-6)
+		    return 2 * (np.where(t > 0, t * np.log(np.maximum(t, 1) / mu), 0) - t + mu)
+		def poisson(penalty):
+		    x, q, mu = np.hstack([fa, np.ones((len(fa), 1))]), np.hstack([fb, np.ones((len(fb), 1))]), np.zeros(t.shape)
+		    for g in range(y.shape[1]):
+		        w = np.zeros(x.shape[1])
+		        w[-1] = np.log(y[:, g].sum() / sa.sum())
+		        h = np.full(len(w), penalty)
+		        h[-1] = 0
+		        for _ in range(60):
+		            e = sa[:, 0] * np.exp(np.minimum(x @ w, 5))
+		            w -= np.clip(np.linalg.solve((x * e[:, None]).T @ x / len(x) + np.diag(h), x.T @ (e - y[:, g]) / len(x) + h * w), -1, 1)
+		        mu[:, g] = sb[:, 0] * np.exp(q @ w)
+		    return mu
+		def ridge(penalty):
+		    z = np.log1p(y)
+		    c = fa.mean(0)
+		    w = np.linalg.solve((fa - c).T @ (fa - c) + penalty * len(fa) * np.eye(fa.shape[1]), (fa - c).T @ (z - z.mean(0)))
+		    p = lambda x: np.maximum(np.expm1((x - c) @ w + z.mean(0)), 0)
+		    return np.maximum(p(fb) * y.sum(0) / p(fa).sum(0), .05 * base)
+		for name, tolerance in ("mean", 1e-5), ("ridge", 1e-4), ("poisson", 5e-3):
+		    got = {r["metric"]: float(r["value"]) for r in table(f"{name}.tsv")}
+		    mu = base if name == "mean" else (poisson if name == "poisson" else ridge)(got["penalty"])
+		    use = t.std(0) > 0
+		    r = [np.corrcoef(np.log1p(mu[:, g]), np.log1p(t[:, g]))[0, 1] for g in np.flatnonzero(use)]
+		    s = [spearmanr(mu[:, g], t[:, g])[0] for g in np.flatnonzero(use)]
+		    d = 1 - deviance(t, mu).sum() / deviance(t, base).sum()
+		    print(name, got["pearson"] - np.mean(r), got["spearman"] - np.mean(s), got["deviance_explained"] - d)
+		    assert got["genes"] == hidden.sum() and got["cells"] == len(t)
+		    for metric, want in ("pearson", np.mean(r)), ("spearman", np.mean(s)), ("deviance_explained", d):
+		        assert abs(got[metric] - want) < tolerance, (name, metric, got[metric], want)
+		    rows = [x for x in table(f"{name}.genes.tsv") if x["pearson"] not in ("nan", "-nan")]
+		    assert np.allclose([float(x["pearson"]) for x in rows], r, atol=5 * tolerance)
+	END
+}
+
+@test "ctaprobe panel: vectors and predictions of a network, found by the cells' numbers" {
+	maskgen -q --strategy columns --rate-uniform 0.1:0.9 --epochs 10 --batch 40 train.counts | sctrain nb -q -c mlp-nb-tiny -o model
+	maskgen -q --strategy columns --panel panel.tsv --batch 100 -o all.mcounts all.counts
+	scembed -q -M model --recalibrate train.counts -o latent.emb all.mcounts
+	scpredict expression -q -M model --recalibrate train.counts -o decoder.pred all.mcounts
+	of() { awk -F '\t' -v m="$1" '$1 == m { print $2 }'; }
+	mean=$(panel --method mean | of pearson)
+	for v in latent.emb decoder.pred; do
+		got=$(panel --vectors $v | of pearson)
+		echo "$v: $got, mean $mean"
+		$PYTHON -c "assert -1 < $got < 1"
+	done
+	panel --vectors latent.emb --method nearest | of cells
+	# of other cells
+	scembed -q -M model -o test.emb test.counts
+	run -1 panel --vectors test.emb
+	assert_output --partial "test.emb"
+}
+
+@test "ctaprobe panel: bad input" {
+	run -2 ctaprobe panel test.counts
+	echo nothing-of-this >absent.txt
+	run -1 ctaprobe panel -q --panel absent.txt --train train.counts test.counts
+	assert_output --partial "absent.txt"
+	scview --vocab all.counts >every.tsv
+	run -1 ctaprobe panel -q --panel every.tsv --train train.counts test.counts
+	scsim -q -n 40 --genes 90 --modules 9 -o other.counts
+	run -1 ctaprobe panel -q --panel panel.tsv --train other.counts test.counts
+	assert_output --partial "other genes"
+	scsim -q -n 0 --genes 120 --modules 8 --types 4 -o none.counts
+	run -1 ctaprobe panel -q --panel panel.tsv --train train.counts none.counts
+	run -2 panel --method forest
+}
+
+# bats test_tags=slow
+@test "make panel: a panel of each kind, simulated cells" {
+	for t in panel.tsv; do cp $t my.tsv; done
+	make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(dirname "$(command -v sctrain)")" RESULTS="$PWD/results" THREADS=2 panel SCALE=tiny SEEDS=1 \
+		PANEL="20 graph-20" ARMS="r2mae-wide poisson components"
+	R=results/panel/latest
+	for p in 20 graph-20; do
+		assert_equal "$(tail -n +2 $R/split-1/$p.tsv | wc -l)" 20
+		for a in r2mae-wide r2mae-wide-decoder poisson components untrained; do
+			awk -F '\t' -v a=$a -v p=$p '$1 == a && $3 == p && $4 == "pearson" && $5 ~ /^-?[0-9.]/ { n++ } END { exit n != 1 }' $R/points.tsv
+		done
+	done
+	head -n 1 $R/genes.tsv | grep -q pearson
+	assert_file_not_empty $R/panel.svg
+}
