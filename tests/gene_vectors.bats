@@ -41,9 +41,9 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	scgenes network -q -k 5 genes.emb -o g.graph
 	depgraph -q -O tsv g.graph -o edges.tsv
 	ref network genes.emb edges.tsv k=5
-	scgenes network -q -k 9 --min-cosine 0.3 -@ 2 genes.emb -o few.graph
+	scgenes network -q -k 9 -@ 2 genes.emb -o few.graph
 	depgraph -q -O tsv few.graph -o edges.tsv
-	ref network genes.emb edges.tsv k=9 least=0.3
+	ref network genes.emb edges.tsv k=9
 	run -0 depgraph -O stats g.graph
 	assert_line --regexp '^edges'
 	depgraph -q --modules 1 tok -o d.graph

@@ -183,7 +183,7 @@ VALUES = {
 	"--ontology": ["types.obo"], "--eval": ["b.masked", "b.plain"], "--gene-labels": ["labels", "other.labels"], "--fold": ["0/3", "donor"],
 	"--model": ["classes"], "--delete": ["SIMG000010"], "--overexpress": ["SIMG000010"], "--activate": ["SIMG000010"],
 	"--inhibit": ["SIMG000010"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
-	"--towards": ["b.emb"], "--node": ["T1"], "--gene": ["SIMG000010"], "--attribute": ["cell_type"], "--fit": ["b.counts"],
+	"--towards": ["b.emb"], "--node": ["T1"], "--attribute": ["cell_type"], "--fit": ["b.counts"],
 	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "ctaprobe score --train": ["b.tok"],
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
 	"--target": ["n_counts"], "--positive": ["one"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
@@ -192,7 +192,7 @@ VALUES = {
 	"--clusters": ["donor"], "--sets": ["sets"], "--state": ["cell_type"], "--from": ["type2"], "--to": ["type3"], "--other": ["type3"],
 	"--states": ["b.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
 	"scsample --genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
-	"--key": ["name"], "--min-cosine": [".99"], "--largest": ["3", "5"], "--smallest": ["9", "5"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
+	"--key": ["name"], "--largest": ["3", "5"], "--smallest": ["9", "5"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
 	"--rate-uniform": [".1:.4"], "--rate-linear": [".1:.4"],
 }
 ARGUMENTS = {"COL": ["cell_type", "donor"], "COL,...": ["cell_type"], "COL[,COL]": ["cell_type"], "PERCENT": ["90", "100", "0"],

@@ -14,20 +14,18 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "screduce map: trustworthiness and continuity by scikit-learn are high; every other column stays as it was" {
 	scview -q -O npy -o x.npy c.emb
-	screduce map -q --method drl --seed 3 -o drl.emb c.emb
 	scview -q -O npy --columns X_umap -o umap.npy map.emb
-	scview -q -O npy --columns X_draw_graph_drl -o drl.npy drl.emb
 	run -0 $PYTHON -c 'if 1:
 		import numpy as np
 		from sklearn.manifold import trustworthiness
 		x = np.load("x.npy")
 		scores = {}
-		for name in "umap", "drl":
+		for name in ["umap"]:
 		    y = np.load(name + ".npy")
 		    assert y.shape == (500, 2), y.shape
 		    scores[name] = trustworthiness(x, y, n_neighbors=15), trustworthiness(y, x, n_neighbors=15)
 		print(scores)
-		assert min(scores["umap"]) > 0.91 and min(scores["drl"]) > 0.86, scores      # .928 and .939, .881 and .918; shuffled rows have .5
+		assert min(scores["umap"]) > 0.91, scores      # .928 and .939; shuffled rows have .5
 	'
 	diff <(scview -q c.emb) <(scview -q map.emb | awk -F '\t' -v OFS='\t' '{ NF--; print }')
 	run -0 scview -H map.emb

@@ -535,17 +535,10 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	scpredict expression -q -M model a.tok | scview -c gene,value,expressed,gated >all.tsv
 	scview -c token,count a.tok >tokens.tsv
 	ref reconstruct model tokens.tsv all.tsv
-	id=$(awk -F'\t' '$1 == 50 { print $2 }' vocab.tsv)
-	symbol=$(awk -F'\t' '$1 == 44 { print $3 }' vocab.tsv)
-	scpredict expression -q -M model --gene "$id" --gene "$symbol" --gene "$id" a.tok | scview -c gene,value,expressed,gated >two.tsv
-	ref reconstruct model tokens.tsv two.tsv
-	assert_equal "$(sed -n 2p two.tsv | cut -f1)" "44 50"
 	# batches of other sizes, and threads
 	cmp <(scpredict expression -q -M model -@ 2 a.tok | scview -c gene,value,expressed,gated) all.tsv
 	scpredict expression -q -M model --batch-tokens 500 a.tok | scview -c gene,value,expressed,gated >parts.tsv
 	ref reconstruct model tokens.tsv parts.tsv
-	run -1 scpredict expression -M model --gene NONE a.tok
-	assert_output "scpredict expression: --gene NONE: no gene of the vocabulary has this id or symbol"
 	run -1 scpredict expression -M values a.tok
 	assert_output --partial "does not predict expression: train it with sctrain wced"
 }

@@ -1,38 +1,13 @@
 #include "eval/map.h"
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "eval/neighbours.h"
 #include "eval/umap.h"
-#include "network/network.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int is_neighbour(const uint32_t *neighbour, size_t k, uint32_t row)
-{
-	for (size_t i = 0; i < k; i++)
-		if (neighbour[i] == row)
-			return 1;
-	return 0;
-}
-
-/* By the graph of neighbours; each pair once, although both may be neighbours of each other. */
-static int drl(float *xy, const uint32_t *neighbour, size_t n, size_t k, uint32_t seed, struct error *e)
-{
-	struct network net = {.n = (uint32_t)n, .end = xmalloc(2 * n * k * sizeof *net.end)};
-	for (uint32_t i = 0; i < n; i++)
-		for (size_t j = 0; j < k; j++) {
-			uint32_t other = neighbour[i * k + j];
-			if (other < i && is_neighbour(neighbour + other * k, k, i))
-				continue;
-			net.end[2 * net.m] = i;
-			net.end[2 * net.m++ + 1] = other;
-		}
-	int bad = network_drl(&net, seed, xy, e);
-	free(net.end);
-	return bad;
-}
 
 /* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
 static void orthonormalise(double *v, size_t d)
@@ -100,20 +75,14 @@ static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 	free(next);
 }
 
-int map_rows(float *xy, const float *x, size_t n, size_t d, enum map_method method, size_t k, uint32_t seed, int threads, struct error *e)
+void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads)
 {
 	k = k < n ? k : n - 1;
 	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
 	double *distance = xmalloc((n * k + 1) * sizeof *distance);
 	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
-	int bad = 0;
-	if (method == MAP_DRL) {
-		bad = drl(xy, neighbour, n, k, seed, e);
-	} else {
-		start(xy, x, n, d, seed);
-		umap_rows(xy, neighbour, distance, n, k, seed);
-	}
+	start(xy, x, n, d, seed);
+	umap_rows(xy, neighbour, distance, n, k, seed);
 	free(neighbour);
 	free(distance);
-	return bad;
 }

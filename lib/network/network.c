@@ -157,27 +157,6 @@ int network_springs(const struct network *g, const double *weight, uint32_t seed
 	return failed(bad, e);
 }
 
-int network_drl(const struct network *g, uint32_t seed, float *xy, struct error *e)
-{
-	igraph_t net;
-	igraph_matrix_t position;
-	igraph_layout_drl_options_t options;
-	if (open_net(&net, g, e))
-		return -1;
-	int bad = igraph_matrix_init(&position, g->n, 2); /* igraph 0.10 does not look whether it could make it larger */
-	if (!bad) {
-		igraph_rng_seed(igraph_rng_default(), seed);
-		bad = igraph_layout_drl_options_init(&options, IGRAPH_LAYOUT_DRL_DEFAULT);
-		if (!bad)
-			bad = igraph_layout_drl(&net, &position, 0, &options, NULL);
-		if (!bad)
-			take_positions(xy, &position);
-		igraph_matrix_destroy(&position);
-	}
-	igraph_destroy(&net);
-	return failed(bad, e);
-}
-
 int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e)
 {
 	igraph_t net;

@@ -38,9 +38,6 @@ int network_agreement(const uint32_t *a, const uint32_t *b, size_t n, double *nm
  * 2] out. */
 int network_springs(const struct network *g, const double *weight, uint32_t seed, float *xy, struct error *e);
 
-/* Positions in the plane by DrL [Martin et al. 2011]. xy [n, 2] out. */
-int network_drl(const struct network *g, uint32_t seed, float *xy, struct error *e);
-
 /* Connected components: how many, and the vertices of the largest. n > 0. */
 int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e);
 

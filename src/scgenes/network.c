@@ -12,12 +12,9 @@
 
 static struct error e;
 static long long nearest = 10;
-static double least = -1;
 
 static struct option_def options[] = {
 	{'k', "nearest", OPT_INT, &nearest, "K", "join each gene with the K nearest ones (default 10)", 1, 10000, .changes = 1},
-	{0, "min-cosine", OPT_REAL, &least, "X", "keep only edges with a cosine similarity of at least X (default: all)", -1, 1,
-		.changes = 1},
 	{0},
 };
 struct cli network_cli = {.name = "scgenes network",
@@ -60,12 +57,9 @@ static struct edge *join(const struct gene_vectors *g, size_t *n)
 	for (size_t i = 0; i < g->n * k; i++) {
 		size_t a = i / k, b = neighbour[i];
 		uint64_t cells = g->cells[a] < g->cells[b] ? g->cells[a] : g->cells[b];
-		/* as float: rounding neither takes a pair beyond the ends of the range nor below --min-cosine 1 */
-		float cosine = (float)fmax(-1, 1 - distance[i] * distance[i] / 2);
-		if (cosine >= (float)least)
-			edge[m++] = (struct edge){g->token[a] < g->token[b] ? g->token[a] : g->token[b],
-				g->token[a] < g->token[b] ? g->token[b] : g->token[a], cosine,
-				cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX};
+		float cosine = (float)fmax(-1, 1 - distance[i] * distance[i] / 2); /* rounding takes no pair beyond the ends of the range */
+		edge[m++] = (struct edge){g->token[a] < g->token[b] ? g->token[a] : g->token[b],
+			g->token[a] < g->token[b] ? g->token[b] : g->token[a], cosine, cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX};
 	}
 	qsort(edge, m, sizeof *edge, by_genes);
 	*n = 0;

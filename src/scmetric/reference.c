@@ -14,12 +14,11 @@
 
 static struct error e;
 static const char *train_path;
-static long long most = 1000000;
+enum { TOKENS = 1000000 }; /* that are learned from, at most */
 
 static struct option_def options[] = {
 	{0, "train", OPT_INPUT, &train_path, "FILE",
 		"the cells to learn from: tokens, or a masked stream without masks; - is standard input"},
-	{0, "tokens", OPT_INT, &most, "N", "learn from at most N tokens; 0: all (default 1000000)", 0, 1e12},
 	{0},
 };
 struct cli reference_cli = {.name = "scmetric reference",
@@ -156,7 +155,7 @@ static void learn(struct reference *r, struct source *in)
 		else
 			for (size_t row = 0; row < in->b.rows && !full; row++) {
 				struct lookup_cell cell = cell_of(in, row);
-				full = most && r->lookup.cells && r->lookup.tokens + cell.n > (size_t)most;
+				full = r->lookup.cells && r->lookup.tokens + cell.n > TOKENS;
 				if (!full)
 					lookup_add(&r->lookup, &cell);
 			}

@@ -1,5 +1,5 @@
 /*
- * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits). By a model of whole cells (sctrain wced): for each chosen gene its value m if it is expressed, the
+ * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits). By a model of whole cells (sctrain wced): for each gene its value m if it is expressed, the
  * probability that it is, sigmoid(-a), and the released prediction, 0 where the logit a of zero is above 0 and m elsewhere. Values are
  * log-normalised.
  */
@@ -13,13 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct opt_values gene;
-
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
 	RECALIBRATE_ROW(asked.recalibrate),
-	{0, "gene", OPT_LIST, &gene, "ID",
-		"of a model of sctrain wced: a gene to write, by id or symbol (default: all); repeat it for several", .changes = 1},
 	{0},
 };
 
@@ -35,8 +31,6 @@ struct expression {
 	int gene; /* columns: of both, */
 	int library, count, expected; /* of counts, */
 	int value, expressed, gated; /* of whole cells */
-	uint32_t *gene_row; /* [ngene_row] the genes, ascending */
-	size_t ngene_row;
 	float *h; /* [cells of the batch, outputs] */
 	size_t h_cap;
 };
@@ -101,39 +95,6 @@ static void count_rows(struct inference *r, size_t first, size_t n)
 
 /* ---- whole cells ---- */
 
-static int by_row(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
-/* The row of a gene by its id, or else by its symbol. */
-static uint32_t gene_row(const struct vocab *v, const char *name)
-{
-	int64_t row = vocab_find(v, name);
-	size_t same = 0;
-	for (size_t i = v->nspecial; i < v->n && row < 0; i++)
-		same += strcmp(v->symbol[i], name) == 0;
-	for (size_t i = v->nspecial; i < v->n && row < 0; i++)
-		row = same == 1 && strcmp(v->symbol[i], name) == 0 ? (int64_t)i : -1;
-	if (row < (int64_t)v->nspecial)
-		die("--gene %s: %s", name,
-			same > 1 ? "several genes have this symbol: expected an id" : "no gene of the vocabulary has this id or symbol");
-	return (uint32_t)row;
-}
-
-static void choose_genes(struct expression *x, const struct vocab *v)
-{
-	size_t n = gene.n ? gene.n : v->n - v->nspecial;
-	x->gene_row = xcalloc(n, sizeof *x->gene_row);
-	for (size_t i = 0; i < n; i++)
-		x->gene_row[i] = gene.n ? gene_row(v, gene.item[i]) : (uint32_t)(v->nspecial + i);
-	qsort(x->gene_row, n, sizeof *x->gene_row, by_row);
-	for (size_t i = 0; i < n; i++)
-		if (!i || x->gene_row[i] != x->gene_row[i - 1])
-			x->gene_row[x->ngene_row++] = x->gene_row[i];
-}
-
 static void cell_header(const struct inference *r, struct header *h)
 {
 	static const char *const made[] = {"gene", "value", "expressed", "gated", NULL};
@@ -152,22 +113,21 @@ static void cell_rows(struct inference *r, size_t first, size_t n)
 	struct block *b = &r->out;
 	const struct batch *p = &r->packed.b;
 	int list = b->header->col[x->gene].group;
-	size_t V = b->header->vocab.n, genes = x->ngene_row;
+	size_t V = b->header->vocab.n, special = b->header->vocab.nspecial;
 	uint64_t *offset = b->group[list].offset, at = offset[first];
 	grow(x->h, x->h_cap, n * 2 * V);
 	if (p->offset[n])
 		must(model_logits(r->model, p, x->chosen.head, x->h, &e), &e);
-	block_set_items(b, list, at + n * genes);
+	block_set_items(b, list, at + n * (V - special));
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];
 		const float *z = x->h + i * 2 * V;
-		for (size_t k = 0; k < genes; k++, at++) {
-			uint32_t g = x->gene_row[k];
+		for (size_t g = special; g < V; g++, at++) {
 			float m = empty ? NAN : z[2 * g], a = empty ? NAN : z[2 * g + 1];
 			if (!empty && !(isfinite(m) && isfinite(a)))
 				die("a prediction is %g, expected a finite number: are the weights those of this config.json?",
 					(double)(isfinite(m) ? a : m));
-			block_set_id(b, x->gene, at, g);
+			block_set_id(b, x->gene, at, (uint32_t)g);
 			((float *)b->col[x->value].data)[at] = m;
 			((float *)b->col[x->expressed].data)[at] = (float)(1 / (1 + exp((double)a)));
 			((float *)b->col[x->gated].data)[at] = a > 0 ? 0 : m;
@@ -194,18 +154,13 @@ int scpredict_expression(int argc, char **argv)
 	struct header h = {0};
 	cli_init(&expression_cli, argc, argv);
 	inference_open(&r, &expression_cli, INFERENCE_MASKED);
-	if (gene.n && r.counts)
-		die("--gene: the model in %s is one of counts, of which the masked genes are written", asked.model);
 	choose_head(&x.chosen, NULL, r.counts ? of_counts : of_cells, "expression", r.counts ? "nb" : "wced");
-	if (!r.counts)
-		choose_genes(&x, &stream_header(r.in)->vocab);
 	inference_load(&r, &x.chosen.heads);
 	(r.counts ? count_header : cell_header)(&r, &h);
 	inference_run(&r, &h, r.counts ? count_rows : cell_rows, NULL);
 	inference_report(&r, "cells have no token: their predictions are NaN");
 	inference_release(&r);
 	config_heads_release(&x.chosen.heads);
-	free(x.gene_row);
 	free(x.h);
 	return 0;
 }

@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const position[] = {[MAP_UMAP] = "X_umap", [MAP_DRL] = "X_draw_graph_drl"}; /* scanpy's names in obsm */
+static const char position[] = "X_umap"; /* scanpy's name in obsm */
 
-static int method = MAP_UMAP;
 static long long neighbours = 15;
 
 static struct option_def options[] = {
-	{0, "method", OPT_CHOICE, &method, OPT_ENUM([MAP_UMAP] = "umap", [MAP_DRL] = "drl"), "the layout: UMAP or DrL (default umap)",
-		.changes = 1},
 	{'k', "neighbours", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1,
 		1000, .changes = 1},
 	{0},
@@ -24,14 +21,13 @@ struct cli map_cli = {.name = "screduce map",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
-	.features = "igraph",
 	.summary = "Add a map of the cells to embeddings: two coordinates of each cell, for figures."};
 
 static struct stream *create(struct header *h, const struct stream *in)
 {
 	header_copy(h, stream_header(in));
-	header_drop(h, position[method]);
-	header_add_fixed(h, position[method], F32, 2);
+	header_drop(h, position);
+	header_add_fixed(h, position, F32, 2);
 	cli_provenance(&map_cli, h, "");
 	return cli_create(&map_cli, h);
 }
@@ -54,7 +50,7 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 	struct error e;
 	struct block from = {0}, out = {0};
 	const struct header *h = stream_header(to);
-	int at = header_find(h, position[method]), *map = xmalloc(h->ncol * sizeof *map);
+	int at = header_find(h, position), *map = xmalloc(h->ncol * sizeof *map);
 	header_map(h, stream_header(in), map);
 	map[at] = -1;
 	for (size_t k = 0; k < stream_blocks(in); k++) {
@@ -73,7 +69,6 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 
 int screduce_map(int argc, char **argv)
 {
-	struct error e;
 	struct embeddings d;
 	struct header h = {0};
 	cli_init(&map_cli, argc, argv);
@@ -82,11 +77,8 @@ int screduce_map(int argc, char **argv)
 	embeddings_read(&d, in, &(struct wanted){0}, 1);
 	struct stream *to = create(&h, in);
 	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
-	cli_library("igraph ended the program, as it does if memory is out");
-	if (d.n &&
-		map_rows(xy, d.x, d.n, d.d, (enum map_method)method, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
-		die("%s: %s", stream_name(in), e.msg);
-	cli_library(NULL);
+	if (d.n)
+		map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads);
 	xy = spread(xy, &d);
 	write_positions(to, in, xy);
 	cli_measured("cells", (double)d.n);
