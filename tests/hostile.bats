@@ -77,7 +77,7 @@ refused() {
 	rm -f out
 	run timeout 60 prlimit --as=4000000000 "$@"
 	assert_equal "$status: $output" "1: $output"
-	assert_output --partial "$message"
+	names "$message"
 	assert_equal "$(grep -vcE ': warning:| cells x ' <<< "$output")" 1
 	assert_not_exist out
 }
@@ -134,7 +134,7 @@ probe() {
 	done
 	probe loop
 	assert_failure 1
-	assert_output "h5tok: sim.h5ad: reading takes longer than it can for an undamaged file of this size: the file is damaged"
+	names "sim.h5ad damaged"
 }
 
 @test "hostile: a reader that is killed takes its child with it" {
@@ -179,7 +179,7 @@ elif '$path' in f:
     del f['$path']
     f['$path'] = h5py.ExternalLink('other.h5ad', '$path')
 " 2> /dev/null || continue
-		refused "linked.h5ad: has a link into another file, which is not followed" h5tok linked.h5ad -o out
+		refused "linked.h5ad link" h5tok linked.h5ad -o out
 	done
 	for path in X/data X/indices obs/_index obs/n_counts; do
 		spoil stored.h5ad "
@@ -193,7 +193,7 @@ del f['$path']
 p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
 p.set_external(b'raw.bin', 0, v.nbytes)
 h5py.h5d.create(f.id, b'$path', h5py.h5t.py_create(t), h5py.h5s.create_simple((n,)), p)" 2> /dev/null || continue
-		refused "$path: external storage, which reads other files: refused" h5tok stored.h5ad -o out
+		refused "$path external" h5tok stored.h5ad -o out
 		spoil virtual.h5ad "
 d = f['$path']
 n, t = len(d), d.dtype if d.dtype.kind != 'O' else np.dtype('S8')
@@ -203,7 +203,7 @@ del f['$path']
 v = h5py.VirtualLayout(shape=(n,), dtype=t)
 v[:] = h5py.VirtualSource('source.h5', 'd', shape=(n,))
 f.create_virtual_dataset('$path', v)"
-		refused "$path: a virtual dataset, which reads other files: refused" h5tok virtual.h5ad -o out
+		refused "$path virtual" h5tok virtual.h5ad -o out
 	done
 }
 
@@ -253,12 +253,12 @@ f['obs'].attrs['_index'] = '_index'"
 		refused "tall.h5ad: " h5tok tall.h5ad -o out
 	done
 	spoil twice.h5ad "f['obs'].attrs['column-order'] = np.array(['cell_type'] * 6000, 'S')"
-	refused "twice.h5ad: obs: column 'cell_type' is named twice in column-order" h5tok twice.h5ad -o out
+	refused "twice.h5ad cell_type column-order" h5tok twice.h5ad -o out
 	spoil wide.h5ad "
 for i in range(5000):
     f['obs/c%d' % i] = np.zeros(60, np.int8)
 del f['obs'].attrs['column-order']"
-	refused "5007 columns, a stream has at most 4096" h5tok wide.h5ad -o out
+	refused "5007 stream 4096" h5tok wide.h5ad -o out
 	spoil bomb.h5ad "
 del f['X']
 f.create_dataset('X', (60, 120), np.float32, chunks=(60, 1 << 22), maxshape=(60, None), compression='gzip')"
@@ -296,7 +296,7 @@ a.obs_names = names
 a.write('far.h5ad')"
 	run h5tok far.h5ad -o far
 	assert_success
-	assert_line --partial "far.h5ad: 2 cells have the name of another cell, such as cells 4096 and 8200 ('cell4096')"
+	names "far.h5ad 2 4096 8200 cell4096"
 }
 
 # bats test_tags=slow
@@ -524,7 +524,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		open(sys.argv[1], "wb").write(b)
 	END
 	undigest bad/model.safetensors
-	refused "vectors of cells with tokens are not finite" scembed -M bad --layer 0 sim.tok -o out
+	refused "vectors not finite" scembed -M bad --layer 0 sim.tok -o out
 	rm -rf bad
 	cp -r model bad
 	$PYTHON -c "print('\t'.join('abcd')); [print('g%d\tx\ty\tnan' % i) for i in range(10**5)]" > bad/vocab.tsv
@@ -576,7 +576,7 @@ none, zero = (none[0][:3], none[1]), np.zeros(2, "u4")
 scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step": zero, "gene": none, "count": none, "masked": none}])'
 	refused 'no genes' depgraph -q -o out bare.tok
 	refused 'no genes' depgraph -q --pmi -o out bare.tok
-	refused "row 0 is not the vocabulary's next entry" depgraph -q -O tsv -o out bare.graph
+	refused "row 0 vocabulary" depgraph -q -O tsv -o out bare.graph
 	refused '3 rows, but the vocabulary has 4' depgraph -q -O tsv -o out short.graph
 	refused 'no table of genes in the header' sctrain nb -q -c mlp-nb-tiny -o out bare.mc
 }
@@ -592,10 +592,10 @@ def write(kind, scalars, lists):
 write("counts", [("cell", "u64"), ("n_counts", "u64")], [("gene", "u32"), ("count", "u32")])
 write("masked-counts", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("gene", "u32"), ("count", "u32"), ("masked", "u32")])
 write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input", "u32"), ("position", "u16"), ("target", "u32")])'
-	refused "column 'count' is not in the group of column gene" maskgen -q --strategy columns -o out apart.counts
+	refused "count gene group" maskgen -q --strategy columns -o out apart.counts
 	refused 'columns gene and count do not have the layout of a counts stream' rankenc -q --fit -o out apart.counts
-	refused "columns 'gene' and 'count' are not of one ragged group" sctrain nb -q -c mlp-nb-tiny -o out apart.masked-counts
-	refused "columns 'position' and 'target' are not of one ragged group" sctrain mlm -q -c tiny -o out apart.masked
+	refused "gene count ragged" sctrain nb -q -c mlp-nb-tiny -o out apart.masked-counts
+	refused "position target ragged" sctrain mlm -q -c tiny -o out apart.masked
 }
 
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {
@@ -629,7 +629,7 @@ write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input",
 	sed '5s/\t\([^\t]*\)$/\x00\t\1/' nul.vocab >nul.broken # the symbol of a gene, as a damaged disk may leave it
 	refute cmp -s nul.vocab nul.broken
 	run -1 rankenc -q -m nul.broken sim.counts -o nul.tok
-	assert_output "rankenc: nul.broken: line 5: a byte of value 0: the file is damaged, or is no plain text (UTF-16?)"
+	names "nul.broken 5 0 UTF-16?"
 	assert_not_exist nul.tok
 	for device in zero full urandom; do
 		for command in "scview" "rankenc -o nul.out sim.counts -m" "h5tok sim.h5ad -o nul.out --obs-table" "h5tok -o nul.out" "scview sim.counts -O h5ad -o nul.out --into"; do

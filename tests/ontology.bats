@@ -56,8 +56,8 @@ ref() { # ref COMMAND ARGUMENT...
 	assert_output 1 # of four types; the most frequent label is 24 % of the cells
 	run sctrain cells "${HCE[@]}" --lr 0 -o listed step.masked
 	assert_success
-	assert_output --partial "warning: step.masked: column 'cell_type': 1 of 7 labels (9 of 367 cells) are no ids, names or exact synonyms of cl.obo, and left out: 'nonsense'"
-	assert_output --partial "step.masked: column 'cell_type': 'T cell', 'leukocyte' have finer labels below them: a cell of them is predicted as one of these"
+	names "warning: step.masked cell_type 1 7 9 367 cl.obo nonsense"
+	names "step.masked cell_type 'T cell' leukocyte"
 }
 
 @test "sctrain --head: hce, position and reverse are those of float64: loss, gradient of every tensor" {
@@ -144,7 +144,7 @@ ref() { # ref COMMAND ARGUMENT...
 	scpredict cells -q -M model -o names.pred test.tok
 	run ctaprobe score --label cell_type names.pred
 	assert_success
-	assert_line --partial "note: names.pred: the predictions are terms: give --ontology MODEL/ontology.obo if"
+	names "names.pred --ontology MODEL/ontology.obo"
 	run ctaprobe score --label cell_type --ontology model/ontology.obo names.pred
 	assert_success
 	refute_output --partial "give --ontology"
@@ -172,7 +172,7 @@ ref() { # ref COMMAND ARGUMENT...
 	END
 	run ctaprobe score --label cell_type --ontology cl.obo coarse.pred
 	assert_failure 1
-	assert_output "ctaprobe score: coarse.pred: the predicted class 'CL:0000037' is no id, name or exact synonym of cl.obo"
+	names "coarse.pred CL:0000037 cl.obo"
 	printf '\n[Term]\nid: CL:0000037\nname: elsewhere\n' | cat cl.obo - >more.obo
 	ctaprobe score -q --label cell_type --ontology more.obo -o coarse.tsv coarse.pred
 	run ref score more.obo coarse.pred cell_type coarse.tsv
@@ -180,7 +180,7 @@ ref() { # ref COMMAND ARGUMENT...
 	awk '{ v[$1] = $2 } END { exit !(v["coarser"] > .1 && v["apart"] > 5 && v["cells"] == 109) }' coarse.tsv
 	run ctaprobe score --label cell_type --ontology cl.obo --bootstrap 5 one.pred
 	assert_failure 2
-	assert_line --index 0 "ctaprobe score: --ontology does not go with --bootstrap"
+	names "--ontology --bootstrap"
 }
 
 @test "sctrain --head: with masked tokens and with masked values; stopped and resumed the weights are the same" {
@@ -252,39 +252,39 @@ ref() { # ref COMMAND ARGUMENT...
 		shift 2
 		run --separate-stderr sctrain cells -q --config tiny -o x "$@" step.masked
 		assert_failure "$expected"
-		assert_equal "${stderr_lines[0]}" "sctrain cells: $message"
+		names "$message"
 		assert_not_exists x/model.safetensors
 	}
-	refused 2 "--head cell_type:hce: hce needs --ontology FILE.obo" --head cell_type:hce
+	refused 2 "--head cell_type:hce --ontology FILE.obo" --head cell_type:hce
 	refused 2 "--ontology needs --head COL:hce" --head donor:ce --ontology cl.obo
-	refused 2 "--head donor:ce,mean=known: mean is for the loss hce: other losses are means over the cells with a target" --head donor:ce,mean=known
-	refused 2 "--head cell_type:hce,mean=known,mean=all: mean is given twice" --head cell_type:hce,mean=known,mean=all --ontology cl.obo
-	refused 2 "--head donor:ce,reverse=0: reverse=0: expected a number above 0, at most 1000" --head donor:ce,reverse=0
-	refused 2 "--head donor:ce,position=-1: position=-1: expected a whole number, at most 65535" --head donor:ce,position=-1
-	refused 1 "step.masked: head donor: position 1: a cell begins with 1 CLS token: expected at most 0" --head donor:ce,position=1
-	refused 1 "--ontology: none.obo: No such file or directory" --head cell_type:hce --ontology none.obo
-	refused 1 "--ontology: vocab.tsv: line 1: expected TAG: VALUE, as in an OBO file" --head cell_type:hce --ontology vocab.tsv
-	refused 1 "step.masked: no column 'type': make the stream with maskgen --strategy none --keep type" --head type:hce --ontology cl.obo
+	refused 2 "--head donor:ce,mean=known hce" --head donor:ce,mean=known
+	refused 2 "--head mean=all twice" --head cell_type:hce,mean=known,mean=all --ontology cl.obo
+	refused 2 "--head donor:ce,reverse=0 reverse=0 0 1000" --head donor:ce,reverse=0
+	refused 2 "--head donor:ce,position=-1 position=-1 65535" --head donor:ce,position=-1
+	refused 1 "step.masked donor position 1 CLS 0" --head donor:ce,position=1
+	refused 1 "--ontology none.obo" --head cell_type:hce --ontology none.obo
+	refused 1 "--ontology vocab.tsv 1 TAG VALUE OBO" --head cell_type:hce --ontology vocab.tsv
+	refused 1 "step.masked type maskgen --strategy --keep" --head type:hce --ontology cl.obo
 	sed 's/^id: CL:0000542/&\nis_a: CL:0000624/' cl.obo >cycle.obo
-	refused 1 "--ontology: cycle.obo: CL:0000084 (T cell) is a kind of itself: its is_a lines lead back to it" --head cell_type:hce --ontology cycle.obo
+	refused 1 "--ontology cycle.obo CL:0000084 is_a" --head cell_type:hce --ontology cycle.obo
 	sed 's/^id: CL:0000542/&\nis_a: CL:9/' cl.obo >missing.obo
 	run sctrain cells -q "${HCE[@]/cl.obo/missing.obo}" -o x step.masked
 	assert_failure 1
 	assert_output --regexp "^sctrain cells: --ontology: missing.obo: line [0-9]+: CL:0000542 is_a CL:9, which the file does not have$"
-	refused 1 "step.masked: column 'donor': 4 of 4 labels (375 of 375 cells) are no ids, names or exact synonyms of cl.obo: 'donor1', 'donor2', 'donor3', 'donor4': expected at most half" \
+	refused 1 "step.masked donor 4 375 cl.obo donor1 donor2 donor3 donor4" \
 		--head donor:hce --ontology cl.obo
 	scsample -q --where 'cell_type=CL:0000860' -o mono.tok train.tok
 	maskgen -q --strategy none --keep cell_type -o mono.masked mono.tok
 	run sctrain cells -q "${HCE[@]}" -o x mono.masked
 	assert_failure 1
-	assert_output "sctrain cells: mono.masked: all labels in column 'cell_type' lie on or above CL:0000860 (classical monocyte): there is nothing to tell apart"
+	names "mono.masked cell_type CL:0000860"
 	run scpredict cells -M model --node "T cell,CL:0000990" -o x.pred test.tok
 	assert_failure 1
-	assert_output "scpredict cells: --node: 'CL:0000990' is no term that the head can predict: expected ids, names or exact synonyms of model/ontology.obo"
+	names "--node CL:0000990 model/ontology.obo"
 	cp -r model bare
 	rm bare/ontology.obo
 	run -1 scpredict cells -M bare --decode leaf -o refused.pred test.tok
-	assert_output "scpredict cells: bare/ontology.obo: No such file or directory"
+	names "bare/ontology.obo No directory"
 	sed '/^id: CL:0000624/,/^$/d' model/ontology.obo >bare/ontology.obo
 	run scpredict cells -M bare -o refused.pred test.tok
 	assert_failure 1
