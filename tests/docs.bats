@@ -212,6 +212,21 @@ compare_tables() {
 	((output >= 1000))
 }
 
+@test "corrmask-tables: armstat compare of the points gives the tables of differences" {
+	again() { # TABLE PAIR WITHIN OPTION...
+		armstat compare -q --by arm --pair "$2" --within "$3" "${@:4}" "docs/experiments/tables/$1-points.tsv" |
+			awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["n"] > 1 { print $c["arm"], $c["reference"], sprintf("%.9g %.9g %.9g %.9g", $c["difference"], $c["low"], $c["high"], $c["p"]) }' | sort
+	}
+	printed() {
+		awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { print $c["arm"], $c["minus"], sprintf("%.9g %.9g %.9g %.9g", $c["difference"], $c["low"], $c["high"], $c["p"]) }' "docs/experiments/tables/$1-differences.tsv" | sort
+	}
+	against() { for arm; do pairs+=(--compare "$arm:$reference"); done; }
+	pairs=() reference=random
+	against CorrMask shuffled PMI PMI-Rand "CorrMask, lambda 1" "CorrMask, lambda .25" "CorrMask, lambda .75"
+	diff <(again corrmask-tables seed pretrained_on,metric "${pairs[@]}" --compare CorrMask:shuffled) <(printed corrmask-tables)
+	diff <(again table1 fold cells,metric --compare CorrMask:random --compare CorrMask:PMI --compare CorrMask:PMI-Rand --compare CorrMask:untrained) <(printed table1)
+}
+
 @test "bmfm-zeroshot: the seeds of a set are averaged, and sets are the units of intervals and differences" {
 	run -0 $PYTHON - <<-'END'
 		import csv
