@@ -124,5 +124,8 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 		done
 	done
 	head -n 1 $R/genes.tsv | grep -q pearson
+	# the printed mean is that of summary.tsv
+	mean=$(awk -F '\t' '$1 == 20 && $2 == "pearson" && $3 == "poisson" { printf "%.3f", $6 }' $R/summary.tsv | sed 's/^0//')
+	grep -q "^poisson *0\?$mean" $R/table.txt
 	assert_file_not_empty $R/panel.svg
 }

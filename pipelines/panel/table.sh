@@ -42,8 +42,8 @@ echo "share of Poisson's deviance explained. gap: to $base, with a 95 % interval
 for panel in $(awk -F '\t' 'NR > 1 { print $3 }' "$dir/points.tsv" | sort -uV); do
 	echo
 	echo "panel $panel"
-	awk -F '\t' -v panel="$panel" -v arms="$all" "$tables$by_name"'
-		FNR == 1 { file++ }
+	awk -F '\t' -v panel="$panel" -v arms="$all" "$tables"'
+		FNR == 1 { file++; split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }
 		$c["panel"] != panel { next }
 		file == 1 { mean[$c["arm"], $c["metric"]] = num($c["mean"], "%.3f") }
 		file == 2 { gap[$c["arm"], $c["metric"]] = num($c["difference"], "%+.3f") " (" span("%+.3f") ")" }

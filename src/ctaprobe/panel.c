@@ -333,7 +333,8 @@ static double try_penalty(const float *x[2], size_t d, const float *y[2], double
 
 static void choose_penalty(struct task *t, size_t groups)
 {
-	static const double grid[2][4] = {{1e-4, 1e-3, 1e-2, 1e-1}, {0.01, 0.1, 1, 10}};
+	enum { PENALTIES = 5 };
+	static const double grid[2][PENALTIES] = {{1e-3, 1e-2, 0.1, 1, 10}, {0.01, 0.1, 1, 10, 100}};
 	const struct cells *c = &t->train;
 	uint32_t *row = xmalloc(c->n * sizeof *row);
 	size_t n[2] = {hold_out(t, row, groups)}, genes = t->genes < SOME_GENES ? t->genes : SOME_GENES;
@@ -357,7 +358,7 @@ static void choose_penalty(struct task *t, size_t groups)
 		}
 		y[k] = some;
 	}
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < PENALTIES; i++) {
 		double loss = try_penalty(x, t->d, y, s, n, genes, grid[method][i]);
 		t->penalty = loss < best ? grid[method][i] : t->penalty;
 		best = fmin(best, loss);
