@@ -55,6 +55,9 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	P
 	for text in 'Map of the new cells' 'Marker genes in the reference' 'Marker genes in the new cells' 'Reliability of the probabilities' 'Risk by coverage' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
 	assert_not_exist $R/new.score.tsv
+	# coverage by type: with all sets, as ctaprobe score has it of all cells
+	awk -F '\t' 'FNR == 1 { file++ } file == 1 && $1 == "coverage" { want = $2 } file == 2 && FNR > 2 && $1 != "unknown" { n += $2; hit += $2 * $4 }
+		END { exit !(n && hit / n - want < .01 && want - hit / n < .01) }' $R/held-out.score.tsv $R/types.table
 	before=$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)
 	assert_regex "$(tr -s ' \n' ' ' < $R/report.txt)" "^$(sed -n 2p $R/sentences.tsv | cut -f 2)"
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1

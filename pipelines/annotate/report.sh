@@ -15,7 +15,8 @@ transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv own=$dir
 [ -e "$own" ] || own=/dev/null
 
 # The types, the most frequent first: of the reference, of the cells that were held out, and of the new ones
-scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v own="$own" -v transfer="$transfer" '
+scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v own="$own" -v transfer="$transfer" \
+	-v sets=<(paste <(scview -q -c "$label" "$dir/held-out.pred") <(scview -q -c in_set "$dir/held-out.pred")) '
 	function split_name(name) { i = index(name, ":"); return substr(name, 1, i - 1) }
 	BEGIN {
 		OFS = "\t"
@@ -23,6 +24,11 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 			v[split_name($1), substr($1, i + 1)] = $2
 			if (split_name($1) == "train_n") name[++k] = substr($1, i + 1)
 		}
+		while ((getline < sets) > 0) {
+			cells[$1]++
+			for (i = 1; i <= k; i++) if (name[i] == $1 && substr($2, 2 * i - 1, 1) == 1) held_set[$1]++
+		}
+		for (c in cells) v["coverage", c] = held_set[c] / cells[c]
 		while ((getline < transfer) > 0)
 			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
 		while ((getline < own) > 0) if (split_name($1) == "f1") { v["own", substr($1, i + 1)] = $2; scored = 1 }
