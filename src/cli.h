@@ -135,6 +135,8 @@ char *time_left(double share);
 
 /* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 64 KB are kept. */
 void cli_measured(const char *name, double value);
+/* The same with a line of text. */
+void cli_stated(const char *name, const char *text);
 
 /* Under -v: the message, then time and peak memory. Ends the table of --report. Call it last: files beside the main output appear here. */
 void cli_report(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

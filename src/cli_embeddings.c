@@ -27,7 +27,8 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	if (w->with) {
 		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, &e), &e);
 		if (!c->expressed.shared)
-			die("%s: none of its %zu genes is in the new cells: expected the same kind of gene ids", name, h->vocab.n);
+			die("%s: none of its %zu genes (%s ...) is in the new cells (%s ...): expected the same species and kind of gene ids",
+				name, h->vocab.n, h->vocab.n ? h->vocab.id[0] : "", w->with->n ? w->with->id[0] : "");
 	} else {
 		must(header_kind(h, "embedding", name, &e), &e);
 		c->x = header_need(h, "x", F32, FIXED, name, &e);
@@ -100,11 +101,11 @@ static int has_value(const struct columns *c, const struct block *b, size_t i)
 	return (c->target_missing < 0 || !((const uint8_t *)b->col[c->target_missing].data)[i]) && !isnan(block_number(b, c->target, i));
 }
 
-/* The value of a column that every cell must have. */
-static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64_t cell, const char *name, const char *column)
+/* The value of a column that every cell must have, but for `some`. */
+static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64_t cell, const char *name, const char *column, int some)
 {
 	uint32_t v = labels_at(l, b, i);
-	if (v == MISSING_CODE)
+	if (v == MISSING_CODE && !some)
 		die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, cell, column,
 			column);
 	return v;
@@ -113,8 +114,11 @@ static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64
 /* The embedding or the expression of row i, as that of cell d->n; 0: it has none. */
 static int add_values(struct embeddings *d, const struct block *b, const struct columns *c, size_t i, uint64_t cell)
 {
-	if (c->x < 0)
-		return expressed_add(&c->expressed, b, i, &d->sparse);
+	if (c->x < 0) {
+		grow(d->depth, d->depth_cap, d->n + 1);
+		d->depth[d->n] = expressed_add(&c->expressed, b, i, &d->sparse);
+		return d->depth[d->n] > 0;
+	}
 	const float *x = (const float *)b->col[c->x].data + i * d->d;
 	if (embedding_missing(x, d->d))
 		return 0;
@@ -131,6 +135,11 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		uint32_t y = w->label ? labels_at(&c->label, b, i) : 0;
 		if (y == MISSING_CODE || (w->target && !has_value(c, b, i))) {
 			d->unlabelled++;
+			continue;
+		}
+		uint32_t group = w->group ? needed(&c->group, b, i, cell, stream_name(d->s), w->group, w->some_grouped) : 0;
+		if (group == MISSING_CODE) {
+			d->groupless++;
 			continue;
 		}
 		if (!add_values(d, b, c, i, cell)) {
@@ -151,11 +160,11 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		}
 		if (w->group) {
 			grow(d->group, d->group_cap, d->n + 1);
-			d->group[d->n] = needed(&c->group, b, i, cell, stream_name(d->s), w->group);
+			d->group[d->n] = group;
 		}
 		if (w->part) {
 			grow(d->part, d->part_cap, d->n + 1);
-			d->part[d->n] = needed(&c->part, b, i, cell, stream_name(d->s), w->part);
+			d->part[d->n] = needed(&c->part, b, i, cell, stream_name(d->s), w->part, 0);
 		}
 		d->n++;
 	}
@@ -240,6 +249,28 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	labels_release(&c.part);
 }
 
+void embeddings_move(struct embeddings *d, size_t to, size_t from)
+{
+	if (d->x)
+		memmove(d->x + to * d->d, d->x + from * d->d, d->d * sizeof *d->x);
+	else
+		sparse_move(&d->sparse, to, from);
+	d->y[to] = d->y[from];
+	d->row[to] = d->row[from];
+	d->cell[to] = d->cell[from];
+	if (d->group)
+		d->group[to] = d->group[from];
+	if (d->depth)
+		d->depth[to] = d->depth[from];
+}
+
+void embeddings_resize(struct embeddings *d, size_t n)
+{
+	d->n = n;
+	if (!d->x)
+		d->sparse.n = n;
+}
+
 void embeddings_release(struct embeddings *d)
 {
 	stream_free(d->s);
@@ -250,6 +281,7 @@ void embeddings_release(struct embeddings *d)
 	free(d->group);
 	free(d->part);
 	free(d->cell);
+	free(d->depth);
 	free(d->row);
 	*d = (struct embeddings){0};
 }

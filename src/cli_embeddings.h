@@ -11,15 +11,16 @@
 struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
-	size_t empty; /* and those whose embedding is missing */
+	size_t empty, groupless; /* and those whose embedding, or whose group, is missing */
 	float *x; /* [n, d] */
 	struct sparse sparse; /* instead of x, of counts: log-normalised expression */
 	uint32_t *y; /* [n] classes; 0 if no label is wanted */
 	double *target; /* [n], NULL if none is wanted */
 	uint32_t *group, *part; /* [n], NULL if none is wanted */
 	uint64_t *cell; /* [n] */
+	uint64_t *depth; /* [n] of counts: molecules of the features */
 	size_t *row; /* [n] number of the row in the stream */
-	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, row_cap;
+	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, depth_cap, row_cap;
 };
 
 /* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left
@@ -31,6 +32,7 @@ struct wanted {
 	struct classes *parts;
 	/* The stream has counts. The features are the genes of `genes` (NULL: of the stream) that `with` has too; see cells/expressed.h */
 	const struct vocab *genes, *with;
+	int some_grouped; /* leave out cells without a group, too */
 };
 
 /* The warning that so many cells without an embedding were left out, if any. */
@@ -42,6 +44,9 @@ void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
 char *embedding_source(const struct header *h);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
+/* Cell `from` becomes cell to <= from. The cells that stay are moved in turn; then the number of them is set. */
+void embeddings_move(struct embeddings *d, size_t to, size_t from);
+void embeddings_resize(struct embeddings *d, size_t n);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
 
 /* The vectors of genes of one stream (scembed --of genes, static), one a gene. */

@@ -74,6 +74,11 @@ void cli_measured(const char *name, double value)
 	row("%s\t%s\n", name, decimal_print(number, value));
 }
 
+void cli_stated(const char *name, const char *text)
+{
+	row("%s\t%s\n", name, text);
+}
+
 static void add_to_shared(size_t length)
 {
 	int fd = open(shared, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -214,7 +214,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 @test "transfer: counts: regression on the shared genes is scikit-learn's, in each fold too; cells like none of the reference are unknown" {
 	scsim -q --cells 900 --genes 400 --types 5 --donors 12 --separation .5 --depth 1500 --seed 3 -o all.counts
 	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type4 - -o ref.counts
-	scsample -q --test-fraction .3 --by donor --part test all.counts | scsample -q --thin .5 - -o whole.counts
+	scsample -q --test-fraction .3 --by donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
 	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
 	scsample -q --genes panel whole.counts -o new.counts
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s new.counts -o new.s
@@ -286,4 +286,50 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	run -1 ctaprobe transfer --reference ref.counts -l cell_type own.counts -o x
 	names "ref.counts none 400"
 	assert_not_exist x
+}
+
+@test "transfer: promises are rows of --report: none without donors, none for shallower cells; a much deeper reference is thinned" {
+	scsim -q --cells 900 --genes 300 --types 3 --donors 20 --depth 2000 --seed 4 -o all.counts
+	scsample -q --test-fraction .3 --by donor --part train all.counts -o ref.counts
+	scsample -q --test-fraction .3 --by donor --part test all.counts -o new.counts
+	told() { ctaprobe transfer -q --reference ref.counts -l cell_type --report report "$@" -o new.s; }
+	told --group donor new.counts
+	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"
+	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value thinned report)" "0 19 1"
+	told new.counts
+	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "0 0 cell"
+	scsample -q --where donor=donor1 ref.counts -o one.counts
+	run ctaprobe transfer --reference one.counts -l cell_type --group donor --report report new.counts -o new.s
+	assert_equal "$(value promise:coverage report)" 0
+	scsample -q --thin .6 new.counts -o less.counts
+	told --group donor less.counts
+	assert_equal "$(value promise:coverage report) $(value thinned report)" "0 1"
+	grep -q '^why:coverage' report
+	scsample -q --thin .1 new.counts -o shallow.counts
+	told --group donor shallow.counts
+	awk -F'\t' '$1 == "thinned" { exit !($2 > .08 && $2 < .12) }' report
+	assert_equal "$(value promise:coverage report)" 1
+	ctaprobe score -q -l cell_type new.s | awk -F'\t' '$1 == "coverage" { print; exit !($2 > .85) }'
+}
+
+@test "transfer: cells of the reference are marked; types that say nothing and cells without a donor are set aside; a type of one donor is untested" {
+	scsim -q --cells 300 --genes 200 --types 3 --donors 6 --depth 1500 --seed 4 -o all.counts
+	scview -q -O h5ad all.counts -o all.h5ad
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("all.h5ad")
+		t, d = a.obs["cell_type"].astype(str).to_numpy().astype(object), a.obs["donor"].astype(str).to_numpy().astype(object)
+		t[:20], d[20:30] = "Unknown", None
+		last = np.flatnonzero(d == d[299])
+		t[last[-8:]] = "rare"
+		a.obs["cell_type"], a.obs["donor"] = t, d
+		a.write_h5ad("marked.h5ad")
+	P
+	h5tok -q marked.h5ad -o marked.counts
+	run -0 ctaprobe transfer --reference marked.counts -l cell_type --group donor --report report all.counts -o new.s
+	assert_equal "$(value set_aside:unknown_label report) $(value set_aside:no_group report)" "20 10"
+	assert_equal "$(value in_reference report)" 270
+	assert_equal "$(scview -c in_reference new.s | sed 1d | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 30 0; 270 1;"
+	awk -F'\t' '$1 == "untested:rare" { found = $2 > 0 } END { exit !found }' report
+	assert_equal "$(scview -c untested new.s | grep -c '^1$')" "$(value untested_cells report)"
 }

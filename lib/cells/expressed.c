@@ -1,6 +1,7 @@
 #include "cells/expressed.h"
 
 #include "base/error.h"
+#include "cells/thin.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void expressed_release(struct expressed *x)
 	*x = (struct expressed){0};
 }
 
-int expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to)
+uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to)
 {
 	const uint64_t *o = b->group[b->header->col[x->gene].group].offset;
 	const uint32_t *count = b->col[x->count].data;
@@ -51,5 +52,26 @@ int expressed_add(const struct expressed *x, const struct block *b, size_t r, st
 		to->column[at] = f;
 		to->value[at++] = (float)log1p(1e4 * (double)count[i] / (double)total);
 	}
-	return 1;
+	return total;
+}
+
+void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p)
+{
+	uint64_t next = 0, at = 0;
+	for (size_t r = 0; r < x->n; r++) {
+		struct rng draws = thin_at(seed, cell[r]);
+		uint64_t first = at, kept = 0, end = x->offset[r + 1];
+		for (uint64_t i = next; i < end; i++) {
+			uint64_t n = thin_draw(&draws, (uint64_t)llround(expm1((double)x->value[i]) * (double)total[r] / 1e4), p);
+			kept += n;
+			x->column[at] = x->column[i];
+			x->value[at] = (float)n;
+			at += n > 0;
+		}
+		for (uint64_t i = first; i < at; i++)
+			x->value[i] = (float)log1p(1e4 * (double)x->value[i] / (double)kept);
+		next = end;
+		x->offset[r + 1] = at;
+		total[r] = kept;
+	}
 }

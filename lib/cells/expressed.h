@@ -22,7 +22,11 @@ int expressed_init(struct expressed *x, const struct header *h, const char *name
 	struct error *e);
 void expressed_release(struct expressed *x); /* accepts a zeroed struct */
 
-/* Add row r of a block to `to`; 0 if it has no count of a feature: nothing is added. */
-int expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to);
+/* Add row r of a block to `to`. Returns the molecules of its features; 0: it has none, and nothing is added. */
+uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to);
+
+/* What the rows of x, all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1, normalised anew. total [x->n]: molecules of
+ * each row, as expressed_add returned them; those that are left afterwards, 0: none. cell [x->n] */
+void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
-#include "cells/copies.h"
 #include "cells/expressed.h"
 
 #include <inttypes.h>
@@ -61,7 +60,8 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.summary = "Transfer the classes of reference cells to new ones, with label sets and unknown cells."};
 
 /* The columns that it writes, in place of those of the input. */
-static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", NULL};
+static const char *const made[] = {
+	"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", "untested", "in_reference", NULL};
 
 static void check_options(void)
 {
@@ -77,13 +77,6 @@ static void check_options(void)
 
 /* ---- reference ---- */
 
-struct reference {
-	struct embeddings d, other; /* the reference, and the cells of --calibration */
-	struct classes classes, groups;
-	uint64_t *cells; /* [classes] of the reference */
-	struct method_options method;
-};
-
 static struct stream *open_path(const char *path)
 {
 	struct stream *s = stream_open(path, &e);
@@ -98,15 +91,21 @@ static void check_classes(const struct reference *r)
 	if (r->classes.n < 2)
 		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", name, r->classes.name[0], label, r->d.n);
 	for (size_t k = 0; k < r->classes.n; k++) {
-		if (strcmp(r->classes.name[k], UNKNOWN) == 0)
-			die("%s: column '%s' has a class '%s', which would be mistaken for cells unlike the reference: leave it out with "
-			    "scsample --where '%s!=%s'",
-				name, label, UNKNOWN, label, UNKNOWN);
 		if (r->cells[k] == 1)
 			die("%s: class '%s' of column '%s' has one cell: expected two, to learn from one and test with the other; leave it "
 			    "out with scsample --where '%s!=%s'",
 				name, r->classes.name[k], label, label, r->classes.name[k]);
 	}
+}
+
+/* Say it of classes that are numbers, as clusters are. */
+static void warn_numbers(const struct classes *c)
+{
+	size_t n = 0;
+	for (size_t k = 0; k < c->n; k++)
+		n += c->name[k][strspn(c->name[k], "0123456789")] == 0;
+	if (n == c->n)
+		warn("column '%s' has numbers, as clusters do: name their types in the reference first", label);
 }
 
 /* x of two streams must be made alike. */
@@ -124,8 +123,20 @@ static void check_alike(const struct header *a, const struct header *b, const ch
 
 static void reference_read(struct reference *r, const struct header *new)
 {
-	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab};
+	struct wanted w = {
+		label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab, .some_grouped = 1};
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
+	size_t untyped = set_aside_untyped(&r->d, &r->classes);
+	if (untyped || r->d.groupless)
+		warn("%s: set aside: %zu cells whose type is 'unknown', %zu without a value in column '%s'", reference_path, untyped,
+			r->d.groupless, group ? group : "");
+	if (!r->d.n)
+		die("%s: no cell has a type in column '%s' and a value in column '%s'", reference_path, label, group ? group : label);
+	cli_measured("set_aside:no_label", (double)r->d.unlabelled);
+	cli_measured("set_aside:unknown_label", (double)untyped);
+	cli_measured("set_aside:no_group", (double)r->d.groupless);
+	r->digest = digests(&r->d);
+	r->digests = r->d.n;
 	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
 	size_t known = r->classes.n;
 	r->cells = xcalloc(known, sizeof *r->cells);
@@ -148,16 +159,20 @@ static void reference_read(struct reference *r, const struct header *new)
 		classes_settle(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
 	if (group && calibration_path)
 		warn_shared(&r->d, &r->other, &r->groups, group);
+	if (group && r->groups.n < 2) {
+		warn("%s: all cells have one value in column '%s': cells are held out, and nothing is promised", reference_path, group);
+		group = NULL;
+		for (struct embeddings *d = &r->d;; d = &r->other) {
+			free(d->group);
+			d->group = NULL;
+			if (d == &r->other)
+				break;
+		}
+	}
 	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};
 }
 
 /* ---- cells that were held out ---- */
-
-struct held_out {
-	const struct embeddings *d;
-	double *logit, *far; /* [d->n, classes], [d->n] */
-	uint32_t *fold; /* [d->n]; NULL with --calibration */
-};
 
 /* Predict rows test[0..n) of the cells by m. */
 static void predict_rows(struct held_out *h, const struct method *m, const uint32_t *test, size_t n)
@@ -173,21 +188,22 @@ static void predict_rows(struct held_out *h, const struct method *m, const uint3
 	free(far);
 }
 
-/* Warn of classes that no fold could learn without its own cells. */
-static void warn_uncalibrated(const struct held_out *h, const struct reference *r)
+/* The classes that no method knew whose cells were held out. */
+static void find_untested(struct reference *r, const struct held_out *h)
 {
-	size_t k = r->classes.n, *known = xcalloc(k, sizeof *known), cells = 0;
-	for (size_t i = 0; i < h->d->n; i++) {
-		int fits = isfinite(h->logit[i * k + h->d->y[i]]) != 0;
-		known[h->d->y[i]] += (size_t)fits;
-		cells += (size_t)fits;
-	}
+	size_t k = r->classes.n, cells = 0;
+	r->untested = xmalloc(k * sizeof *r->untested);
+	memset(r->untested, 1, k);
+	for (size_t i = 0; i < h->d->n; i++)
+		if (isfinite(h->logit[i * k + h->d->y[i]])) {
+			r->untested[h->d->y[i]] = 0;
+			cells++;
+		}
 	for (size_t c = 0; c < k && cells; c++) /* if there is none at all, calibrate says so */
-		if (!known[c])
+		if (r->untested[c])
 			warn("%s: class '%s' (%" PRIu64
 			     " cells) was never held out while others of it were there: its probabilities are not calibrated",
 				reference_path, r->classes.name[c], r->cells[c]);
-	free(known);
 }
 
 struct fold_job {
@@ -235,26 +251,27 @@ static void hold_out(struct held_out *h, const struct reference *r, const struct
 }
 
 /* whole: the method of all cells of the reference, which are `all` */
-static void held_out_predict(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
+static void held_out_predict(struct held_out *h, struct reference *r, const struct method *whole, const uint32_t *all)
 {
 	const struct embeddings *d = calibration_path ? &r->other : &r->d;
 	*h = (struct held_out){.d = d, .logit = xmalloc(d->n * r->classes.n * sizeof *h->logit), .far = xmalloc(d->n * sizeof *h->far)};
 	if (!calibration_path) {
 		hold_out(h, r, whole, all);
-		warn_uncalibrated(h, r);
+		find_untested(r, h);
 		return;
 	}
 	uint32_t *test = xmalloc(d->n * sizeof *test);
 	for (size_t i = 0; i < d->n; i++)
 		test[i] = (uint32_t)i;
 	predict_rows(h, whole, test, d->n);
+	find_untested(r, h);
 	free(test);
 }
 
 static void calibrate_on(struct calibrated *c, const struct held_out *h, const struct reference *r)
 {
 	const struct embeddings *d = h->d;
-	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n};
+	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n, d->depth};
 	calibrate(c, &u, coverage, unknown, stream_name(d->s));
 	const char *units = group ? "groups" : "cells";
 	double need = coverage * (double)(c->groups + 1) / (double)c->groups;
@@ -280,13 +297,14 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold;
+	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference;
 	double *p; /* [classes] scratch */
 	uint32_t *order; /* [classes] scratch */
-	uint64_t cells, unknown, empty;
+	uint64_t cells, unknown, empty, of_untested, known;
 };
 
-static void writer_open(struct writer *w, const struct reference *r, const struct calibrated *c, const struct header *from, int fold)
+static void writer_open(
+	struct writer *w, const struct reference *r, const struct calibrated *c, const struct header *from, int fold, int new)
 {
 	size_t k = r->classes.n;
 	struct header *h = &w->h;
@@ -305,6 +323,8 @@ static void writer_open(struct writer *w, const struct reference *r, const struc
 	name[k] = unknown_name;
 	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
 	w->fold = fold ? header_add(h, "fold", U32) : -1;
+	w->untested = header_add(h, "untested", U8);
+	w->in_reference = new ? header_add(h, "in_reference", U8) : -1;
 	free(name);
 	header_labels(h, r->classes.name, r->cells, k);
 	char *how = xasprintf("--reference %zu cells", r->d.n);
@@ -383,6 +403,11 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 	((float *)col[w->probability].data)[i] = logit ? (float)w->p[best] : NAN;
 	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->strange[of], strange) : NAN;
 	((uint32_t *)col[w->assigned].data)[i] = is_unknown ? (uint32_t)k : best;
+	int untested = logit && w->r->untested[best];
+	for (size_t c = 0; c < k; c++)
+		untested |= in_set[c] & w->r->untested[c];
+	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
+	w->of_untested += (uint64_t)untested;
 	push_set(w, in_set);
 }
 
@@ -401,7 +426,7 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 	const struct embeddings *d = h->d;
 	size_t at = 0, first = 0, k = r->classes.n;
 	uint32_t *row = xmalloc(d->n * sizeof *row);
-	writer_open(&w, r, c, stream_header(d->s), h->fold != NULL);
+	writer_open(&w, r, c, stream_header(d->s), h->fold != NULL, 0);
 	struct stream *to = stream_create(held_out_path, &w.h, 0, &e);
 	if (!to)
 		die("%s", e.msg);
@@ -429,42 +454,19 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 
 /* ---- new cells ---- */
 
-struct gathered {
-	struct embeddings d; /* of the cells that have values */
-	struct expressed expressed; /* of counts */
-	int x, cell; /* columns; x -1: counts */
-	size_t bytes;
-	uint8_t *there; /* [rows of the output] */
-	size_t there_cap;
-};
-
-static void gather(struct gathered *g, const struct block *b, size_t before, const char *name)
-{
-	size_t k = g->d.d;
-	grow(g->there, g->there_cap, before + b->rows);
-	if (g->x >= 0)
-		grow(g->d.x, g->d.x_cap, (g->d.n + b->rows) * k);
-	for (size_t i = 0; i < b->rows; i++) {
-		const float *v = g->x < 0 ? NULL : (const float *)b->col[g->x].data + i * k;
-		g->there[before + i] = v ? !embedding_missing(v, k) : expressed_add(&g->expressed, b, i, &g->d.sparse) != 0;
-		if (!g->there[before + i])
-			continue;
-		if (v) {
-			embedding_check(v, k, ((const uint64_t *)b->col[g->cell].data)[i], name);
-			memcpy(g->d.x + g->d.n * k, v, k * sizeof *v);
-		}
-		g->d.n++;
-	}
-}
-
-static void write_gathered(struct writer *w, struct gathered *g, const struct method *m)
+static void write_gathered(struct writer *w, struct gathered *g, const struct method *m, struct shift *shift)
 {
 	size_t k = w->r->classes.n, at = 0, n = g->d.n;
 	double *logit = xmalloc((n + 1) * k * sizeof *logit), *far = xmalloc((n + 1) * sizeof *far);
 	if (n)
 		method_score(m, &g->d, NULL, n, logit, far);
 	for (size_t i = 0; i < w->out.rows; i++) {
+		int known = g->there[i] && is_among(w->r->digest, w->r->digests, &g->d, at);
 		put(w, i, g->there[i] ? logit + at * k : NULL, g->there[i] ? far[at] : 0);
+		((uint8_t *)w->out.col[w->in_reference].data)[i] = (uint8_t)known;
+		w->known += (uint64_t)known;
+		if (g->there[i])
+			shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), far[at], g->d.depth ? g->d.depth[at] : 0);
 		at += g->there[i];
 	}
 	flush(w);
@@ -475,30 +477,22 @@ static void write_gathered(struct writer *w, struct gathered *g, const struct me
 	progress("%" PRIu64 " cells", w->cells);
 }
 
-static void write_new(struct writer *w, struct stream *in, const struct method *m)
+static void write_new(struct writer *w, struct stream *in, const struct method *m, struct shift *shift)
 {
 	struct block b = {0};
-	const struct header *h = stream_header(in);
-	const struct embeddings *d = &w->r->d;
-	struct gathered g = {.d.d = d->d, .d.sparse.d = d->d, .x = d->x ? header_find(h, "x") : -1, .cell = header_find(h, "cell")};
-	const struct vocab *genes = &stream_header(d->s)->vocab;
-	must(!d->x && expressed_init(&g.expressed, h, stream_name(in), genes, genes, &e), &e);
-	int got;
-	while ((got = stream_read(in, &b, &e)) > 0) {
-		must(copies_refuse(&b, stream_name(in), &e), &e);
+	struct gathered g;
+	size_t k = 0;
+	gathered_init(&g, in, w->r);
+	while (next_block(in, &k, !w->r->d.x, &b)) {
 		gather(&g, &b, w->out.rows, stream_name(in));
 		block_take(&w->out, w->map, &b, NULL, b.rows);
 		g.bytes += block_bytes(&b);
 		if (w->out.rows >= TOGETHER || g.bytes >= BYTES)
-			write_gathered(w, &g, m);
+			write_gathered(w, &g, m, shift);
 	}
-	must(got < 0, &e);
-	write_gathered(w, &g, m);
+	write_gathered(w, &g, m, shift);
 	block_release(&b);
-	expressed_release(&g.expressed);
-	sparse_release(&g.d.sparse);
-	free(g.d.x);
-	free(g.there);
+	gathered_release(&g);
 }
 
 static void check_new(struct stream *in, const struct reference *r)
@@ -525,6 +519,8 @@ static void measured(const struct calibrated *c, const struct writer *w, const s
 	cli_measured("most_missed", c->most_missed);
 	cli_measured("cells", (double)w->cells);
 	cli_measured("unknown_cells", (double)w->unknown);
+	cli_measured("untested_cells", (double)w->of_untested);
+	cli_measured("in_reference", (double)w->known);
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
 		r->d.n, r->classes.n, c->temperature, w->cells, w->unknown);
 }
@@ -543,21 +539,28 @@ int ctaprobe_transfer(int argc, char **argv)
 	cli_mode(strcmp(stream_header(in)->kind, "counts") ? EMBEDDINGS : COUNTS, "the cells have counts");
 	reference_read(&r, stream_header(in));
 	check_new(in, &r);
+	if (!r.d.x)
+		match_depth(&r, in, (uint32_t)transfer_cli.seed);
 	uint32_t *all = xmalloc(r.d.n * sizeof *all);
 	for (size_t i = 0; i < r.d.n; i++)
 		all[i] = (uint32_t)i;
 	method_fit(&m, &r.d, all, r.d.n, &r.classes, &r.method, NULL, "reference");
 	held_out_predict(&h, &r, &m, all);
 	calibrate_on(&c, &h, &r);
-	writer_open(&w, &r, &c, stream_header(in), 0);
+	warn_numbers(&r.classes);
+	writer_open(&w, &r, &c, stream_header(in), 0, 1);
 	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
-	write_new(&w, in, &m);
+	write_new(&w, in, &m, &c.shift);
 	if (w.empty)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", stream_name(in), w.empty, w.cells,
 			r.d.x ? "embedding, as they have no token" : "count of a shared gene");
+	if (w.known)
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: do not score them", stream_name(in), w.known, w.cells,
+			reference_path);
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
 	writer_close(&w);
+	report_verdict(&c, &h, &r, &(struct verdict){group, c.groups, coverage, unknown, c.coverage_promised, c.unknown_promised});
 	measured(&c, &w, &r);
 	method_release(&m);
 	calibrated_release(&c);
@@ -570,6 +573,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	free(h.far);
 	free(h.fold);
 	free(r.cells);
+	free(r.untested);
+	free(r.digest);
 	free(all);
 	return 0;
 }

@@ -1,10 +1,11 @@
 /* The parts of ctaprobe transfer: transfer.c has the options and the streams, transfer_method.c what predicts and how it is calibrated,
- * transfer_other.c the cells of --calibration. */
+ * transfer_verdict.c what is promised, transfer_other.c cells that are left out or are in two streams. */
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
 #include "fitted.h"
 
+#include "cells/expressed.h"
 #include "eval/conformal.h"
 #include "eval/sparse_probe.h"
 
@@ -47,6 +48,49 @@ void method_release(struct method *m); /* accepts a zeroed struct */
 void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far);
 
 /*
+ * Do new cells differ from the reference more than its groups, such as donors, differ from each other? The groups that were held out are what is to be expected:
+ * the mean of a group over its cells, less that of the type that was predicted for each, has a spread s over n groups; the mean m of new cells has
+ *     t = (m - mean of groups) / (s sqrt(1 + 1 / n))
+ * A new group like them has Student's distribution with n - 1 degrees of freedom.
+ */
+enum shift_measure { SHIFT_FAR, SHIFT_DEPTH, SHIFT_MEASURES }; /* distance to the reference, logarithm of the depth */
+#define SHIFT_FALSE_ALARM 0.05 /* share of new groups like those of the reference that are called different */
+struct spread {
+	size_t n;
+	double mean, sd; /* over n groups; NaN: too few */
+};
+struct shift {
+	size_t k;
+	struct spread *
+		of; /* [k + 1, measures] of the cells that were predicted to be of a class; the last one of all, less the means of classes */
+	double limit; /* of t; NaN: too few groups */
+	double *sum; /* [k, measures] of new cells */
+	uint64_t *cells; /* [k] new cells */
+};
+struct unseen;
+/* guess [u->n]: predicted classes. u->group is there. */
+void shift_init(struct shift *s, const struct unseen *u, const uint32_t *guess);
+void shift_add(struct shift *s, uint32_t guess, double far, uint64_t depth); /* a new cell */
+double shift_of(const struct shift *s, size_t c, enum shift_measure m); /* t of class c, which has new cells; k: of all */
+void shift_release(struct shift *s); /* accepts a zeroed struct */
+
+/* The median of depth [n]; NaN: n is 0. */
+double median_depth(const uint64_t *depth, size_t n);
+/* Thin the counts of d to a share of their molecules, and leave out cells that have none then. */
+void thin_reference(struct embeddings *d, double share, uint32_t seed);
+
+/* What the rows of --report say of the promises, of the shift and of each class. */
+struct verdict {
+	const char *unit; /* column of groups, NULL: none */
+	size_t units;
+	double coverage, unknown; /* that were asked for */
+	int coverage_promised, unknown_promised; /* by so many units */
+	double reference_depth, new_depth, thinned; /* medians, before the reference was thinned to this share; 0: embeddings */
+	size_t genes, all_genes; /* shared; of the reference */
+	const uint8_t *untested; /* [classes] */
+	const struct shift *shift;
+};
+/*
  * How the scores of cells that the method has not seen become probabilities, sets and p-values.
  *
  * How strange a cell is: the sum of two shares, of the unseen cells that are nearer to their reference than it is to its own, and of those that are
@@ -66,6 +110,7 @@ struct calibrated {
 	size_t *of; /* [k] which of them a class has: its own, or the last one if too few cells were predicted to be of it */
 	int coverage_promised, unknown_promised;
 	size_t cells, groups;
+	struct shift shift;
 };
 
 /* Cells that the method has not seen: logit [n, k], far [n], y [n] < k; group [n] < groups, or NULL: each cell is one. */
@@ -73,6 +118,7 @@ struct unseen {
 	const double *logit, *far;
 	const uint32_t *y, *group;
 	size_t n, k, groups;
+	const uint64_t *depth; /* [n] molecules, NULL: embeddings */
 };
 
 /* coverage, unknown: shares of cells. Cells whose class the method did not know (logit -INFINITY) are left out; dies if all are. */
@@ -81,9 +127,55 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 double calibrated_strange(const struct calibrated *c, double far, double probability);
 void calibrated_release(struct calibrated *c); /* accepts a zeroed struct */
 
+/* The digests of the values of the cells, sorted; malloced. Is cell i of d among them? Cells of few counts are not told apart, and are not. */
+uint64_t *digests(const struct embeddings *d);
+int is_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i);
+/* Leave out the cells whose class says that they have none, such as CELLxGENE's `unknown`. Returns how many. */
+size_t set_aside_untyped(struct embeddings *d, const struct classes *c);
+
 /* Cells that the method has learned from look surer than others do: die if most of `other` are cells of the reference, the stream `path`. */
 void refuse_shared(const struct embeddings *reference, const struct embeddings *other, const char *path);
 /* Leave out the cells of d whose class is not one of the first `classes`, those of the reference `path`. Dies if none is left. */
 void drop_unknown(struct embeddings *d, size_t classes, const char *path);
+
+struct reference {
+	struct embeddings d, other; /* the reference, and the cells of --calibration */
+	struct classes classes, groups;
+	uint64_t *cells; /* [classes] of the reference */
+	uint8_t *untested; /* [classes] never held out while others of it were there */
+	uint64_t *digest; /* [digests] of its cells, before they were thinned */
+	size_t digests;
+	double depth, new_depth, thinned; /* medians of counts; the share of the reference's molecules that is kept */
+	size_t genes; /* shared */
+	struct method_options method;
+};
+
+struct held_out {
+	const struct embeddings *d;
+	double *logit, *far; /* [d->n, classes], [d->n] */
+	uint32_t *fold; /* [d->n]; NULL with --calibration */
+};
+
+/* Report the promises, with the share of the cells of each class that were held out with the class in their set. The first six fields of v are given. */
+void report_verdict(const struct calibrated *c, const struct held_out *h, const struct reference *r, struct verdict *v);
+
+/* New cells, some at a time. */
+struct gathered {
+	struct embeddings d; /* of the cells that have values */
+	struct expressed expressed; /* of counts */
+	int x, cell; /* columns; x -1: counts */
+	size_t bytes;
+	uint8_t *there; /* [rows of the output] */
+	size_t there_cap;
+};
+
+void gathered_init(struct gathered *g, const struct stream *in, const struct reference *r);
+void gathered_release(struct gathered *g);
+void gather(struct gathered *g, const struct block *b, size_t before,
+	const char *name); /* before: rows of the output that are not written yet */
+/* The next block, of a stream that was indexed to be read twice, or not. 0: the end. Dies on errors. */
+int next_block(struct stream *in, size_t *k, int indexed, struct block *b);
+/* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
+void match_depth(struct reference *r, struct stream *in, uint32_t seed);
 
 #endif

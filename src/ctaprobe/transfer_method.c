@@ -161,19 +161,21 @@ void method_score(const struct method *m, const struct embeddings *d, const uint
 /* ---- calibration ---- */
 
 /* The cells whose class the method knew, closed up. Returns their number; kept is malloced copies. */
-static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group)
+static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group, uint64_t **depth)
 {
 	size_t n = 0;
 	*logit = xmalloc(u->n * u->k * sizeof **logit);
 	*far = xmalloc(u->n * sizeof **far);
 	*y = xmalloc(u->n * sizeof **y);
 	*group = xmalloc(u->n * sizeof **group);
+	*depth = xcalloc(u->n, sizeof **depth);
 	for (size_t i = 0; i < u->n; i++) {
 		if (!isfinite(u->logit[i * u->k + u->y[i]]))
 			continue;
 		memcpy(*logit + n * u->k, u->logit + i * u->k, u->k * sizeof **logit);
 		(*far)[n] = u->far[i];
 		(*y)[n] = u->y[i];
+		(*depth)[n] = u->depth ? u->depth[i] : 0;
 		(*group)[n++] = u->group ? u->group[i] : 0;
 	}
 	return n;
@@ -223,8 +225,9 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 {
 	double *logit, *far;
 	uint32_t *y, *group;
+	uint64_t *depth;
 	struct conformal missed;
-	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group)};
+	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group, &depth)};
 	if (!c->cells)
 		die("%s: no class has cells both to learn from and to calibrate with", name);
 	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
@@ -248,6 +251,7 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 	for (size_t i = 0; i < c->cells; i++)
 		score[i] = calibrated_strange(c, far[i], 1 - unsure[i]);
 	calibrate_strange(c, score, guess, u->group ? group : NULL, unknown);
+	shift_init(&c->shift, &(struct unseen){logit, far, y, group, c->cells, u->k, u->group ? c->groups : 1, depth}, guess);
 	conformal_release(&missed);
 	free(score);
 	free(unsure);
@@ -256,12 +260,14 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 	free(far);
 	free(y);
 	free(group);
+	free(depth);
 }
 
 void calibrated_release(struct calibrated *c)
 {
 	for (size_t k = 0; c->strange && k <= c->k; k++)
 		conformal_release(&c->strange[k]);
+	shift_release(&c->shift);
 	conformal_release(&c->far);
 	conformal_release(&c->unsure);
 	free(c->strange);

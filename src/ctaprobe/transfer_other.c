@@ -1,9 +1,11 @@
-/* ctaprobe transfer: the cells of --calibration beside those of the reference. */
+/* ctaprobe transfer: cells that are left out, and cells that are in two streams. */
 #include "transfer.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <strings.h>
 #include <xxhash.h>
+
+enum { FEWEST_VALUES = 10 }; /* of a cell, to be told from others by its digest */
 
 static int by_value(const void *a, const void *b)
 {
@@ -11,29 +13,41 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A digest of each embedding, or of the counts, sorted. Malloced. */
-static uint64_t *digests(const struct embeddings *d)
+/* Of the values of cell i, in any order; 0: too few to tell it from others. */
+static uint64_t digest(const struct embeddings *d, size_t i)
+{
+	uint64_t sum = 1, first, end;
+	if (d->x)
+		return XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x);
+	first = d->sparse.offset[i];
+	end = d->sparse.offset[i + 1];
+	for (uint64_t j = first; j < end; j++)
+		sum += XXH3_64bits_withSeed(d->sparse.value + j, sizeof *d->sparse.value, d->sparse.column[j]);
+	return end - first < FEWEST_VALUES ? 0 : sum;
+}
+
+uint64_t *digests(const struct embeddings *d)
 {
 	uint64_t *x = xmalloc((d->n + 1) * sizeof *x);
 	for (size_t i = 0; i < d->n; i++)
-		x[i] = d->x ? XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x)
-			    : XXH3_64bits(d->sparse.value + d->sparse.offset[i],
-				      (d->sparse.offset[i + 1] - d->sparse.offset[i]) * sizeof(float));
+		x[i] = digest(d, i);
 	qsort(x, d->n, sizeof *x, by_value);
 	return x;
 }
 
+int is_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i)
+{
+	uint64_t own = digest(d, i);
+	return own && bsearch(&own, sorted, n, sizeof *sorted, by_value);
+}
+
 void refuse_shared(const struct embeddings *reference, const struct embeddings *other, const char *path)
 {
-	uint64_t *a = digests(reference), *b = digests(other);
+	uint64_t *of = digests(reference);
 	size_t shared = 0;
-	for (size_t i = 0, k = 0; i < other->n; i++) {
-		while (k < reference->n && a[k] < b[i])
-			k++;
-		shared += k < reference->n && a[k] == b[i];
-	}
-	free(a);
-	free(b);
+	for (size_t i = 0; i < other->n; i++)
+		shared += (size_t)is_among(of, reference->n, other, i);
+	free(of);
 	if (2 * shared > other->n)
 		die("--calibration: %s: %zu of its %zu cells have the embedding of a cell of %s: expected other cells",
 			stream_name(other->s), shared, other->n, path);
@@ -45,22 +59,27 @@ void drop_unknown(struct embeddings *d, size_t classes, const char *path)
 	for (size_t i = 0; i < d->n; i++) {
 		if (d->y[i] >= classes)
 			continue;
-		if (d->x)
-			memmove(d->x + n * d->d, d->x + i * d->d, d->d * sizeof *d->x);
-		else
-			sparse_move(&d->sparse, n, i);
-		d->y[n] = d->y[i];
-		d->row[n] = d->row[i];
-		d->cell[n] = d->cell[i];
-		if (d->group)
-			d->group[n] = d->group[i];
-		n++;
+		embeddings_move(d, n++, i);
 	}
 	if (n < d->n)
 		warn("%s: %zu of %zu cells have classes that %s does not have, and are left out", stream_name(d->s), d->n - n, d->n, path);
-	d->n = n;
-	if (!d->x)
-		d->sparse.n = n;
+	embeddings_resize(d, n);
 	if (!n)
 		die("%s: no cell has a class of %s", stream_name(d->s), path);
+}
+
+size_t set_aside_untyped(struct embeddings *d, const struct classes *c)
+{
+	static const char *const none[] = {"unknown", "unassigned", "unannotated", "nan", "na", "n/a", "none"};
+	uint8_t *is_none = xcalloc(c->n + 1, 1);
+	size_t n = 0, all = d->n;
+	for (size_t k = 0; k < c->n; k++)
+		for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+			is_none[k] |= strcasecmp(c->name[k], none[i]) == 0;
+	for (size_t i = 0; i < all; i++)
+		if (!is_none[d->y[i]])
+			embeddings_move(d, n++, i);
+	embeddings_resize(d, n);
+	free(is_none);
+	return all - n;
 }
