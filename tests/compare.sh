@@ -44,7 +44,7 @@ pipeline() {
 	masks bernoulli --bernoulli
 	masks corr -g graph --strategy corrmask --epochs 2
 	masks weighted -g graph --strategy corrmask --partners weighted --seed-share 0.5 --lambda 0:1
-	masks modules -g graph --strategy corrmask --modules module_1
+	masks modules -g graph --strategy corrmask --module module_1
 	masks pmi -g pmi.graph --strategy pmi
 	masks pmirand -g pmi.graph --strategy pmi-rand
 	masks none --strategy none --keep cell_type,donor --epochs 2
