@@ -20,6 +20,7 @@ smoke_table7 := SEEDS=1 CORPUS=corpus.h5ad PROTOCOL=paper
 smoke_fig7 := SEEDS=1
 smoke_r2mae-mlm := SEEDS=1 STRATEGIES='random random+50 random+r2mae corrmask+dyn corrmask+mdlm'
 smoke_r2mae-cells := SEEDS=1
+smoke_panel := SEEDS=1
 smoke_r2mae-cells-now := SEEDS=1
 smoke_genesets := GENESETS=sets.gmt
 smoke_fig3 := SEEDS=1

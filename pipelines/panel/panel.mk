@@ -24,7 +24,6 @@ PN_SETTINGS := $(PREPARED_SETTINGS) PANEL HIDDEN LATENT NB_EPOCHS NB_BATCH NB_LR
 $(eval $(call run_folder,PN,panel,$(PN_SETTINGS)))
 PN_TOOLS := $(addprefix $(BIN)/,scsample rankenc depgraph maskgen sctrain scembed scpredict screduce ctaprobe armstat scview)
 
-.PHONY: panel-now
 panel: ## which genes does a panel predict, and how well? (DATA= PANEL= ARMS= SEEDS=)
 $(call check,panel,DATA)
 $(eval $(call page,panel,$(PN),$(PN)/table.txt $(PN)/panel.svg))
@@ -49,6 +48,3 @@ pn_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS
 pn_table = $(script)/panel/table.sh $(PN) '$(ARMS) untrained' '$(PN_SEEDS)' $(call text,DATA) $(call quote,$(pn_how))
 $(PN)/table.txt: $(PN_RUNS) $(PN)/grid $(PIPELINES)/panel/table.sh
 	@$(pn_table) $(whole)
-panel-now: ## the table of make panel from the runs that are done
-	$(call some_done,$(PN))
-	@$(pn_table)
