@@ -34,6 +34,8 @@ enum rng_domain {
 	RNG_STATES, /* scperturb shift: random states (a = cell) */
 	RNG_THIN, /* scsample --thin: molecules (a = cell) */
 	RNG_ROWS, /* ctaprobe transfer: order of the rows (a = pass) */
+	RNG_KMEANS, /* where k-means begins (a = start) */
+	RNG_EIGEN, /* where a search for eigenvectors begins */
 };
 
 /* Four 32-bit words at a counter. */

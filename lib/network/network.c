@@ -1,5 +1,7 @@
 #include "network/network.h"
 
+#include "base/rng.h"
+
 #include <igraph/igraph.h>
 #include <math.h>
 
@@ -8,7 +10,7 @@ static int failed(int bad, struct error *e)
 	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
 }
 
-static int open_net(igraph_t *net, const struct network *g, struct error *e)
+static int open_directed(igraph_t *net, const struct network *g, int directed, struct error *e)
 {
 	igraph_vector_int_t end;
 	igraph_set_error_handler(igraph_error_handler_ignore);
@@ -16,10 +18,15 @@ static int open_net(igraph_t *net, const struct network *g, struct error *e)
 	if (!bad) {
 		for (size_t i = 0; i < 2 * g->m; i++)
 			VECTOR(end)[i] = g->end[i];
-		bad = igraph_create(net, &end, g->n, IGRAPH_UNDIRECTED);
+		bad = igraph_create(net, &end, g->n, directed);
 		igraph_vector_int_destroy(&end);
 	}
 	return failed(bad, e);
+}
+
+static int open_net(igraph_t *net, const struct network *g, struct error *e)
+{
+	return open_directed(net, g, IGRAPH_UNDIRECTED, e);
 }
 
 #define GAIN 1e-10 /* of modularity: less is rounding */
@@ -172,6 +179,76 @@ int network_components(const struct network *g, uint64_t *components, uint64_t *
 		igraph_vector_int_destroy(&size);
 	}
 	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+int network_members(const struct network *g, int strong, uint32_t *member, uint32_t *components, struct error *e)
+{
+	igraph_t net;
+	igraph_vector_int_t of;
+	igraph_integer_t n = 0;
+	if (open_directed(&net, g, strong, e))
+		return -1;
+	int bad = igraph_vector_int_init(&of, 0);
+	if (!bad) {
+		bad = igraph_connected_components(&net, &of, NULL, &n, strong ? IGRAPH_STRONG : IGRAPH_WEAK);
+		for (uint32_t i = 0; !bad && i < g->n; i++)
+			member[i] = (uint32_t)VECTOR(of)[i];
+		igraph_vector_int_destroy(&of);
+	}
+	*components = (uint32_t)n;
+	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+struct weighted {
+	const struct network *g;
+	const double *weight;
+};
+
+static igraph_error_t times_matrix(igraph_real_t *to, const igraph_real_t *from, int n, void *arg)
+{
+	const struct weighted *w = arg;
+	for (int i = 0; i < n; i++)
+		to[i] = 0;
+	for (size_t i = 0; i < w->g->m; i++) {
+		uint32_t a = w->g->end[2 * i], b = w->g->end[2 * i + 1];
+		to[a] += w->weight[i] * from[b];
+		to[b] += w->weight[i] * from[a];
+	}
+	return IGRAPH_SUCCESS;
+}
+
+int network_eigen(const struct network *g, const double *weight, size_t k, double *value, double *vector, struct error *e)
+{
+	struct weighted w = {g, weight};
+	igraph_arpack_options_t o;
+	igraph_vector_t values;
+	igraph_matrix_t vectors;
+	struct rng r = rng_at(0, RNG_EIGEN, 0, 0);
+	igraph_set_error_handler(igraph_error_handler_ignore);
+	igraph_arpack_options_init(&o);
+	o.n = (int)g->n;
+	o.nev = (int)k;
+	o.which[0] = 'L';
+	o.which[1] = 'M';
+	o.start = 1;
+	int bad = igraph_vector_init(&values, 0);
+	if (bad)
+		return failed(bad, e);
+	bad = igraph_matrix_init(&vectors, g->n, 1);
+	if (!bad) {
+		for (uint32_t i = 0; i < g->n; i++)
+			MATRIX(vectors, i, 0) = rng_unit(&r) - 0.5;
+		bad = igraph_arpack_rssolve(times_matrix, &w, &o, NULL, &values, &vectors);
+		for (size_t c = 0; !bad && c < k; c++) {
+			value[c] = VECTOR(values)[c];
+			for (size_t i = 0; i < g->n; i++)
+				vector[i * k + c] = MATRIX(vectors, i, c);
+		}
+		igraph_matrix_destroy(&vectors);
+	}
+	igraph_vector_destroy(&values);
 	return failed(bad, e);
 }
 
