@@ -96,6 +96,8 @@ uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab 
 void cli_write(const char *path, char *text);
 struct results;
 void cli_write_results(const struct cli *c, struct results *of);
+/* A table, with tabs, (freed here) to -o; on a terminal its columns are aligned by spaces. */
+void cli_write_table(const struct cli *c, char *text);
 
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);

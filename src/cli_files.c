@@ -173,3 +173,33 @@ void cli_write_results(const struct cli *c, struct results *of)
 	cli_write(c->output, results_print(of));
 	results_free(of);
 }
+
+/* The columns of a table under each other, between two spaces; the text is freed. */
+static char *aligned(char *text)
+{
+	size_t width[256] = {0}, column = 0, n = 0, space = 0, size;
+	char *out = NULL;
+	for (const char *p = text; *p; p++) {
+		int end = *p == '\t' || *p == '\n';
+		n = end ? 0 : n + 1;
+		width[column] = n > width[column] ? n : width[column];
+		column = *p == '\n' ? 0 : *p == '\t' && column < 255 ? column + 1 : column;
+	}
+	FILE *f = xmemopen(&out, &size);
+	column = 0;
+	for (const char *p = text; *p; p += n + 1) {
+		n = strcspn(p, "\t\n");
+		int last = p[n] == '\n';
+		fprintf(f, "%*s%.*s%s", n ? (int)space : 0, "", (int)n, p, last ? "\n" : "");
+		space = last ? 0 : (n ? 0 : space) + width[column] - n + 2;
+		column = last ? 0 : column < 255 ? column + 1 : column;
+	}
+	xmemclose(f, &out);
+	free(text);
+	return out;
+}
+
+void cli_write_table(const struct cli *c, char *text)
+{
+	cli_write(c->output, is_stdout(c->output) && isatty(STDOUT_FILENO) ? aligned(text) : text);
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# scmetric integration: against scikit-learn, scipy and numpy in float64; and scib, scanpy, scib-metrics, if PEER_PYTHON has them (make bench-integration installs them)
+# scmetric integration: against scikit-learn, scipy and numpy in float64; and scib-metrics, if PEER_PYTHON has it (make bench-integration installs it)
 load helper
 
 PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/scib/bin/python}
@@ -12,76 +12,115 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 ref() { PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/integration.py" "$@"; }
 
-# value SCORES METRIC: of the table
-value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
+# value TABLE METRIC [COLUMN]
+value() { awk -F '\t' -v m="$2" -v c="${3:-2}" '$1 == m { print $c }' "$1"; }
+
+integration() { scmetric integration -q -l cell_type "$@"; }
 
 # bats test_tags=slow
-@test "scmetric integration: all scores of given clusters, by definition, for even and odd data" {
+@test "scmetric integration: all metrics of all presets, by definition, for even and odd data" {
 	for case in "seed=1" "cells=97 seed=4" "cells=600 types=9 batches=2 seed=3" "what=uneven" "what=twins" "what=far" "what=tiny" "what=huge" \
-		"what=empty" "what=unlabelled" "cells=60" "cells=20 types=2" "what=equal" "features=1" "batches=1"; do
+		"what=empty" "what=unlabelled" "what=drugs" "cells=60" "cells=20 types=2" "features=1" "batches=1"; do
 		ref make a.emb $case
-		scmetric integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
-		ref compare a.emb a.tsv
+		for preset in scib-metrics scib; do
+			integration --preset $preset --batch batch a.emb -o a.tsv --report a.report
+			ref compare a.emb a.report $preset
+		done
 	done
 }
 
-@test "scmetric integration: Leiden finds the types of separate clusters; the swept scores are named so, and their range is told" {
+@test "scmetric integration: the table of each preset, its means, and its best clusters" {
 	ref make a.emb cells=500 types=4 seed=2 features=30
-	scmetric integration -q -l cell_type --batch batch a.emb -o a.tsv
-	assert [ "$(awk "BEGIN { print ($(value a.tsv nmi_swept) > .9) }")" = 1 ]
-	assert_equal "$(value a.tsv runs)" 3
-	awk -F '\t' '{ v[$1] = $2 } END { exit !(v["nmi_swept_min"] <= v["nmi_swept"] && v["nmi_swept"] <= v["nmi_swept_max"] &&
-		v["ari_swept_min"] <= v["ari_swept"] && v["resolution_min"] >= .2 && v["resolution_max"] <= 2 &&
-		v["nmi_swept"] >= v["nmi_resolution_1"] - 1e-12 &&
-		(v["avg_bio_swept"] - (v["nmi_swept"] + v["ari_swept"] + v["asw_label"]) / 3) ^ 2 < 1e-24 &&
-		(v["score_swept"] - .6 * v["avg_bio_swept"] - .4 * v["avg_batch"]) ^ 2 < 1e-24) }' a.tsv
-	run ! grep -qE '^(nmi|ari|avg_bio|score)	' a.tsv
-	# one run is the first of several: the same seed
-	scmetric integration -q -l cell_type --batch batch --runs 1 a.emb -o one.tsv
-	assert_equal "$(value one.tsv modularity_resolution_1)" "$(value a.tsv modularity_resolution_1)"
-	assert_equal "$(value one.tsv nmi_swept_min)" "$(value one.tsv nmi_swept_max)"
+	for preset in scib-metrics scib bmfm; do
+		integration --preset $preset --batch batch a.emb -o $preset.tsv --report $preset.report
+		assert_equal "$(head -n 1 $preset.tsv)" $'metric\ta\trange\tbetter\tnote'
+	done
+	assert_equal "$(cut -f 1 scib-metrics.tsv | paste -sd ' ')" "metric isolated_labels kmeans_nmi kmeans_ari silhouette_label clisi bras ilisi kbet_per_label graph_connectivity pcr_comparison bio_conservation batch_correction total silhouette_batch sbee kbet pcr"
+	assert_equal "$(cut -f 1 bmfm.tsv | paste -sd ' ')" "metric leiden_nmi leiden_ari silhouette_label silhouette_batch graph_connectivity avg_bio_swept avg_batch score_swept"
+	awk -F '\t' '{ v[$1] = $2 } END { bio = (v["leiden_nmi"] + v["leiden_ari"] + v["silhouette_label"]) / 3
+		batch = (v["silhouette_batch"] + v["graph_connectivity"]) / 2
+		exit !(v["leiden_nmi"] > .9 && (v["avg_bio_swept"] - bio) ^ 2 < 1e-11 && (v["avg_batch"] - batch) ^ 2 < 1e-11 &&
+		(v["score_swept"] - .6 * bio - .4 * batch) ^ 2 < 1e-11) }' bmfm.tsv
+	awk -F '\t' '{ v[$1] = $2 } END { exit !(v["kmeans_nmi"] > .9 && v["kmeans_ari"] > .9 && v["total"] == "NA") }' scib-metrics.tsv
+	[ "$(awk -F '\t' '/^a:bras:/' scib-metrics.report | wc -l)" -eq 4 ]
 }
 
 @test "scmetric integration: the same bytes on any number of threads, and from a pipe" {
-	ref make a.emb cells=700 what=uneven
-	scmetric integration -q -l cell_type --batch batch a.emb -o a.tsv
-	for threads in 2 5; do
-		scmetric integration -q -l cell_type --batch batch -@ $threads a.emb -o b.tsv
-		cmp a.tsv b.tsv
+	ref make x.emb cells=700 what=uneven
+	for preset in scib-metrics scib; do
+		integration --preset $preset --batch batch x.emb -o a.tsv
+		for threads in 2 5; do
+			integration --preset $preset --batch batch -@ $threads x.emb -o b.tsv
+			cmp a.tsv b.tsv
+		done
+		integration --preset $preset --batch batch < x.emb | cmp - a.tsv
 	done
-	scmetric integration -q -l cell_type --batch batch < a.emb | cmp - a.tsv
-	assert_equal "$(value a.tsv asw_batch_class:type4)" nan
 }
 
-@test "scmetric integration: the order of cells, the scale and the place of the embedding change nothing" {
+@test "scmetric integration: the order of cells, the scale and the mirror image of the embedding change nothing but k-means" {
 	ref make a.emb cells=300 seed=6
-	scmetric integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
+	integration --batch batch a.emb -o a.tsv
 	ref others a.emb
 	for other in mixed scaled mirror; do
-		scmetric integration -q -l cell_type --batch batch --clusters cluster $other.emb -o b.tsv
-		paste a.tsv b.tsv | awk -F '\t' 'NR > 1 && $2 != $4 && (($2 - $4) ^ 2 > 1e-24 || $1 != $3) { print; bad = 1 } END { exit bad }'
+		integration --batch batch $other.emb -o b.tsv
+		diff <(grep -vE 'kmeans|metric|bio_' a.tsv) <(grep -vE 'kmeans|metric|bio_' b.tsv)
 	done
 }
 
-@test "scmetric integration: one batch, or none, has no scores of batches; few cells have no LISI: named, empty, and said once" {
+@test "scmetric integration: several streams of the same cells; each minus the mean of its batches" {
+	ref make a.emb cells=300 seed=6
+	ref others a.emb
+	integration --batch batch --centred a.emb scaled.emb -o both.tsv
+	assert_equal "$(head -n 1 both.tsv)" $'metric\ta\tscaled\ta_centred\tscaled_centred\trange\tbetter\tnote'
+	integration --batch batch a.emb -o one.tsv
+	diff <(cut -f 1,2 one.tsv | grep -vE 'NA|pcr_c') <(cut -f 1,2 both.tsv | grep -vE 'pcr_c|^(batch_correction|total)')
+	for column in 2 3; do assert_equal "$(value both.tsv pcr_comparison $column)" 0.000000; done
+	for column in 4 5; do assert_equal "$(value both.tsv pcr_comparison $column)" 1.000000; done
+	run ! scmetric integration -l cell_type --centred a.emb
+	run ! scmetric integration -q -l cell_type a.emb mixed.emb
+	assert_output --partial "mixed.emb: its labelled cells are not those of a.emb"
+}
+
+@test "scmetric integration: arrays of .h5ad and .zarr are those of a stream; a key or a column that is not there is named with those that are" {
+	ref make a.emb cells=200 seed=6 what=unlabelled
+	scview -O h5ad a.emb -o a.h5ad
+	$PYTHON -c 'import anndata; a = anndata.read_h5ad("a.h5ad"); a.obsm["x"] = a.X; a.obsm["X_two"] = a.X[:, :2].astype("f8"); a.write_h5ad("two.h5ad")'
+	! $PYTHON -c 'import zarr' 2>/dev/null || $PYTHON -c 'import anndata; anndata.read_h5ad("two.h5ad").write_zarr("two.zarr")'
+	integration --batch batch a.emb -o a.tsv
+	for file in two.h5ad $(ls -d two.zarr 2>/dev/null); do
+		integration --batch batch --embedding x $file | cmp - <(sed '1s/\ta\t/\tx\t/' a.tsv)
+		integration --batch batch --embedding x,X_two $file -o both.tsv
+		[ "$(value both.tsv bras)" = "$(value a.tsv bras)" ] && [ "$(value both.tsv bras 3)" != "$(value a.tsv bras)" ]
+		missing() { # BATCH KEYS MESSAGE
+			run --separate-stderr integration --batch "$1" --embedding "$2" $file -o out
+			assert_failure 1
+			[[ ${#stderr_lines[@]} = 1 && $stderr = *"$file: $3"* ]]
+			assert_not_exist out
+		}
+		missing batch x,X_none "obsm has no 'X_none': it has X_two, x"
+		missing none x "obs has no 'none': it has"
+		run integration --batch batch $file
+		assert_failure 2
+	done
+}
+
+@test "scmetric integration: one batch, or none, has no scores of batches; few cells have no LISI: NA with the reason" {
+	reason() { assert_equal "$(awk -F '\t' -v m="$2" '$1 == m { print $2, $NF }' "$1")" "NA $3"; }
 	ref make a.emb batches=1
-	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
-	assert_line "avg_batch	nan"
-	assert_line "score_clusters	nan"
-	assert_line "ilisi	nan"
-	[ "${#stderr_lines[@]}" = 1 ]
-	assert_equal "$stderr" "scmetric integration: warning: a.emb: all 400 cells are 'b0' in column 'batch': there are no scores of batches"
-	scmetric integration -q -l cell_type --clusters cluster a.emb -o b.tsv
-	diff <(echo "$output" | grep -v '^batches') <(grep -v '^batches' b.tsv)
+	integration --batch batch a.emb -o a.tsv
+	integration a.emb -o b.tsv
+	for metric in isolated_labels bras ilisi kbet_per_label silhouette_batch sbee kbet pcr pcr_comparison; do
+		reason a.tsv $metric "one batch"
+		reason b.tsv $metric "no --batch"
+	done
+	reason a.tsv total "a metric is NA"
 	ref make a.emb what=drugs
-	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
-	assert_line "avg_batch	nan"
-	assert_equal "$stderr" "scmetric integration: warning: a.emb: no cell type has two batches and more cells than batches in column 'batch': asw_batch, avg_batch and score are not known"
+	integration --batch batch a.emb -o a.tsv
+	reason a.tsv bras "no type has two batches"
 	ref make a.emb cells=40
-	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
-	assert_line "kbet	nan"
-	assert_line "clisi	nan"
-	[ "${#stderr_lines[@]}" = 1 ]
+	integration --batch batch a.emb -o a.tsv
+	reason a.tsv clisi "fewer than 90 cells"
+	reason a.tsv kbet_per_label "fewer than 50 cells"
 }
 
 @test "scmetric integration: what cannot be scored is one line" {
@@ -99,7 +138,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
 	run -1 timeout 60 scmetric integration -l cell_type alike.emb
-	names "alike.emb embeddings 60"
+	names "alike embeddings 60"
 	ref make a.emb
 	run scmetric integration -l cell_type -b barcode a.emb -o out
 	assert_failure 1
@@ -114,24 +153,16 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	assert_failure 1
 	run scmetric integration a.emb
 	assert_failure 2
-	run scmetric integration -l cell_type --clusters cluster --runs 2 a.emb
-	assert_failure 2
-	names "--clusters --runs"
 }
 
 @test "scmetric integration: a best resolution at the edge is said" {
 	ref make a.emb cells=300 types=2 seed=8 features=3
-	run -0 --separate-stderr scmetric integration -l cell_type a.emb
-	[[ $stderr == *"warning: the best resolution is at the edge of 0.2 to 2.0 in 3 of 3 runs (0.2): a lower one may be better"* ]]
+	integration --preset bmfm a.emb -o a.tsv
+	assert_equal "$(value a.tsv leiden_nmi 5)" "the lowest resolution, 0.2"
 }
 
-@test "scmetric integration: scib, scanpy and scib-metrics agree" {
-	"$PEER_PYTHON" -c "import scib, scanpy, scib_metrics, leidenalg" 2>/dev/null || skip "no scib, scib-metrics, leidenalg in PEER_PYTHON=$PEER_PYTHON"
-	for case in "cells=700 features=20" "cells=2000 features=60 types=8 seed=3"; do
-		ref make a.emb $case
-		for clusters in "" "--clusters cluster"; do
-			scmetric integration -q -l cell_type --batch batch $clusters a.emb -o a.tsv
-			PYTHONDONTWRITEBYTECODE=1 run -0 "$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/integration.py" peers a.emb a.tsv
-		done
-	done
+# bats test_tags=slow
+@test "scmetric integration: scib-metrics agrees on 200 random embeddings" {
+	"$PEER_PYTHON" -c "import scib_metrics.metrics._sbee" 2>/dev/null || skip "no scib-metrics 0.6.1 in PEER_PYTHON=$PEER_PYTHON: make bench-integration installs it"
+	PYTHONDONTWRITEBYTECODE=1 run -0 "$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/integration_peer.py" random "$(command -v scmetric)" 20
 }

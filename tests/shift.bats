@@ -171,7 +171,7 @@ refused() {
 		emb ctaprobe cells -l cell_type
 		emb ctaprobe cells --target n_counts
 		emb ctaprobe cells -l cell_type --train cells.emb --test -
-		emb scmetric integration -l cell_type -b donor --runs 1
+		emb scmetric integration -l cell_type -b donor
 		emb scmetric effective-rank
 		emb ctaprobe transfer --reference cells.emb -l cell_type
 		emb ctaprobe transfer -l cell_type cells.emb --reference -

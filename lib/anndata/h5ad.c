@@ -245,6 +245,11 @@ static int open_anndata(struct h5ad *h, const struct h5ad_options *opt, struct e
 {
 	const char *var_path = NULL;
 	struct dataframe var = {0};
+	if (opt->annotation) {
+		int bad = dataframe_open(&h->obs, &h->store, "obs", e);
+		h->ncell = h->obs.nrow;
+		return bad;
+	}
 	if (dataframe_open(&h->obs, &h->store, "obs", e) || find_counts(h, opt, &var_path, e) ||
 		dataframe_open(&var, &h->store, var_path, e))
 		return -1;

@@ -17,6 +17,7 @@ struct h5ad_options {
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
 	const char *modality; /* of MuData; NULL: rna, or the only one. Cell Ranger 2: the genome; NULL: there must be one */
 	int round; /* fractions are rounded to whole counts (countmat.h) */
+	int annotation; /* the annotation of cells alone: no matrix and no genes are looked for */
 };
 
 struct h5ad {
@@ -67,6 +68,12 @@ int h5ad_start(struct h5ad *h, struct error *e);
 
 /* Names of cells [row, row + n). */
 int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e);
+
+/*
+ * obsm/KEY as float32, x [ncell, d], malloced. -1 with e set: it is not there, and then the message names the keys that are; or it is no array of
+ * two dimensions.
+ */
+int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e);
 
 /* The parts of h5ad_open for 10x (tenx.c). */
 int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e);

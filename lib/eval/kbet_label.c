@@ -32,7 +32,8 @@ static void take_part(
 	struct part *p, const struct network *g, const double *weight, const uint32_t *batch, size_t batches, const uint8_t *keep)
 {
 	uint32_t *number = xmalloc((g->n + 1) * sizeof *number), *of = xmalloc(batches * sizeof *of);
-	*p = (struct part){.g.end = xmalloc((2 * g->m + 1) * sizeof *p->g.end), .weight = xmalloc((g->m + 1) * sizeof *p->weight),
+	*p = (struct part){.g.end = xmalloc((2 * g->m + 1) * sizeof *p->g.end),
+		.weight = xmalloc((g->m + 1) * sizeof *p->weight),
 		.batch = xmalloc((g->n + 1) * sizeof *p->batch)};
 	memset(of, 0xff, batches * sizeof *of);
 	for (uint32_t i = 0; i < g->n; i++) {

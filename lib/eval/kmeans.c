@@ -67,8 +67,8 @@ static void assign(void *arg, size_t block, int thread)
 	const struct clusters *s = arg;
 	size_t from = block * ROWS, m = s->n - from < ROWS ? s->n - from : ROWS;
 	double *product = s->product + (size_t)thread * ROWS * s->k;
-	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)s->k, (int)s->d, 1, s->x + from * s->d, (int)s->d, s->centre, (int)s->d,
-		0, product, (int)s->k);
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)s->k, (int)s->d, 1, s->x + from * s->d, (int)s->d, s->centre,
+		(int)s->d, 0, product, (int)s->k);
 	for (size_t i = 0; i < m; i++) {
 		const double *p = product + i * s->k;
 		uint32_t best = 0;

@@ -1,351 +1,256 @@
 /*
- * scmetric integration: how well embeddings keep cell types apart and batches together, by the metrics of scIB [Luecken et al. 2022]. All
- * start from one exact search of nearest neighbours.
+ * scmetric integration: how well embeddings keep cell types apart and batches together, as scib-metrics, scIB [Luecken et al. 2022] and BMFM-RNA
+ * score it.
  */
 #include "scmetric.h"
-#include "cli_embeddings.h"
-
-#include "eval/bootstrap.h"
-#include "eval/mixing.h"
-#include "eval/neighbours.h"
-#include "eval/pcr.h"
-#include "eval/silhouette.h"
-#include "eval/umap.h"
-#include "network/network.h"
+#include "integration.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Neighbours, the cell itself counted, and components: those of scIB and scib-metrics. */
-enum { GRAPH = 15, LISI = 90, KBET = 50, COMPONENTS = 50 };
+enum { LEAST_CELLS = 15, TEXT = 32 };
+enum { SCIB_METRICS = 1, SCIB = 2, BMFM = 4 };
+enum { BIO, BATCH, NEITHER };
 
-enum { RESOLUTIONS = 10, ONE = 4 }; /* 0.2, 0.4, ... 2.0; the fifth is 1 */
+static const struct preset {
+	const char *word, *total[3]; /* of BIO, BATCH, both */
+} presets[] = {
+	{"scib-metrics", {"bio_conservation", "batch_correction", "total"}},
+	{"scib", {"bio_conservation", "batch_correction", "total"}},
+	{"bmfm", {"avg_bio_swept", "avg_batch", "score_swept"}},
+};
+
+/* The rows of the table: in which presets, and in which mean. */
+static const struct row {
+	enum integration_metric metric;
+	const char *name;
+	int mean, presets;
+} rows[] = {
+	{ISOLATED_LABELS, "isolated_labels", BIO, SCIB_METRICS | SCIB},
+	{LEIDEN_NMI, "leiden_nmi", BIO, SCIB | BMFM},
+	{LEIDEN_ARI, "leiden_ari", BIO, SCIB | BMFM},
+	{KMEANS_NMI, "kmeans_nmi", BIO, SCIB_METRICS},
+	{KMEANS_ARI, "kmeans_ari", BIO, SCIB_METRICS},
+	{SILHOUETTE_LABEL, "silhouette_label", BIO, SCIB_METRICS | SCIB | BMFM},
+	{CLISI, "clisi", BIO, SCIB_METRICS | SCIB},
+	{BRAS, "bras", BATCH, SCIB_METRICS},
+	{SILHOUETTE_BATCH, "silhouette_batch", BATCH, SCIB | BMFM},
+	{ILISI, "ilisi", BATCH, SCIB_METRICS | SCIB},
+	{KBET_PER_LABEL, "kbet_per_label", BATCH, SCIB_METRICS | SCIB},
+	{CONNECTIVITY, "graph_connectivity", BATCH, SCIB_METRICS},
+	{CONNECTIVITY_UMAP, "graph_connectivity", BATCH, SCIB | BMFM},
+	{PCR_COMPARISON, "pcr_comparison", BATCH, SCIB_METRICS | SCIB},
+	{SILHOUETTE_BATCH, "silhouette_batch", NEITHER, SCIB_METRICS},
+	{SBEE, "sbee", NEITHER, SCIB_METRICS},
+	{KBET, "kbet", NEITHER, SCIB_METRICS},
+	{PCR, "pcr", NEITHER, SCIB_METRICS | SCIB},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
 
 static struct error e;
-static const char *label, *batch, *clusters;
-static long long runs = 3;
+static const char *label, *batch, *keys;
+static int preset, centred;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
 	{'b', "batch", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
-	{0, "clusters", OPT_STRING, &clusters, "COL", "a column of clusters, instead of Leiden's", .changes = 1, .excludes = "runs"},
-	{0, "runs", OPT_INT, &runs, "N", "runs of Leiden, each with its own seed (default 3)", 1, 100, .changes = 1},
+	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is that before integration",
+		.changes = 1},
+	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},
+	{0, "centred", OPT_FLAG, &centred, NULL, "also each embedding minus the mean of each batch", .changes = 1, .needs = "batch"},
 	{0},
 };
 struct cli integration_cli = {.name = "scmetric integration",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.options = options,
 	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
 	.features = "igraph, LAPACK",
 	.summary = "Score how well embeddings keep cell types apart and batches together (scIB)."};
 
-struct scores {
-	double *label_width, *batch_width, *connected, *cells; /* [k] of each cell type */
-	double nmi, ari; /* of the clusters */
-	double asw_label, asw_batch, connectivity;
-	double ilisi, clisi, kbet, pcr;
-	double nmi_run[100], ari_run[100], best[100], nmi_one[100], ari_one[100], modularity; /* of each run of Leiden */
-};
-
-static double mean_of(const double *v, size_t n)
+static int shown(const struct row *r)
 {
-	double sum = 0;
-	size_t known = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!isnan(v[i])) {
-			sum += v[i];
-			known++;
+	return r->presets >> preset & 1;
+}
+
+/* ---- input ---- */
+
+static void read_sets(struct integration_sets *s)
+{
+	const struct cli *c = &integration_cli;
+	const char *path = c->noperand ? c->operand[0] : "-";
+	if (!label)
+		usage_error("name the column of cell types: --label COL");
+	if (keys && c->noperand != 1)
+		usage_error("--embedding is for one AnnData file, .h5ad or .zarr");
+	if (!keys && integration_is_anndata(path))
+		usage_error("%s: an AnnData file: name its embeddings, as in --embedding X_pca", path);
+	if (keys)
+		integration_anndata(s, path, keys, label, batch, (int)c->threads);
+	else
+		integration_streams(s, c, label, batch);
+	classes_settle(&s->types, (uint32_t *[]){s->y}, (size_t[]){s->cells}, 1);
+	if (batch)
+		classes_settle(&s->batches, (uint32_t *[]){s->batch}, (size_t[]){s->cells}, 1);
+}
+
+static void check_sets(const struct integration_sets *s, const char *name)
+{
+	size_t n = s->cells;
+	if (n < LEAST_CELLS)
+		die("%s: %zu labelled %s: expected at least %d, as the graph joins a cell with %d others", name, n,
+			n == 1 ? "cell" : "cells", LEAST_CELLS, LEAST_CELLS - 1);
+	for (size_t t = 0; t < s->n; t++) {
+		const struct integration_set *set = &s->set[t];
+		size_t same = 1;
+		while (same < n && !memcmp(set->x + same * set->d, set->x, set->d * sizeof *set->x))
+			same++;
+		if (same == n)
+			die("%s: the embeddings of all %zu cells are equal: there is nothing to cluster", set->name, n);
+	}
+	if (s->types.n < 2)
+		die("%s: all %zu labelled cells are '%s' in column '%s': expected at least two cell types", name, n, s->types.name[0],
+			label);
+	if (s->types.n == n)
+		die("%s: each of the %zu cells has its own value in column '%s': expected cell types", name, n, label);
+	if (s->batches.n == n)
+		die("%s: each of the %zu cells has its own value in column '%s': expected batches of several cells", name, n, batch);
+	if (s->unlabelled)
+		info("%zu of %zu cells have no value in column '%s' and are left out", s->unlabelled, n + s->unlabelled, label);
+}
+
+/* ---- scores ---- */
+
+static struct integration_scores *score_sets(const struct integration_sets *s)
+{
+	struct integration_scores *of = xcalloc(s->n, sizeof *of);
+	struct integration_cells c = {s->cells, s->types.n, s->batches.n, s->y, s->batches.n > 1 ? s->batch : NULL,
+		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50};
+	uint8_t wanted[INTEGRATION_METRICS] = {0};
+	for (int r = 0; r < ROWS; r++)
+		wanted[rows[r].metric] |= (uint8_t)shown(&rows[r]);
+	for (size_t t = 0; t < s->n; t++) {
+		double before = of[0].value[PCR];
+		must(integration_score(&of[t], &c, s->set[t].x, s->set[t].d, wanted, &e), &e);
+		if (t && !isnan(of[t].value[PCR]))
+			of[t].value[PCR_COMPARISON] = fmax(1 - of[t].value[PCR] / before, 0);
+		else if (!isnan(of[0].value[PCR]))
+			of[0].value[PCR_COMPARISON] = s->n > 1 ? 0 : NAN;
+		if (s->n < 2 && c.batch)
+			of[t].why[PCR_COMPARISON] = "no second embedding";
+	}
+	return of;
+}
+
+/* The means of the metrics: NaN if one of them is. */
+static void means(const struct integration_scores *s, double mean[3])
+{
+	double sum[3] = {0}, n[3] = {0};
+	for (int r = 0; r < ROWS; r++)
+		if (shown(&rows[r])) {
+			sum[rows[r].mean] += s->value[rows[r].metric];
+			n[rows[r].mean]++;
 		}
-	return known ? sum / (double)known : NAN;
+	mean[BIO] = sum[BIO] / n[BIO];
+	mean[BATCH] = sum[BATCH] / n[BATCH];
+	mean[2] = 0.6 * mean[BIO] + 0.4 * mean[BATCH];
 }
 
-/* ---- widths ---- */
+/* ---- the table ---- */
 
-/* The mean widths of each cell type, and of them the scores. */
-static void score_widths(struct scores *s, const struct embeddings *d, size_t k)
+static void add_value(struct record *to, const char *column, double v)
 {
-	double *by_label = xmalloc(d->n * sizeof *by_label), *by_batch = xmalloc(d->n * sizeof *by_batch);
-	progress("distances of %zu cells", d->n);
-	silhouettes(d->x, d->n, d->d, d->y, d->group, (int)integration_cli.threads, by_label, by_batch);
-	s->asw_label = (1 + mean_of(by_label, d->n)) / 2;
-	for (size_t i = 0; i < d->n; i++) {
-		s->label_width[d->y[i]] += (1 + by_label[i]) / 2;
-		s->batch_width[d->y[i]] += d->group ? 1 - fabs(by_batch[i]) : NAN;
-		s->cells[d->y[i]]++;
+	char text[TEXT];
+	snprintf(text, sizeof text, "%.6f", v);
+	record_text(to, column, isnan(v) ? NULL : text);
+}
+
+static void add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value, int lower, const char *note)
+{
+	record_text(to, "metric", name);
+	for (size_t t = 0; t < s->n; t++)
+		add_value(to, s->set[t].name, value[t]);
+	record_text(to, "range", "0-1");
+	record_text(to, "better", lower ? "lower" : "higher");
+	record_text(to, "note", note ? note : "");
+	record_end(to);
+}
+
+/* All digits, and the values of the cell types, are for --report. */
+static void report(const struct integration_set *set, const struct row *r, const struct integration_scores *s, const struct classes *types)
+{
+	char *name = xasprintf("%s:%s", set->name, r->name);
+	const double *class = s->class[r->metric];
+	cli_measured(name, s->value[r->metric]);
+	for (size_t t = 0; class && t < types->n; t++) {
+		char *of = xasprintf("%s:%s", name, types->name[t]);
+		cli_measured(of, class[t]);
+		free(of);
 	}
-	for (size_t c = 0; c < k; c++) {
-		s->label_width[c] /= s->cells[c];
-		s->batch_width[c] /= s->cells[c];
-	}
-	s->asw_batch = mean_of(s->batch_width, k);
-	free(by_label);
-	free(by_batch);
-}
-
-/* ---- graph ---- */
-
-/* The share of each cell type in the largest component of its own graph. */
-static void score_connectivity(struct scores *s, const struct network *g, const struct embeddings *d, size_t k)
-{
-	struct network part = {.end = xmalloc(2 * g->m * sizeof *part.end)};
-	uint32_t *number = xmalloc(d->n * sizeof *number);
-	for (size_t c = 0; c < k; c++) {
-		uint64_t components, largest;
-		part.n = 0;
-		part.m = 0;
-		for (size_t i = 0; i < d->n; i++)
-			number[i] = d->y[i] == c ? part.n++ : UINT32_MAX;
-		for (size_t i = 0; i < g->m; i++) {
-			uint32_t a = number[g->end[2 * i]], b = number[g->end[2 * i + 1]];
-			if (a == UINT32_MAX || b == UINT32_MAX)
-				continue;
-			part.end[2 * part.m] = a;
-			part.end[2 * part.m++ + 1] = b;
-		}
-		must(network_components(&part, &components, &largest, &e), &e);
-		s->connected[c] = (double)largest / part.n;
-	}
-	s->connectivity = mean_of(s->connected, k);
-	free(number);
-	free(part.end);
-}
-
-/* One run of Leiden at all resolutions: the best NMI, the ARI of the same clusters, their resolution, and both at resolution 1. */
-static void run_leiden(struct scores *s, const struct network *g, const double *weight, const struct embeddings *d, size_t run)
-{
-	uint32_t *member = xmalloc(d->n * sizeof *member), seed = (uint32_t)integration_cli.seed + (uint32_t)run;
-	s->nmi_run[run] = -1;
-	for (int i = 0; i < RESOLUTIONS; i++) {
-		double resolution = (i + 1) / 5.0, nmi, ari;
-		progress("run %zu of %lld of Leiden: resolution %.1f", run + 1, runs, resolution);
-		if (network_leiden(g, weight, resolution, seed, member, &e) < 0 || network_agreement(member, d->y, d->n, &nmi, &ari, &e))
-			die("%s", e.msg);
-		if (nmi > s->nmi_run[run]) {
-			s->nmi_run[run] = nmi;
-			s->ari_run[run] = ari;
-			s->best[run] = resolution;
-		}
-		if (i != ONE)
-			continue;
-		s->nmi_one[run] = nmi;
-		s->ari_one[run] = ari;
-		if (!run)
-			must(network_modularity(g, weight, resolution, member, &s->modularity, &e), &e);
-	}
-	free(member);
-}
-
-/* The first k columns of v [n, width]. */
-#define first_columns(v, n, width, k) first_bytes((v), (n), (width) * sizeof *(v), (k) * sizeof *(v))
-static void *first_bytes(const void *v, size_t n, size_t width, size_t size)
-{
-	char *out = xmalloc(n * size);
-	for (size_t i = 0; i < n; i++)
-		memcpy(out + i * size, (const char *)v + i * width, size);
-	return out;
-}
-
-static void score_graph(
-	struct scores *s, const struct embeddings *d, const uint32_t *neighbour, const double *distance, size_t width, size_t k)
-{
-	size_t near = GRAPH - 1;
-	uint32_t *row = first_columns(neighbour, d->n, width, near);
-	double *far = first_columns(distance, d->n, width, near), *weight = xmalloc(d->n * near * sizeof *weight);
-	struct network g = {.n = (uint32_t)d->n, .end = xmalloc(2 * d->n * near * sizeof *g.end)};
-	g.m = umap_graph(g.end, weight, row, far, d->n, near, GRAPH);
-	free(row);
-	free(far);
-	cli_library("igraph ended the program, as it does if memory is out");
-	score_connectivity(s, &g, d, k);
-	for (size_t run = 0; run < (size_t)runs && !clusters; run++)
-		run_leiden(s, &g, weight, d, run);
-	if (clusters)
-		must(network_agreement(d->part, d->y, d->n, &s->nmi, &s->ari, &e), &e);
-	cli_library(NULL);
-	free(g.end);
-	free(weight);
-}
-
-/* ---- neighbours ---- */
-
-static double median_lisi(
-	const struct embeddings *d, const uint32_t *neighbour, const double *distance, const uint32_t *group, size_t groups)
-{
-	double *lisi = xmalloc(d->n * sizeof *lisi);
-	mixing_lisi(lisi, neighbour, distance, d->n, LISI - 1, group, groups, LISI / 3);
-	double median = bootstrap_quantile(lisi, d->n, 0.5);
-	free(lisi);
-	return median;
-}
-
-/* All that begins with the neighbours of the cells. */
-static void score_neighbours(struct scores *s, const struct embeddings *d, size_t k, size_t batches)
-{
-	size_t width = d->n > LISI ? LISI - 1 : d->n - 1;
-	uint32_t *neighbour = xmalloc(d->n * width * sizeof *neighbour);
-	double *distance = xmalloc(d->n * width * sizeof *distance);
-	progress("nearest neighbours of %zu cells", d->n);
-	nearest_neighbours(d->x, d->n, d->d, width, (int)integration_cli.threads, neighbour, distance);
-	if (width == LISI - 1) {
-		s->clisi = ((double)k - median_lisi(d, neighbour, distance, d->y, k)) / ((double)k - 1);
-		if (batches > 1)
-			s->ilisi = (median_lisi(d, neighbour, distance, d->group, batches) - 1) / ((double)batches - 1);
-	}
-	if (batches > 1 && width >= KBET - 1)
-		s->kbet = mixing_kbet(neighbour, d->n, width, KBET, d->group, batches);
-	score_graph(s, d, neighbour, distance, width, k);
-	free(neighbour);
-	free(distance);
-}
-
-/* ---- output ---- */
-
-static void add(struct results *to, const char *key, const char *mode, double v)
-{
-	char *name = xasprintf("%s%s", key, mode);
-	results_add(to, name, v);
 	free(name);
 }
 
-/* NMI, ARI and their means, under names that say how the clusters were found. */
-static void add_scores(struct results *to, const struct scores *s, const char *mode, double nmi, double ari)
+static void add_means(struct record *to, const struct integration_sets *s, const struct integration_scores *of, double *value)
 {
-	double bio = mean_of((double[]){nmi, ari, s->asw_label}, 3), both = mean_of((double[]){s->connectivity, s->asw_batch}, 2);
-	int batches = !isnan(s->asw_batch);
-	add(to, "nmi", mode, nmi);
-	add(to, "ari", mode, ari);
-	add(to, "avg_bio", mode, bio);
-	add(to, "score", mode, batches ? 0.6 * bio + 0.4 * both : NAN);
-}
-
-static void add_range(struct results *to, const char *key, const double *v)
-{
-	double low = v[0], high = v[0];
-	for (long long i = 1; i < runs; i++) {
-		low = fmin(low, v[i]);
-		high = fmax(high, v[i]);
+	for (int m = 0; m < 3; m++) {
+		int known = 1;
+		for (size_t t = 0; t < s->n; t++) {
+			double mean[3];
+			means(&of[t], mean);
+			value[t] = mean[m];
+			known &= !isnan(mean[m]);
+			char *name = xasprintf("%s:%s", s->set[t].name, presets[preset].total[m]);
+			cli_measured(name, mean[m]);
+			free(name);
+		}
+		add_row(to, s, presets[preset].total[m], value, 0, known ? m == 2 ? "0.6 bio + 0.4 batch" : "mean" : "a metric is NA");
 	}
-	add(to, key, "_min", low);
-	add(to, key, "_max", high);
 }
 
-static void add_runs(struct results *to, const struct scores *s)
+static void print_scores(const struct integration_sets *s, const struct integration_scores *of)
 {
-	size_t n = (size_t)runs;
-	add_scores(to, s, "_swept", mean_of(s->nmi_run, n), mean_of(s->ari_run, n));
-	add_range(to, "nmi_swept", s->nmi_run);
-	add_range(to, "ari_swept", s->ari_run);
-	add_range(to, "resolution", s->best);
-	add_scores(to, s, "_resolution_1", mean_of(s->nmi_one, n), mean_of(s->ari_one, n));
-	add(to, "modularity", "_resolution_1", s->modularity);
-	add(to, "runs", "", (double)n);
-}
-
-static void print_scores(const struct scores *s, const struct embeddings *d, const struct classes *types, size_t batches)
-{
-	struct results *to = results_new();
-	if (clusters)
-		add_scores(to, s, "_clusters", s->nmi, s->ari);
-	else
-		add_runs(to, s);
-	add(to, "asw_label", "", s->asw_label);
-	add(to, "graph_connectivity", "", s->connectivity);
-	add(to, "asw_batch", "", s->asw_batch);
-	add(to, "avg_batch", "", isnan(s->asw_batch) ? NAN : (s->connectivity + s->asw_batch) / 2);
-	add(to, "ilisi", "", s->ilisi);
-	add(to, "clisi", "", s->clisi);
-	add(to, "kbet", "", s->kbet);
-	add(to, "pcr", "", s->pcr);
-	add(to, "cells", "", (double)d->n);
-	add(to, "unlabelled", "", (double)d->unlabelled);
-	add(to, "batches", "", (double)batches);
-	results_classes(to, types->name, types->n);
-	results_list(to, "n", s->cells);
-	results_list(to, "asw_label_class", s->label_width);
-	results_list(to, "asw_batch_class", s->batch_width);
-	results_list(to, "graph_connectivity_class", s->connected);
-	cli_write_results(&integration_cli, to);
-}
-
-/* ---- main ---- */
-
-static void check_data(const struct embeddings *d, const struct classes *types, const struct classes *batches)
-{
-	const char *name = stream_name(d->s);
-	size_t same = 1;
-	if (d->n < GRAPH)
-		die("%s: %zu labelled %s: expected at least %d, as the graph joins a cell with %d others", name, d->n,
-			d->n == 1 ? "cell" : "cells", GRAPH, GRAPH - 1);
-	while (same < d->n && !memcmp(d->x + same * d->d, d->x, d->d * sizeof *d->x))
-		same++;
-	if (same == d->n && !clusters)
-		die("%s: the embeddings of all %zu cells are equal: there is nothing to cluster", name, d->n);
-	if (types->n < 2)
-		die("%s: all %zu labelled cells are '%s' in column '%s': expected at least two cell types", name, d->n, types->name[0],
-			label);
-	if (types->n == d->n)
-		die("%s: each of the %zu cells has its own value in column '%s': expected cell types", name, d->n, label);
-	if (batches->n == d->n)
-		die("%s: each of the %zu cells has its own value in column '%s': expected batches of several cells", name, d->n, batch);
-	if (d->n < LISI)
-		info("%s: %zu cells are fewer than the %d neighbours of ilisi and clisi%s: these are not known", name, d->n, LISI,
-			d->n < KBET ? ", and the 50 of kbet" : "");
-	if (batch && batches->n == 1)
-		warn("%s: all %zu cells are '%s' in column '%s': there are no scores of batches", name, d->n, batches->name[0], batch);
-}
-
-static void note_edge(const struct scores *s)
-{
-	int low = 0, high = 0;
-	for (long long i = 0; i < runs; i++) {
-		low += s->best[i] < 0.3;
-		high += s->best[i] > 1.9;
+	struct record to;
+	double *value = xmalloc(s->n * sizeof *value);
+	int means_added = 0;
+	record_open(&to);
+	for (int r = 0; r < ROWS; r++) {
+		const char *note = NULL;
+		if (!shown(&rows[r]))
+			continue;
+		if (rows[r].mean == NEITHER && !means_added++)
+			add_means(&to, s, of, value);
+		for (size_t t = 0; t < s->n; t++) {
+			value[t] = of[t].value[rows[r].metric];
+			note = note ? note : of[t].why[rows[r].metric];
+			report(&s->set[t], &rows[r], &of[t], &s->types);
+		}
+		add_row(&to, s, rows[r].name, value, rows[r].metric == PCR, note);
 	}
-	if (low || high)
-		warn("the best resolution is at the edge of 0.2 to 2.0 in %d of %lld runs (%s): a %s one may be better", low + high, runs,
-			high ? "2.0" : "0.2", high ? "higher" : "lower");
+	if (!means_added)
+		add_means(&to, s, of, value);
+	cli_write_table(&integration_cli, record_print(&to));
+	free(value);
 }
 
 int scmetric_integration(int argc, char **argv)
 {
-	struct classes types = {0}, batches = {0}, parts = {0};
-	struct embeddings d;
+	struct integration_sets s = {0};
 	cli_init(&integration_cli, argc, argv);
-	if (!label)
-		usage_error("name the column of cell types: --label COL");
 	cli_blas(&integration_cli);
-	embeddings_read(&d, cli_open(&integration_cli, 0), &(struct wanted){label, NULL, batch, &types, &batches, clusters, &parts}, 0);
-	classes_settle(&types, (uint32_t *[]){d.y}, (size_t[]){d.n}, 1);
-	if (batch)
-		classes_settle(&batches, (uint32_t *[]){d.group}, (size_t[]){d.n}, 1);
-	check_data(&d, &types, &batches);
-	size_t k = types.n;
-	struct scores s = {
-		.label_width = xcalloc(4 * k, sizeof(double)), .asw_batch = NAN, .ilisi = NAN, .clisi = NAN, .kbet = NAN, .pcr = NAN};
-	s.batch_width = s.label_width + k;
-	s.connected = s.batch_width + k;
-	s.cells = s.connected + k;
-	score_neighbours(&s, &d, k, batches.n);
-	score_widths(&s, &d, k);
-	if (batches.n > 1 && isnan(s.asw_batch))
-		warn("%s: no cell type has two batches and more cells than batches in column '%s': asw_batch, avg_batch and score are not known",
-			stream_name(d.s), batch);
-	if (batches.n > 1)
-		must(pcr_share(d.x, d.n, d.d, d.group, batches.n, COMPONENTS, (int)integration_cli.threads, &s.pcr, &e), &e);
-	if (d.unlabelled)
-		info("%zu of %zu cells have no value in column '%s' and are left out", d.unlabelled, d.n + d.unlabelled, label);
-	if (!clusters)
-		note_edge(&s);
-	print_scores(&s, &d, &types, batches.n);
-	cli_measured("cells", (double)d.n);
-	cli_measured("features", (double)d.d);
-	cli_measured("classes", (double)k);
-	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu values each", d.n, k, batches.n, d.d);
-	free(s.label_width);
-	embeddings_release(&d);
-	classes_release(&types);
-	classes_release(&batches);
-	classes_release(&parts);
+	read_sets(&s);
+	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
+	if (centred)
+		integration_centre(&s);
+	struct integration_scores *of = score_sets(&s);
+	print_scores(&s, of);
+	cli_measured("cells", (double)s.cells);
+	cli_measured("unlabelled", (double)s.unlabelled);
+	cli_measured("classes", (double)s.types.n);
+	cli_measured("batches", (double)s.batches.n);
+	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu embeddings", s.cells, s.types.n, s.batches.n, s.n);
+	for (size_t t = 0; t < s.n; t++)
+		integration_scores_release(&of[t]);
+	free(of);
+	integration_sets_release(&s);
 	return 0;
 }

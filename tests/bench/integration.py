@@ -74,7 +74,7 @@ def run(scmetric, cells, folder, threads, rounds):
         make(emb, int(cells))
     for _ in range(int(rounds)):
         a, t = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([scmetric, "integration", "-q", "-l", "cell_type", "-b", "batch", "--runs", "1", "-@", threads, emb, "-o",
+        subprocess.run([scmetric, "integration", "-q", "-l", "cell_type", "-b", "batch", "-@", threads, emb, "-o",
                         f"{folder}/integration.tsv"], check=True)
         t, b = time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds["scmetric"].append((t, b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime))

@@ -93,8 +93,8 @@ cases() {
 		armstat-leaderboard	armstat leaderboard -m macro_f1 $I/one.score -o out
 		armstat-compare	armstat compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
 		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
-		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
-		scmetric-clusters	scmetric integration -q -l cell_type -b donor --clusters donor $I/emb -o out
+		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor $I/emb -o out
+		scmetric-leiden	scmetric integration -q --preset scib -l cell_type -b donor $I/emb -o out
 		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
 		scperturb-shift	scperturb shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		screduce-map	screduce map -q $I/emb -o out

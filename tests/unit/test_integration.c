@@ -2,8 +2,12 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/tsv.h"
+#include "eval/bras.h"
+#include "eval/kbet_label.h"
+#include "eval/kmeans.h"
 #include "eval/mixing.h"
 #include "eval/neighbours.h"
+#include "eval/sbee.h"
 #include "eval/silhouette.h"
 #include "eval/umap.h"
 #include "network/network.h"
@@ -71,6 +75,82 @@ static void no_pair_twice(void **state)
 		for (size_t j = i + 1; j < m; j++)
 			assert_false((end[2 * i] == end[2 * j] && end[2 * i + 1] == end[2 * j + 1]) ||
 				(end[2 * i] == end[2 * j + 1] && end[2 * i + 1] == end[2 * j]));
+}
+
+/* ---- metrics of the same rows ---- */
+
+static void is(const char *name, double got, double tolerance)
+{
+	struct tsv t;
+	double want = NAN;
+	assert_int_equal(tsv_open(&t, "tests/ref/integration.tsv", &e), 0);
+	while (tsv_next(&t, &e) > 0)
+		want = strcmp(t.field[0], name) ? want : strtod(t.field[1], NULL);
+	tsv_close(&t);
+	if (!(fabs(got - want) <= tolerance))
+		fail_msg("%s: %.12g, expected %.12g", name, got, want);
+}
+
+static double mean3(const double *v)
+{
+	return (v[0] + v[1] + v[2]) / 3;
+}
+
+static void metrics(void **state)
+{
+	enum { WIDE = 49 };
+	static float x[N * 3];
+	static uint32_t near[N * WIDE], row[N * K], end[2 * N * WIDE], label[N], batch[N], member[N];
+	static double far[N * WIDE], least[N * K], weight[N * WIDE], score[3], value[5], vector[N * 5];
+	struct tsv t;
+	size_t n = 0;
+	assert_int_equal(tsv_open(&t, "tests/ref/umap_graph.tsv", &e), 0);
+	while (tsv_next(&t, &e) > 0)
+		if (strcmp(t.field[0], "row") == 0) {
+			label[n] = (uint32_t)(n % 3);
+			for (size_t j = 0; j < 3; j++)
+				x[3 * n + j] = strtof(t.field[2 + j], NULL);
+			batch[n] = x[3 * n] > 0;
+			n++;
+		}
+	tsv_close(&t);
+	openblas_set_num_threads(1);
+	bras(score, x, N, 3, label, 3, batch, 2);
+	is("bras", mean3(score), 1e-9);
+	nearest_neighbours(x, N, 3, 40, 1, near, far);
+	sbee(score, x, N, 3, near, 40, label, 3, batch, 2, 2);
+	is("sbee", mean3(score), 1e-9);
+	is("kmeans", kmeans(x, N, 3, 3, 1, 2, member), 1); /* scikit-learn begins a hundred times */
+	nearest_neighbours(x, N, 3, WIDE, 1, near, far);
+	struct network g = {.n = N, .end = end, .m = umap_graph(end, weight, near, far, N, WIDE, WIDE + 1)};
+	assert_int_equal(kbet_label(score, &g, weight, label, 3, batch, 2, 1, &e), 0);
+	is("kbet_per_label", mean3(score), 1e-9);
+	nearest_neighbours(x, N, 3, K, 1, row, least);
+	g.m = umap_graph(end, weight, row, least, N, K, K + 1);
+	assert_int_equal(network_eigen(&g, weight, 5, value, vector, &e), 0);
+	for (int i = 0; i < 5; i++)
+		for (int j = i + 1; j < 5; j++)
+			if (fabs(value[j]) > fabs(value[i])) {
+				double v = value[i];
+				value[i] = value[j];
+				value[j] = v;
+			}
+	for (int i = 0; i < 5; i++) {
+		char *name = xasprintf("eigenvalue%d", i);
+		is(name, value[i], 1e-5);
+		free(name);
+	}
+}
+
+/* Two strong components, one weak one. */
+static void components(void **state)
+{
+	uint32_t end[] = {0, 1, 1, 2, 2, 0, 2, 3}, member[4], n;
+	struct network g = {.n = 4, .m = 4, .end = end};
+	assert_int_equal(network_members(&g, 1, member, &n, &e), 0);
+	assert_true(n == 2 && member[0] == member[1] && member[1] == member[2] && member[2] != member[3]);
+	assert_int_equal(network_members(&g, 0, member, &n, &e), 0);
+	assert_int_equal(n, 1);
 }
 
 /* ---- silhouettes ---- */
@@ -250,8 +330,8 @@ static void mixing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(widths),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(settled),
-		cmocka_unit_test(mixing)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
+		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(example), cmocka_unit_test(partitions),
+		cmocka_unit_test(modularity), cmocka_unit_test(settled), cmocka_unit_test(mixing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

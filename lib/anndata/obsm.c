@@ -1,0 +1,68 @@
+/* Embeddings of an AnnData file. */
+#include "anndata/h5ad.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 4096 };
+
+/* "X_pca, X_scVI" */
+static char *keys(struct h5ad *h)
+{
+	struct texts t = {0};
+	char *all = xstrdup("");
+	store_names(&h->store, "obsm", &t);
+	for (size_t i = 0; i < t.n; i++) {
+		char *more = xasprintf("%s%s%.*s", all, i ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
+		free(all);
+		all = more;
+	}
+	texts_release(&t);
+	return all;
+}
+
+static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)
+{
+	size_t d = a->dim[1];
+	double *rows = xmalloc(ROWS * d * sizeof *rows);
+	void *raw = xmalloc(ROWS * d * a->size);
+	int bad = 0;
+	for (uint64_t from = 0; from < n && !bad; from += ROWS) {
+		size_t m = n - from < ROWS ? n - from : ROWS;
+		bad = h5array_read(a, from, m, raw, threads, e);
+		if (bad)
+			break;
+		number_f64(a->type, raw, m * d, rows);
+		for (size_t i = 0; i < m * d; i++)
+			x[from * d + i] = (float)rows[i];
+	}
+	free(rows);
+	free(raw);
+	return bad;
+}
+
+int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e)
+{
+	struct h5array a = {0};
+	char *path = xasprintf("obsm/%s", key);
+	int bad = 0;
+	if (strchr(key, '/') || store_type(&h->store, "obsm") != STORE_GROUP || store_type(&h->store, path) == STORE_NONE) {
+		char *there = store_type(&h->store, "obsm") == STORE_GROUP ? keys(h) : xstrdup("");
+		bad = store_check(&h->store, e) ? -1
+			: *there                ? error_set(e, "%s: obsm has no '%s': it has %s", h->path, key, there)
+						: error_set(e, "%s: it has no embeddings in obsm", h->path);
+		free(there);
+	}
+	bad = bad || h5array_open(&a, &h->store, path, e);
+	if (!bad && (a.ndim != 2 || !a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX))
+		bad = error_set(e, "%s: expected %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);
+	if (!bad) {
+		*d = a.dim[1];
+		*x = xlarge(h->ncell * *d + 1, sizeof **x);
+		bad = read_rows(&a, *x, h->ncell, threads, e);
+	}
+	h5array_release(&a);
+	free(path);
+	return bad ? -1 : 0;
+}

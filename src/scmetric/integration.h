@@ -1,0 +1,77 @@
+/* Embeddings of the same cells and their metrics, for scmetric integration. The functions that read die on errors. */
+#ifndef SCMETRIC_INTEGRATION_H
+#define SCMETRIC_INTEGRATION_H
+
+#include "base/classes.h"
+#include "cli.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct integration_set {
+	char *name;
+	float *x; /* [cells, d], finite */
+	size_t d;
+};
+
+/* The cells that have a label. */
+struct integration_sets {
+	size_t cells, unlabelled; /* unlabelled: those left out */
+	uint32_t *y, *batch; /* [cells]; batch: NULL if no column is named */
+	struct classes types, batches;
+	struct integration_set *set; /* [n] */
+	size_t n, set_cap;
+};
+
+/* All operands, streams of the same cells; or the arrays `keys`, between commas, of obsm of an AnnData file. */
+void integration_streams(struct integration_sets *s, const struct cli *c, const char *label, const char *batch);
+void integration_anndata(struct integration_sets *s, const char *path, const char *keys, const char *label, const char *batch, int threads);
+int integration_is_anndata(const char *path); /* HDF5 or zarr? */
+/* Add NAME_centred for each embedding: minus the mean of each batch. */
+void integration_centre(struct integration_sets *s);
+void integration_sets_release(struct integration_sets *s);
+
+enum integration_metric {
+	ISOLATED_LABELS,
+	LEIDEN_NMI,
+	LEIDEN_ARI,
+	KMEANS_NMI,
+	KMEANS_ARI,
+	SILHOUETTE_LABEL,
+	CLISI,
+	BRAS,
+	SILHOUETTE_BATCH,
+	ILISI,
+	KBET_PER_LABEL,
+	CONNECTIVITY, /* strong components of the directed neighbours, as scib-metrics */
+	CONNECTIVITY_UMAP, /* components of UMAP's graph, as scIB */
+	PCR_COMPARISON,
+	SBEE,
+	KBET,
+	PCR,
+	INTEGRATION_METRICS
+};
+
+struct integration_cells {
+	size_t n, k, batches;
+	const uint32_t *y, *batch; /* [n] < k and < batches, numbered by name; batch NULL: none are known */
+	int threads;
+	uint32_t seed;
+	size_t components; /* of PCR, or as many as there are */
+};
+
+struct integration_scores {
+	double value[INTEGRATION_METRICS]; /* NaN: not known */
+	const char *why[INTEGRATION_METRICS]; /* and why, or a remark on the value; static, or NULL */
+	double *class[INTEGRATION_METRICS]; /* [k], owned; NULL: not a mean over the cell types */
+};
+void integration_scores_release(struct integration_scores *s);
+
+/*
+ * The metrics with wanted[metric] of x [n, d], finite; n >= 15, k > 1; not PCR_COMPARISON, which is of two embeddings. -1 with e set if igraph or LAPACK
+ * fails.
+ */
+int integration_score(struct integration_scores *s, const struct integration_cells *c, const float *x, size_t d,
+	const uint8_t wanted[INTEGRATION_METRICS], struct error *e);
+
+#endif

@@ -1,0 +1,203 @@
+/* Embeddings of the same cells: streams, or arrays of one AnnData file. */
+#include "integration.h"
+#include "cli_embeddings.h"
+
+#include "anndata/h5ad.h"
+#include "anndata/zarr.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct error e;
+
+static struct integration_set *new_set(struct integration_sets *s, char *name)
+{
+	grow(s->set, s->set_cap, s->n + 1);
+	s->set[s->n] = (struct integration_set){.name = name};
+	return &s->set[s->n++];
+}
+
+void integration_sets_release(struct integration_sets *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->set[i].name);
+		free(s->set[i].x);
+	}
+	free(s->set);
+	free(s->y);
+	free(s->batch);
+	classes_release(&s->types);
+	classes_release(&s->batches);
+	*s = (struct integration_sets){0};
+}
+
+/* ---- streams ---- */
+
+/* "pca" of "runs/pca.emb"; "x" of standard input */
+static char *short_name(const char *path)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t n = strlen(base);
+	if (n > 4 && !strcmp(base + n - 4, ".emb"))
+		n -= 4;
+	return strcmp(path, "-") ? xstrndup(base, n) : xstrdup("x");
+}
+
+static void same_cells(const struct embeddings *d, const uint64_t *cell, size_t n, const char *first)
+{
+	for (size_t i = 0; i < d->n || i < n; i++)
+		if (i >= d->n || i >= n || d->cell[i] != cell[i])
+			die("%s: its labelled cells are not those of %s: row %zu differs", stream_name(d->s), first, i + 1);
+}
+
+void integration_streams(struct integration_sets *s, const struct cli *c, const char *label, const char *batch)
+{
+	uint64_t *cell = NULL;
+	char *first = NULL;
+	for (int i = 0; i < (c->noperand ? c->noperand : 1); i++) {
+		struct embeddings d;
+		struct classes types = {0}, batches = {0};
+		embeddings_read(&d, cli_open(c, i),
+			&(struct wanted){
+				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
+			0);
+		struct integration_set *set = new_set(s, short_name(c->noperand ? c->operand[i] : "-"));
+		set->x = d.x;
+		set->d = d.d;
+		d.x = NULL;
+		if (i) {
+			same_cells(&d, cell, s->cells, first);
+		} else {
+			first = xstrdup(stream_name(d.s));
+			s->cells = d.n;
+			s->unlabelled = d.unlabelled;
+			s->y = d.y;
+			s->batch = d.group;
+			cell = d.cell;
+			d.y = d.group = NULL;
+			d.cell = NULL;
+		}
+		classes_release(&types);
+		classes_release(&batches);
+		embeddings_release(&d);
+	}
+	free(first);
+	free(cell);
+}
+
+/* ---- AnnData ---- */
+
+static char *columns(const struct dataframe *f)
+{
+	char *all = xstrdup("");
+	for (size_t i = 0; i < f->ncol; i++) {
+		char *more = xasprintf("%s%s%s", all, i ? ", " : "", f->col[i].name);
+		free(all);
+		all = more;
+	}
+	return all;
+}
+
+/* The classes of a column of obs, [ncell]; MISSING_CODE: no value. */
+static uint32_t *read_classes(struct h5ad *h, const char *name, struct classes *to)
+{
+	struct dataframe_column *c = dataframe_find(&h->obs, name);
+	uint32_t *code = xmalloc((h->ncell + 1) * sizeof *code);
+	struct dataframe_values v = {0};
+	if (!c)
+		die("%s: obs has no '%s': it has %s", h->path, name, columns(&h->obs));
+	if (c->kind == DATAFRAME_F64 || c->kind == DATAFRAME_OTHER)
+		die("%s: obs/%s is %s, expected names of classes", h->path, name, c->kind == DATAFRAME_F64 ? "of real numbers" : c->why);
+	must(dataframe_read(c, 0, h->ncell, &v, 1, &e), &e);
+	for (size_t i = 0; i < h->ncell; i++) {
+		char buf[32];
+		const char *text;
+		int missing;
+		size_t n = dataframe_text(c, &v, i, buf, &text, &missing);
+		code[i] = missing || !n ? MISSING_CODE : classes_add(to, text, n);
+	}
+	dataframe_values_release(&v);
+	return code;
+}
+
+/* Rows with a label move to the front of x [n, d]. */
+static void keep_labelled(float *x, size_t d, const uint32_t *y, uint64_t n, const char *name)
+{
+	for (size_t i = 0, to = 0; i < n; i++) {
+		if (y[i] == MISSING_CODE)
+			continue;
+		embedding_check(x + i * d, d, i, name);
+		memmove(x + to++ * d, x + i * d, d * sizeof *x);
+	}
+}
+
+void integration_anndata(struct integration_sets *s, const char *path, const char *keys, const char *label, const char *batch, int threads)
+{
+	struct h5ad h;
+	size_t nkey, to = 0;
+	char **key = opt_list(keys, &nkey);
+	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &e), &e);
+	uint32_t *y = read_classes(&h, label, &s->types), *b = batch ? read_classes(&h, batch, &s->batches) : NULL;
+	for (size_t k = 0; k < nkey; k++) {
+		struct integration_set *set = new_set(s, xstrdup(key[k]));
+		char *name = xasprintf("%s: obsm/%s", path, key[k]);
+		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &e), &e);
+		keep_labelled(set->x, set->d, y, h.ncell, name);
+		free(name);
+	}
+	for (uint64_t i = 0; i < h.ncell; i++) {
+		if (y[i] == MISSING_CODE)
+			continue;
+		if (b && b[i] == MISSING_CODE)
+			die("%s: cell %" PRIu64 " has no value in column '%s'", path, i, batch);
+		if (b)
+			b[to] = b[i];
+		y[to++] = y[i];
+	}
+	if (!to)
+		die("%s: no cell has a value in column '%s' (%" PRIu64 " cells read)", path, label, h.ncell);
+	s->cells = to;
+	s->unlabelled = h.ncell - to;
+	s->y = y;
+	s->batch = b;
+	opt_list_free(key, nkey);
+	h5ad_release(&h);
+}
+
+int integration_is_anndata(const char *path)
+{
+	unsigned char head[4] = {0};
+	struct stat st;
+	if (stat(path, &st) || S_ISDIR(st.st_mode))
+		return zarr_is_store(path);
+	FILE *f = S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+	int is = f && fread(head, 1, sizeof head, f) == sizeof head && !memcmp(head, "\x89HDF", sizeof head);
+	if (f)
+		fclose(f);
+	return is;
+}
+
+/* ---- batches ---- */
+
+void integration_centre(struct integration_sets *s)
+{
+	size_t n = s->n;
+	for (size_t t = 0; t < n; t++) {
+		struct integration_set *to = new_set(s, xasprintf("%s_centred", s->set[t].name)), *from = &s->set[t];
+		size_t d = to->d = from->d;
+		double *mean = xcalloc(s->batches.n * d, sizeof *mean), *cells = xcalloc(s->batches.n, sizeof *cells);
+		to->x = xlarge(s->cells * d, sizeof *to->x);
+		for (size_t i = 0; i < s->cells; i++) {
+			cells[s->batch[i]]++;
+			for (size_t j = 0; j < d; j++)
+				mean[s->batch[i] * d + j] += (double)from->x[i * d + j];
+		}
+		for (size_t i = 0; i < s->cells; i++)
+			for (size_t j = 0; j < d; j++)
+				to->x[i * d + j] = (float)((double)from->x[i * d + j] - mean[s->batch[i] * d + j] / cells[s->batch[i]]);
+		free(mean);
+		free(cells);
+	}
+}

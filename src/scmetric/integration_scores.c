@@ -1,0 +1,336 @@
+/* All start from one search of nearest neighbours. */
+#include "integration.h"
+#include "cli.h"
+
+#include "eval/bootstrap.h"
+#include "eval/bras.h"
+#include "eval/kbet_label.h"
+#include "eval/kmeans.h"
+#include "eval/mixing.h"
+#include "eval/neighbours.h"
+#include "eval/pcr.h"
+#include "eval/sbee.h"
+#include "eval/silhouette.h"
+#include "eval/umap.h"
+#include "network/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Neighbours, the cell itself counted: those of scIB and scib-metrics. */
+enum { GRAPH = 15, NEAR_LISI = 90, NEAR_KBET = 50 };
+
+enum { RESOLUTIONS = 10 }; /* 0.2, 0.4, ... 2.0 */
+
+struct work {
+	struct integration_scores *s;
+	const struct integration_cells *c;
+	const uint8_t *wanted;
+	const float *x;
+	size_t d, width; /* width: neighbours */
+	uint32_t *neighbour; /* [n, width] */
+	double *distance;
+	struct error *e;
+};
+
+void integration_scores_release(struct integration_scores *s)
+{
+	for (int m = 0; m < INTEGRATION_METRICS; m++)
+		free(s->class[m]);
+	*s = (struct integration_scores){0};
+}
+
+static double mean_known(const double *v, size_t n)
+{
+	double sum = 0;
+	size_t known = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(v[i])) {
+			sum += v[i];
+			known++;
+		}
+	return known ? sum / (double)known : NAN;
+}
+
+/* A metric that is the mean over the cell types that have it. */
+static void set_classes(struct work *w, int metric, double *class, const char *why)
+{
+	w->s->class[metric] = class;
+	w->s->value[metric] = mean_known(class, w->c->k);
+	w->s->why[metric] = isnan(w->s->value[metric]) ? why : NULL;
+}
+
+static double *new_classes(const struct work *w)
+{
+	return xcalloc(w->c->k, sizeof(double));
+}
+
+/* ---- widths ---- */
+
+/* The mean width of the types that are in the fewest batches. */
+static void score_isolated(struct work *w, const double *by_type)
+{
+	const struct integration_cells *c = w->c;
+	uint8_t *seen = xcalloc(c->k * c->batches, 1);
+	double *class = new_classes(w);
+	size_t *in = xcalloc(c->k, sizeof *in), least = SIZE_MAX;
+	for (size_t i = 0; i < c->n; i++) {
+		uint8_t *at = &seen[c->y[i] * c->batches + c->batch[i]];
+		in[c->y[i]] += !*at;
+		*at = 1;
+	}
+	for (size_t t = 0; t < c->k; t++)
+		least = in[t] < least ? in[t] : least;
+	for (size_t t = 0; t < c->k; t++)
+		class[t] = in[t] == least ? by_type[t] : NAN;
+	set_classes(w, ISOLATED_LABELS, class, NULL);
+	free(seen);
+	free(in);
+}
+
+static void score_widths(struct work *w)
+{
+	const struct integration_cells *c = w->c;
+	double *by_label = xmalloc(c->n * sizeof *by_label), *by_batch = xmalloc(c->n * sizeof *by_batch);
+	double *label = new_classes(w), *batch = new_classes(w), *cells = new_classes(w), sum = 0;
+	const uint32_t *group = w->wanted[SILHOUETTE_BATCH] ? c->batch : NULL;
+	progress("distances of %zu cells", c->n);
+	silhouettes(w->x, c->n, w->d, c->y, group, c->threads, by_label, by_batch);
+	for (size_t i = 0; i < c->n; i++) {
+		sum += by_label[i];
+		label[c->y[i]] += (1 + by_label[i]) / 2;
+		batch[c->y[i]] += group ? 1 - fabs(by_batch[i]) : NAN;
+		cells[c->y[i]]++;
+	}
+	for (size_t t = 0; t < c->k; t++) {
+		label[t] /= cells[t];
+		batch[t] /= cells[t];
+	}
+	if (c->batch)
+		score_isolated(w, label);
+	set_classes(w, SILHOUETTE_LABEL, label, NULL);
+	w->s->value[SILHOUETTE_LABEL] = (1 + sum / (double)c->n) / 2; /* the mean over cells */
+	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches" : NULL);
+	free(cells);
+	free(by_label);
+	free(by_batch);
+}
+
+/* ---- graphs ---- */
+
+/* The share of each cell type in the largest component of its own part of g. */
+static int score_connectivity(struct work *w, int metric, const struct network *g, int strong)
+{
+	const struct integration_cells *c = w->c;
+	struct network part = {.n = g->n, .end = xmalloc((2 * g->m + 1) * sizeof *part.end)};
+	uint32_t *member = xmalloc(c->n * sizeof *member), components;
+	double *class = new_classes(w), *cells = new_classes(w);
+	for (size_t i = 0; i < g->m; i++)
+		if (c->y[g->end[2 * i]] == c->y[g->end[2 * i + 1]])
+			memcpy(part.end + 2 * part.m++, g->end + 2 * i, 2 * sizeof *part.end);
+	int bad = network_members(&part, strong, member, &components, w->e);
+	if (!bad) {
+		double *size = xcalloc(components, sizeof *size);
+		for (size_t i = 0; i < c->n; i++) {
+			cells[c->y[i]]++;
+			size[member[i]]++;
+		}
+		for (size_t i = 0; i < c->n; i++)
+			class[c->y[i]] = fmax(class[c->y[i]], size[member[i]] / cells[c->y[i]]);
+		free(size);
+	}
+	set_classes(w, metric, class, NULL);
+	free(cells);
+	free(member);
+	free(part.end);
+	return bad;
+}
+
+/* The clusters of Leiden that agree best with the types. */
+static int score_leiden(struct work *w, const struct network *g, const double *weight)
+{
+	const struct integration_cells *c = w->c;
+	uint32_t *member = xmalloc(c->n * sizeof *member);
+	double most = -1;
+	int bad = 0;
+	for (int i = 0; i < RESOLUTIONS && !bad; i++) {
+		double resolution = (i + 1) / 5.0, nmi, ari;
+		progress("Leiden: resolution %.1f", resolution);
+		bad = network_leiden(g, weight, resolution, c->seed, member, w->e) < 0 ||
+			network_agreement(member, c->y, c->n, &nmi, &ari, w->e);
+		if (bad || nmi <= most)
+			continue;
+		w->s->value[LEIDEN_NMI] = most = nmi;
+		w->s->value[LEIDEN_ARI] = ari;
+		w->s->why[LEIDEN_NMI] = i == 0 ? "the lowest resolution, 0.2" : i + 1 == RESOLUTIONS ? "the highest resolution, 2.0" : NULL;
+	}
+	free(member);
+	return bad;
+}
+
+/* The first k columns of v [n, width]. */
+#define first_columns(v, n, width, k) first_bytes((v), (n), (width) * sizeof *(v), (k) * sizeof *(v))
+static void *first_bytes(const void *v, size_t n, size_t width, size_t size)
+{
+	char *out = xmalloc(n * size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * size, (const char *)v + i * width, size);
+	return out;
+}
+
+/* Neighbours joined to a graph, with UMAP's weights. */
+struct joined {
+	struct network g;
+	double *weight;
+};
+
+static void join(struct joined *j, const struct work *w, size_t K)
+{
+	size_t near = K - 1, n = w->c->n;
+	uint32_t *row = first_columns(w->neighbour, n, w->width, near);
+	double *far = first_columns(w->distance, n, w->width, near);
+	j->weight = xmalloc(n * near * sizeof *j->weight);
+	j->g = (struct network){.n = (uint32_t)n, .end = xmalloc(2 * n * near * sizeof *j->g.end)};
+	j->g.m = umap_graph(j->g.end, j->weight, row, far, n, near, K);
+	free(row);
+	free(far);
+}
+
+static void joined_release(struct joined *j)
+{
+	free(j->g.end);
+	free(j->weight);
+}
+
+/* The graph of directed neighbours. */
+static int score_directed(struct work *w)
+{
+	size_t near = GRAPH - 1;
+	struct network g = {.n = (uint32_t)w->c->n, .end = xmalloc(2 * w->c->n * near * sizeof *g.end)};
+	for (uint32_t i = 0; i < g.n; i++)
+		for (size_t j = 0; j < near; j++) {
+			g.end[2 * g.m] = i;
+			g.end[2 * g.m++ + 1] = w->neighbour[i * w->width + j];
+		}
+	int bad = score_connectivity(w, CONNECTIVITY, &g, 1);
+	free(g.end);
+	return bad;
+}
+
+static int score_umap(struct work *w)
+{
+	struct joined j;
+	join(&j, w, GRAPH);
+	int bad = score_connectivity(w, CONNECTIVITY_UMAP, &j.g, 0) || (w->wanted[LEIDEN_NMI] && score_leiden(w, &j.g, j.weight));
+	joined_release(&j);
+	return bad;
+}
+
+static int score_kbet_label(struct work *w)
+{
+	const struct integration_cells *c = w->c;
+	double *class = new_classes(w);
+	struct joined j;
+	join(&j, w, NEAR_KBET);
+	progress("kBET of %zu cell types", c->k);
+	int bad = kbet_label(class, &j.g, j.weight, c->y, c->k, c->batch, c->batches, c->threads, w->e);
+	joined_release(&j);
+	set_classes(w, KBET_PER_LABEL, class, "no type has two batches and 10 cells");
+	return bad;
+}
+
+static int score_graphs(struct work *w)
+{
+	cli_library("igraph ended the program, as it does if memory is out");
+	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
+		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
+	cli_library(NULL);
+	return bad;
+}
+
+/* ---- neighbours ---- */
+
+static double median_lisi(const struct work *w, const uint32_t *group, size_t groups)
+{
+	double *lisi = xmalloc(w->c->n * sizeof *lisi);
+	mixing_lisi(lisi, w->neighbour, w->distance, w->c->n, NEAR_LISI - 1, group, groups, NEAR_LISI / 3);
+	double median = bootstrap_quantile(lisi, w->c->n, 0.5);
+	free(lisi);
+	return median;
+}
+
+static void score_mixing(struct work *w)
+{
+	const struct integration_cells *c = w->c;
+	double *v = w->s->value, k = (double)c->k, batches = (double)c->batches;
+	if (w->width == NEAR_LISI - 1) {
+		v[CLISI] = (k - median_lisi(w, c->y, c->k)) / (k - 1);
+		if (c->batch)
+			v[ILISI] = (median_lisi(w, c->batch, c->batches) - 1) / (batches - 1);
+	}
+	if (c->batch && w->wanted[KBET] && w->width >= NEAR_KBET - 1)
+		v[KBET] = mixing_kbet(w->neighbour, c->n, w->width, NEAR_KBET, c->batch, c->batches);
+	if (c->batch && w->wanted[SBEE]) {
+		double *class = new_classes(w);
+		sbee(class, w->x, c->n, w->d, w->neighbour, w->width, c->y, c->k, c->batch, c->batches, c->threads);
+		set_classes(w, SBEE, class, NULL);
+	}
+}
+
+static void score_kmeans(struct work *w)
+{
+	const struct integration_cells *c = w->c;
+	uint32_t *member = xmalloc(c->n * sizeof *member);
+	progress("k-means of %zu cells", c->n);
+	kmeans(w->x, c->n, w->d, c->k, c->seed, c->threads, member);
+	must(network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e), w->e);
+	free(member);
+}
+
+/* Why metrics are not known, but for what the functions above say. */
+static void explain(struct integration_scores *s, const struct integration_cells *c)
+{
+	for (int m = 0; m < INTEGRATION_METRICS; m++) {
+		int of_batches = m == ISOLATED_LABELS || m >= BRAS, linked = m == CONNECTIVITY || m == CONNECTIVITY_UMAP;
+		if (!isnan(s->value[m]) || s->why[m])
+			continue;
+		if (of_batches && !linked && !c->batch)
+			s->why[m] = c->batches == 1 ? "one batch" : "no --batch";
+		else if (m == CLISI || m == ILISI)
+			s->why[m] = "fewer than 90 cells";
+		else if (m == KBET || m == KBET_PER_LABEL)
+			s->why[m] = "fewer than 50 cells";
+		else if (m == PCR)
+			s->why[m] = "all cells are equal";
+	}
+}
+
+int integration_score(struct integration_scores *s, const struct integration_cells *c, const float *x, size_t d,
+	const uint8_t wanted[INTEGRATION_METRICS], struct error *e)
+{
+	size_t width = c->n > NEAR_LISI ? NEAR_LISI - 1 : c->n - 1;
+	struct work w = {s, c, wanted, x, d, width, xlarge(c->n * width, sizeof *w.neighbour), xlarge(c->n * width, sizeof *w.distance), e};
+	*s = (struct integration_scores){0};
+	for (int m = 0; m < INTEGRATION_METRICS; m++)
+		s->value[m] = NAN;
+	progress("nearest neighbours of %zu cells", c->n);
+	nearest_neighbours(x, c->n, d, width, c->threads, w.neighbour, w.distance);
+	score_mixing(&w);
+	int bad = score_graphs(&w);
+	free(w.neighbour);
+	free(w.distance);
+	if (bad)
+		return -1;
+	if (c->batch && wanted[BRAS]) {
+		double *class = new_classes(&w);
+		bras(class, x, c->n, d, c->y, c->k, c->batch, c->batches);
+		set_classes(&w, BRAS, class, "no type has two batches");
+	}
+	score_widths(&w);
+	if (wanted[KMEANS_NMI])
+		score_kmeans(&w);
+	bad = c->batch && pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e);
+	explain(s, c);
+	return bad;
+}
