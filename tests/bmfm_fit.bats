@@ -50,7 +50,8 @@ setup() {
 	run -1 sctrain wced --config tiny --head cell_type:ce,position=2 --eval c1.masked -o never c3.masked
 	assert_output "sctrain wced: $short"
 	assert_not_exists never/model.safetensors
-	sctrain eval -M m3 c1.masked # its whole-cell head reads the first token
+	run -1 sctrain eval -M m3 c1.masked
+	assert_output "sctrain eval: $short"
 	cp -r m3 moved
 	sed -i '0,/"weight":/s//"position": 1, &/' moved/config.json # of the whole-cell head
 	sctrain eval -M moved c3.masked >moved.tsv

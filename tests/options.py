@@ -28,6 +28,7 @@ rankenc -q -m vocab --ties group --value a.counts -o value.tok
 rankenc -q -m bvocab --cls 2 a.counts -o btok
 rankenc -q -m bvocab --cls 2 b.counts -o b.btok
 scsample -q btok b.btok -o both.btok
+scsample -q -n 60 a.counts -o less.counts
 depgraph -q --min-overlap 10 --modules 1 tok -o graph
 depgraph -q --min-overlap 10 --rho-min .4 tok -o graph2
 depgraph -q --pmi --min-count 2 --tau 0 tok -o pmi
@@ -132,6 +133,7 @@ ctaprobe score --target n_counts number.pred
 ctaprobe score --label cell_type --ontology types.obo terms.pred
 ctaprobe genes genes.pred
 ctaprobe genes --gene-labels labels genes.emb
+ctaprobe panel --panel few.genes --train less.counts a.counts
 scmetric reconstruction counts.pred
 scmetric effective-rank emb
 scmetric learnability --min-expressed 5 gene-errors
@@ -143,6 +145,7 @@ scmetric reference --train tok masked
 scmetric integration --label cell_type emb
 scmetric integration --label cell_type --batch donor emb
 screduce map emb
+scgenes markers --label cell_type a.counts
 scgenes network genes.emb
 scgenes genesets --sets sets graph
 scgenes genesets --sets sets --modules module graph
@@ -184,7 +187,7 @@ VALUES = {
 	"--model": ["classes"], "--delete": ["SIMG000010"], "--overexpress": ["SIMG000010"], "--activate": ["SIMG000010"],
 	"--inhibit": ["SIMG000010"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
 	"--towards": ["b.emb"], "--node": ["T1"], "--attribute": ["cell_type"], "--fit": ["b.counts"],
-	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "ctaprobe score --train": ["b.tok"],
+	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "maskgen --panel": ["few.genes"], "ctaprobe score --train": ["b.tok"],
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
 	"--target": ["n_counts"], "--positive": ["one"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
 	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"], "compare --reference": ["b"],
@@ -216,6 +219,7 @@ def make_inputs():
 	Path("groups").write_text("gene\tgroup\n" + "".join(f"{g}\t{'xy'[i % 2]}\n" for i, g in enumerate(rows)))
 	Path("sets").write_text("".join("\t".join([f"s{i}", "-", *rows[5 * i:5 * i + 8]]) + "\n" for i in range(12)))
 	Path("b.genes").write_text("\n".join(rows[:60]) + "\n")
+	Path("few.genes").write_text("\n".join(rows[:20]) + "\n")
 	Path("table").write_text("barcode\tage\n" + "".join(f"sim{i}\t{i}\n" for i in range(1, 121)))
 	Path("types.obo").write_text("format-version: 1.2\n\n[Term]\nid: T0\nname: cell\n\n[Term]\nid: T9\nname: some\nis_a: T0\n" + "".join(
 		f"\n[Term]\nid: T{i}\nname: type{i}\nis_a: {('T9', 'T9', 'T0')[i - 1]}\n" for i in (1, 2, 3)))

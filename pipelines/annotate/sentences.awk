@@ -29,23 +29,7 @@ function beyond(of_type, limit, below,    c, best, list, n, done) {
 	return list
 }
 
-function ceil(x) { return int(x) + (x - int(x) > 1e-9) }
-# What ctaprobe transfer does not say yet
-function usual() {
-	v["transfer", "unit"] = v["run", "group"] == "" ? "cell" : v["run", "group"]
-	v["transfer", "units"] = t("calibration_groups")
-	v["transfer", "units_needed:coverage"] = ceil(v["run", "coverage"] / (1 - v["run", "coverage"]))
-	v["transfer", "units_needed:unknown"] = v["run", "unknown"] > 0 ? ceil(1 / v["run", "unknown"]) - 1 : 0
-	v["transfer", "promise:coverage"] = v["run", "group"] != "" && t("coverage_promised")
-	v["transfer", "promise:unknown"] = v["run", "group"] != "" && t("unknown_promised")
-	v["transfer", "promise:accuracy"] = v["run", "group"] != ""
-	v["transfer", "why:coverage"] = v["transfer", "why:unknown"] = v["transfer", "why:accuracy"] = \
-		v["run", "group"] == "" ? "no column names the donors of the reference" : "too few " v["run", "group"] "s"
-}
-
 END {
-	if (!(("transfer", "unit") in v))
-		usual()
 	unit = t("unit")
 	cells = unit == "" || unit == "cell"
 	sub(/_id$/, "", unit)

@@ -39,7 +39,8 @@ echo "$how; splits $seeds"
 echo
 echo "Counts of the genes outside the panel, in cells of other donors. pearson: of log(1 + count) and log(1 + expected), spearman, mean over genes; deviance:"
 echo "share of Poisson's deviance explained. gap: to $base, with a 95 % interval over the splits, corrected for the cells that they share"
-for panel in $(awk -F '\t' 'NR > 1 { print $3 }' "$dir/points.tsv" | sort -uV); do
+panels=$(awk -F '\t' 'NR > 1 { print $3 }' "$dir/points.tsv" | sort -uV)
+for panel in $panels; do
 	echo
 	echo "panel $panel"
 	awk -F '\t' -v panel="$panel" -v arms="$all" "$tables"'
