@@ -185,7 +185,7 @@ def counts(out, cells=230, genes=40, seed=1, what=""):
     if what == "nan":
         expected[len(expected) // 2] = np.nan
     if what == "library":
-        library[20] = 0
+        library[20:40] = count[20:40] = 0
     header = {"kind": "prediction", "provenance": [],
               "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "library", "type": "u64", "shape": "scalar"},
                           {"name": "gene", "type": "u16", "shape": "ragged", "group": "gene"},
