@@ -113,7 +113,7 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 
 # bats test_tags=slow
 @test "make panel: a panel of each kind, simulated cells" {
-	for t in panel.tsv; do cp $t my.tsv; done
+	cp panel.tsv my.tsv
 	make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(dirname "$(command -v sctrain)")" RESULTS="$PWD/results" THREADS=2 panel SCALE=tiny SEEDS=1 \
 		PANEL="20 graph-20" ARMS="r2mae-wide poisson components"
 	R=results/panel/latest
