@@ -260,6 +260,8 @@ void embeddings_move(struct embeddings *d, size_t to, size_t from)
 	d->cell[to] = d->cell[from];
 	if (d->group)
 		d->group[to] = d->group[from];
+	if (d->part)
+		d->part[to] = d->part[from];
 	if (d->depth)
 		d->depth[to] = d->depth[from];
 }

@@ -413,15 +413,7 @@ static void drop_small_classes(struct embeddings *d, const struct classes *c)
 	for (size_t i = 0; i < d->n; i++) {
 		if (count[d->y[i]] < CZ_CELLS)
 			continue;
-		memmove(d->x + kept * d->d, d->x + i * d->d, d->d * sizeof *d->x);
-		d->y[kept] = d->y[i];
-		d->cell[kept] = d->cell[i];
-		d->row[kept] = d->row[i];
-		if (d->group)
-			d->group[kept] = d->group[i];
-		if (d->part)
-			d->part[kept] = d->part[i];
-		kept++;
+		embeddings_move(d, kept++, i);
 	}
 	if (small)
 		info("%zu %s fewer than %d cells in column '%s': %zu cells are left out (--protocol cz)", small,

@@ -1,11 +1,10 @@
 """scmetric integration beside scib-metrics: every metric of the presets, in numbers.
 
     integration_peer.py random SCMETRIC FILES         FILES AnnData files of ten random embeddings each
-    integration_peer.py file SCMETRIC FILE KEYS BATCH LABEL
 
-Both search neighbours exactly: pynndescent is replaced, of scib-metrics too. Its transitions for kbet_per_label are made in float64: in float32 the largest
-eigenvalue, 1, may come out as 0.99999994, and l / (1 - l) of it then drowns all other components (DIFFUSION=float32 leaves it so). k-means and Leiden begin at random in both: of k-means the sum of squares
-is compared, which must not be larger than scib-metrics', and NMI and ARI are printed only.
+Both search neighbours exactly: pynndescent is replaced, of scib-metrics too. Its transitions for kbet_per_label are made in float64: in float32
+the largest eigenvalue, 1, may come out as 0.99999994, and l / (1 - l) of it then drowns all other components (DIFFUSION=float32 leaves it so).
+k-means and Leiden begin at random in both: their NMI and ARI are printed only.
 """
 import os
 import subprocess
