@@ -40,6 +40,8 @@ static const struct strategy {
 	[RANDOM] = {"random", MASK_RANDOM, RATE | BERNOULLI},
 	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks", .no_cell = "needs tokens with ties"},
 	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts", .no_cell = "masks counts"},
+	{"columns-corrmask", MASK_COLUMNS, RATE | COUNTS | GRAPH | LAMBDA, 0.5, "rho", .no_value = "masks counts",
+		.no_cell = "masks counts"},
 	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, "rho"},
 	{"pmi", MASK_PMI, RATE | GRAPH | LAMBDA, 1, "npmi"},
 	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, "npmi"},
@@ -64,7 +66,7 @@ static struct option_def options[] = {
 	{'g', "graph", OPT_INPUT, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand", .modes = GRAPH},
 	{0, "strategy", OPT_CHOICE, &strategy_index, OPT_WORDS(strategies),
-		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
+		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream, with columns-corrmask partners together; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
 	{0, "panel", OPT_INPUT, &panel, "FILE", "columns: mask all genes but those of this list", .changes = 1, .modes = COUNTS,
@@ -137,7 +139,7 @@ static struct option_def options[] = {
 		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
 		.needs = "keep"},
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
-		.excludes = "resume keep lanes balance shard uncompressed strategy=columns"},
+		.excludes = "resume keep lanes balance shard uncompressed strategy=columns strategy=columns-corrmask"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
 	{0},
@@ -242,6 +244,17 @@ static void check_options(struct run *r)
 
 /* ---- inputs ---- */
 
+/* Counts have no special tokens: their genes are those of the graph by their ids. */
+static void match_genes(struct graph *g, const struct vocab *of_graph, const struct vocab *v)
+{
+	uint32_t *to = xmalloc((g->n + 1) * sizeof *to);
+	for (uint32_t u = 0; u < g->n; u++) {
+		to[u] = (uint32_t)vocab_find(v, of_graph->id[u]); /* -1: its edges are dropped */
+	}
+	graph_renumber(g, to, (uint32_t)v->n);
+	free(to);
+}
+
 static void read_graph(struct graph *g, const char *path, const char *weight, const char *column, struct stream *tokens)
 {
 	struct error e;
@@ -254,11 +267,13 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	if (!s || graph_read(g, s, weight, column, &e))
 		die("%s", e.msg);
 	char of_tokens[33], of_graph[33];
+	if (strategy->uses & COUNTS)
+		match_genes(g, &stream_header(s)->vocab, v);
 	vocab_digest(v, of_tokens);
 	vocab_digest(&stream_header(s)->vocab, of_graph);
 	if (!column && !g->offset[g->n])
 		warn("%s has no edges: %s", path, strategy->uses & TARGET ? "no token can be a target" : "all masks are random");
-	if (strcmp(of_tokens, of_graph))
+	if (strcmp(of_tokens, of_graph) && !(strategy->uses & COUNTS))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
 			stream_header(s)->vocab.n, name, of_tokens, v->n);
 	stream_free(s);

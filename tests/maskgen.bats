@@ -284,6 +284,34 @@ loader() {
 	assert_not_exist x
 }
 
+@test "maskgen --strategy columns-corrmask: genes of the graph's ids are masked with their partners" {
+	rankenc -q --fit -o own.tsv s.counts
+	rankenc -q -m own.tsv s.counts | depgraph -q --min-overlap 20 -o own.graph
+	how="--rate 0.2 -b 100 --epochs 3"
+	maskgen -q --strategy columns-corrmask -g own.graph $how --lambda 1 -o joint s.counts
+	maskgen -q --strategy columns-corrmask -g own.graph $how --lambda 0 s.counts | scview -c masked >none.txt
+	maskgen -q --strategy columns $how s.counts | scview -c masked | cmp - none.txt
+	assert_equal "$(loader joint strategy)" columns-corrmask
+	assert_equal "$(loader joint graph | wc -c)" 33
+	for f in joint own.graph s.counts; do scview --vocab $f >$f.vocab; done
+	scview -c masked joint >joint.txt
+	scview -c token,neighbour own.graph | tail -n +2 >edges.txt
+	$PYTHON - <<-'END'
+		ids = lambda f: [l.split("\t")[1] for l in list(open(f))[1:]]
+		a, b = ids("own.graph.vocab"), ids("joint.vocab")
+		near = {a[int(t)]: {a[int(x)] for x in n.split()} for t, n in (l.rstrip("\n").split("\t") for l in open("edges.txt")) if n}
+		def partners(f): # share of the masked genes with a masked partner
+		    sets = [{b[int(x)] for x in l.split()} for l in list(open(f))[1:]]
+		    assert all(len(s) == 60 for s in sets)
+		    return sum(g in near and bool(near[g] & s) for s in sets for g in s) / sum(len(s) for s in sets)
+		print(partners("joint.txt"), partners("none.txt"))
+		assert partners("joint.txt") > 1.3 * partners("none.txt")
+	END
+	run -2 maskgen --strategy columns-corrmask s.counts -o x
+	run -2 maskgen --strategy columns-corrmask -g own.graph --partners-max 3 s.counts -o x
+	assert_not_exist x
+}
+
 @test "maskgen --strategy columns: what does not go with it, and bad input" {
 	for more in "-g s.graph" "--lambda 1" "--bernoulli" "--module x" "--audit s.graph"; do
 		run -2 maskgen --strategy columns $more s.counts -o x

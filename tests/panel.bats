@@ -13,9 +13,9 @@ setup_file() {
 setup() { cd "$BATS_FILE_TMPDIR"; }
 panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.counts; }
 
-@test "ctaprobe panel: Poisson and ridge regression, the mean, and the scores of each gene are those of numpy" {
-	for m in poisson ridge mean; do panel --method $m --genes $m.genes.tsv -o $m.tsv; done
-	for p in train test; do scview -c gene,count $p.counts >$p.tsv; done
+@test "ctaprobe panel: regressions, their penalties by donor, the mean, and the scores of each gene are those of numpy" {
+	for m in poisson ridge mean; do panel --method $m --group donor --genes $m.genes.tsv -o $m.tsv; done
+	for p in train test; do scview -c gene,count,donor $p.counts >$p.tsv; done
 	scview --vocab train.counts >vocab.tsv
 	$PYTHON - <<-'END'
 		import csv
@@ -28,42 +28,72 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 		    x = np.zeros((len(table(f)), len(ids)))
 		    for i, r in enumerate(table(f)):
 		        x[i, np.array(r["gene"].split(), int)] = np.array(r["count"].split(), int)
-		    return x[x[:, panel].sum(1) > 0]
-		a, b = matrix("train.tsv"), matrix("test.tsv")
+		    use = x[:, panel].sum(1) > 0
+		    return x[use], np.array([r["donor"] for r in table(f)])[use]
+		(a, donor), (b, _) = matrix("train.tsv"), matrix("test.tsv")
+		assert len(set(donor)) == 4
 		hidden = ~panel & ((a > 0).mean(0) >= .05)
 		sa, sb = a[:, panel].sum(1, keepdims=True), b[:, panel].sum(1, keepdims=True)
 		median = np.sort(sa[:, 0])[len(sa) // 2]
 		f = lambda x, s: np.hstack([np.log1p(x[:, panel] * median / s), np.log(s)])
-		fa, fb = f(a, sa), f(b, sb)
-		m, sd = fa.mean(0), fa.std(0)
-		sd[sd < 1e-9] = np.inf
-		fa, fb = np.clip((fa - m) / sd, -10, 10), np.clip((fb - m) / sd, -10, 10)
+		def standard(fa, fb):
+		    m, sd = fa.mean(0), fa.std(0)
+		    sd[sd < 1e-9] = np.inf
+		    return np.clip((fa - m) / sd, -10, 10), np.clip((fb - m) / sd, -10, 10)
+		both = lambda x, s: np.hstack([f(x, s), np.log1p(x[:, panel])])
+		features = {"poisson": standard(f(a, sa), f(b, sb)), "ridge": standard(both(a, sa), both(b, sb))}
 		y, t = a[:, hidden], b[:, hidden]
 		base = sb * y.sum(0) / sa.sum()
 		def deviance(t, mu):
 		    mu = np.maximum(mu, 1e-6)
 		    return 2 * (np.where(t > 0, t * np.log(np.maximum(t, 1) / mu), 0) - t + mu)
-		def poisson(penalty):
-		    x, q, mu = np.hstack([fa, np.ones((len(fa), 1))]), np.hstack([fb, np.ones((len(fb), 1))]), np.zeros(t.shape)
+		def poisson(penalty, fa, y, sa, fb, sb):
+		    x, q, mu = np.hstack([fa, np.ones((len(fa), 1))]), np.hstack([fb, np.ones((len(fb), 1))]), np.zeros((len(fb), y.shape[1]))
 		    for g in range(y.shape[1]):
 		        w = np.zeros(x.shape[1])
-		        w[-1] = np.log(y[:, g].sum() / sa.sum())
+		        w[-1] = np.log(max(y[:, g].sum(), .5) / sa.sum())
 		        h = np.full(len(w), penalty)
 		        h[-1] = 0
 		        for _ in range(60):
 		            e = sa[:, 0] * np.exp(np.minimum(x @ w, 5))
-		            w -= np.clip(np.linalg.solve((x * e[:, None]).T @ x / len(x) + np.diag(h), x.T @ (e - y[:, g]) / len(x) + h * w), -1, 1)
+		            step = np.linalg.solve((x * e[:, None]).T @ x / len(x) + np.diag(h), x.T @ (e - y[:, g]) / len(x) + h * w)
+		            w -= np.clip(step, -1, 1)
+		            if abs(step).max() < 1e-7:
+		                break
 		        mu[:, g] = sb[:, 0] * np.exp(q @ w)
 		    return mu
-		def ridge(penalty):
+		def ridge(penalty, fa, y, sa, fb, sb):
 		    z = np.log1p(y)
 		    c = fa.mean(0)
 		    w = np.linalg.solve((fa - c).T @ (fa - c) + penalty * len(fa) * np.eye(fa.shape[1]), (fa - c).T @ (z - z.mean(0)))
 		    p = lambda x: np.maximum(np.expm1((x - c) @ w + z.mean(0)), 0)
-		    return np.maximum(p(fb) * y.sum(0) / p(fa).sum(0), .05 * base)
+		    return p(fb) * y.sum(0) / np.maximum(p(fa).sum(0), 1e-300)
+		def loss(method, penalty): # of each donor by the others
+		    some, sum = y[:, np.arange(40) * y.shape[1] // 40], 0
+		    for d in set(donor):
+		        k = donor == d
+		        mu = method(penalty, fa[~k], some[~k], sa[~k], fa[k], sa[k])
+		        sum += deviance(some[k], mu).sum() if method is poisson else ((np.log1p(mu) - np.log1p(some[k])) ** 2).sum()
+		    return sum
+		def choose(method):
+		    best, at = np.inf, None
+		    for p in 10. ** np.arange(2, -5, -1):
+		        l = loss(method, p)
+		        if l >= best:
+		            break
+		        best, at = l, p
+		    return at
 		for name, tolerance in ("mean", 1e-5), ("ridge", 1e-4), ("poisson", 5e-3):
 		    got = {r["metric"]: float(r["value"]) for r in table(f"{name}.tsv")}
-		    mu = base if name == "mean" else (poisson if name == "poisson" else ridge)(got["penalty"])
+		    mu = base
+		    if name != "mean":
+		        method = poisson if name == "poisson" else ridge
+		        fa, fb = features[name]
+		        best = choose(method)
+		        assert np.isclose(got["penalty"], best) and 1e-4 < best < 100, (name, got["penalty"], best)
+		        mu = method(best, fa, y, sa, fb, sb)
+		    if name == "ridge":
+		        mu = np.maximum(mu, .05 * base)
 		    use = t.std(0) > 0
 		    r = [np.corrcoef(np.log1p(mu[:, g]), np.log1p(t[:, g]))[0, 1] for g in np.flatnonzero(use)]
 		    s = [spearmanr(mu[:, g], t[:, g])[0] for g in np.flatnonzero(use)]
@@ -106,6 +136,11 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	scsim -q -n 40 --genes 90 --modules 9 -o other.counts
 	run -1 ctaprobe panel -q --panel panel.tsv --train other.counts test.counts
 	assert_output --partial "other genes"
+	# a penalty needs two donors
+	scsim -q --cells 60 --genes 120 --modules 8 --types 4 --donors 1 -o one.counts
+	run -1 ctaprobe panel -q --panel panel.tsv --train one.counts --group donor test.counts
+	assert_output --partial "donor"
+	ctaprobe panel -q --panel panel.tsv --train one.counts test.counts
 	scsim -q -n 0 --genes 120 --modules 8 --types 4 -o none.counts
 	run -1 ctaprobe panel -q --panel panel.tsv --train train.counts none.counts
 	run -2 panel --method forest

@@ -108,9 +108,10 @@ static int fit_poisson(struct poisson *p, struct error *e)
 	how.past = 5;
 	how.delta = 1e-6;
 	int got = lbfgs((int)size, u, &f, evaluate, NULL, p, &how);
+	/* float32 gradients are noise at the optimum: no step down is found */
 	int bad = !isfinite(f) ||
 		(got < 0 && got != LBFGSERR_MAXIMUMITERATION && got != LBFGSERR_MAXIMUMLINESEARCH && got != LBFGSERR_MINIMUMSTEP &&
-			got != LBFGSERR_ROUNDING_ERROR);
+			got != LBFGSERR_ROUNDING_ERROR && got != LBFGSERR_INCREASEGRADIENT);
 	for (size_t k = 0; k < size; k++)
 		r->w[k] = (float)(u[k] / p->scale[k % genes]);
 	lbfgs_free(u);

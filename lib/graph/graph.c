@@ -47,12 +47,27 @@ static int by_genes(const void *a, const void *b)
 	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
 }
 
+void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
+{
+	struct edge *edge = xcalloc(g->offset[g->n] / 2 + 1, sizeof *edge);
+	size_t m = 0;
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
+			uint32_t a = to[u], b = to[g->neighbour[k]];
+			if (u < g->neighbour[k] && a < n && b < n)
+				edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k]};
+		}
+	if (m)
+		qsort(edge, m, sizeof *edge, by_genes);
+	graph_release(g);
+	graph_build(g, n, edge, m);
+	free(edge);
+}
+
 void graph_shuffle(struct graph *g, uint32_t seed)
 {
 	struct rng r = rng_at(seed, RNG_EXCHANGE, 0, 0);
 	uint32_t *linked = xcalloc(g->n, 4), *to = xcalloc(g->n, 4), n = 0;
-	struct edge *edge = xcalloc(g->offset[g->n] / 2, sizeof *edge);
-	size_t m = 0;
 	for (uint32_t u = 0; u < g->n; u++)
 		if (g->offset[u + 1] > g->offset[u])
 			linked[n++] = u;
@@ -64,18 +79,7 @@ void graph_shuffle(struct graph *g, uint32_t seed)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		to[linked[i]] = order[i];
-	for (uint32_t u = 0; u < g->n; u++)
-		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
-			uint32_t a = to[u], b = to[g->neighbour[k]];
-			if (u < g->neighbour[k])
-				edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k]};
-		}
-	if (m)
-		qsort(edge, m, sizeof *edge, by_genes);
-	uint32_t vocab = g->n;
-	graph_release(g);
-	graph_build(g, vocab, edge, m);
-	free(edge);
+	graph_renumber(g, to, g->n);
 	free(order);
 	free(to);
 	free(linked);

@@ -24,6 +24,9 @@ struct edge {
 /* The graph of m edges in order of (u, v), over n vocabulary rows. */
 void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m);
 
+/* Gene u becomes gene to[u] of n; edges of genes with to[u] >= n are dropped. g has no modules. */
+void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n);
+
 /*
  * A control: the genes with neighbours change places at random, so edges, weights and the number of neighbours of a gene keep
  * nothing of which genes depend on each other. The permutation is Philox(seed); g has no modules.

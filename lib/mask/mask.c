@@ -293,7 +293,33 @@ uint32_t mask_probe(
 	return k;
 }
 
-uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, uint32_t epoch, uint32_t *gene)
+/* Mark genes that have neighbours, in random order, each with up to K_max of its neighbours, until `quota` are marked. Returns how many. */
+static uint32_t mark_partners(const struct mask_plan *p, uint8_t *marked, uint32_t quota, struct rng *r)
+{
+	const struct graph *g = p->graph;
+	uint32_t *start = xmalloc(p->vocab * sizeof *start), *partner = xmalloc(p->vocab * sizeof *partner), n = 0, count = 0;
+	for (uint32_t u = p->nspecial; u < p->vocab; u++)
+		if (g->offset[u + 1] > g->offset[u])
+			start[n++] = u;
+	for (uint32_t i = 0; i < n && count < quota; i++) {
+		uint32_t at = i + rng_below(r, n - i), u = start[at], have = (uint32_t)(g->offset[u + 1] - g->offset[u]);
+		start[at] = start[i];
+		count += !marked[u];
+		marked[u] = 1;
+		memcpy(partner, g->neighbour + g->offset[u], have * sizeof *partner);
+		for (uint32_t k = 0; k < have && k < p->partners && count < quota; k++) {
+			uint32_t of = k + rng_below(r, have - k), v = partner[of];
+			partner[of] = partner[k];
+			count += !marked[v];
+			marked[v] = 1;
+		}
+	}
+	free(start);
+	free(partner);
+	return count;
+}
+
+uint32_t mask_columns(const struct mask_plan *p, double rate, double lambda, uint64_t batch, uint32_t epoch, uint32_t *gene)
 {
 	if (p->column) {
 		memcpy(gene, p->column, p->ncolumn * sizeof *gene);
@@ -302,8 +328,18 @@ uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, ui
 	struct rng r = rng_at(p->seed, RNG_COLUMNS, batch, epoch);
 	uint32_t n = p->vocab - p->nspecial, want = (uint32_t)lround(rate * n), k = 0;
 	want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
-	for (uint32_t i = 0; k < want; i++) /* selection sampling: gene i is taken with probability (still wanted) / (still left) */
-		if (rng_below(&r, n - i) < want - k)
-			gene[k++] = p->nspecial + i;
+	uint8_t *marked = xcalloc(p->vocab, 1);
+	uint32_t left = p->graph ? want - mark_partners(p, marked, (uint32_t)(want * lambda + 1e-9), &r) : want;
+	for (uint32_t i = 0, others = n - (want - left); i < n;
+		i++) { /* selection sampling: with probability (still wanted) / (still left) */
+		uint32_t u = p->nspecial + i;
+		if (!marked[u] && left && rng_below(&r, others--) < left) {
+			marked[u] = 1;
+			left--;
+		}
+		if (marked[u])
+			gene[k++] = u;
+	}
+	free(marked);
 	return k;
 }

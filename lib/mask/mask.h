@@ -17,6 +17,7 @@
  *           neighbours of a masked gene in the order of medians are masked, too.
  * probe     A measurement, not a training: how much does a model need the partners of a gene? One target per cell, see mask_probe.
  * columns   Of counts, not tokens: one set of genes is masked in all cells of a global batch (mask_columns). [Dong et al. 2025]
+ *           With a graph, genes and their neighbours are masked together as in corrmask, until B_struct genes are.
  *
  * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token; in a probe all show <mask>. All draws are
  * Philox(seed, cell, epoch), so the masks of a cell depend on nothing else but the rate and lambda.
@@ -43,7 +44,7 @@ struct mask_plan {
 	uint32_t mask_id;
 	const uint32_t *column; /* columns: [ncolumn] the genes to mask, ascending; NULL: random ones */
 	uint32_t ncolumn;
-	const struct graph *graph; /* corrmask, pmi, probe; over the same vocabulary. NULL: mask_cell is given modules */
+	const struct graph *graph; /* corrmask, pmi, probe, may be NULL for columns; over the same vocabulary. NULL: mask_cell is given modules */
 };
 
 struct masker;
@@ -78,8 +79,9 @@ uint32_t mask_probe(
 
 /*
  * Choose the genes that are masked in every cell of a global batch: round(rate G) of the G >= 2 genes that are not special, but at least
- * one, and not all. All sets of this size are equally likely; the draw is Philox(seed, batch, epoch). gene [G] out, ascending. Returns how many.
+ * one, and not all. Without a graph all sets of this size are equally likely; the draw is Philox(seed, batch, epoch). gene [G] out, ascending.
+ * lambda: the share that follows the graph. Returns how many.
  */
-uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, uint32_t epoch, uint32_t *gene);
+uint32_t mask_columns(const struct mask_plan *p, double rate, double lambda, uint64_t batch, uint32_t epoch, uint32_t *gene);
 
 #endif

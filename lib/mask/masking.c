@@ -313,7 +313,7 @@ static void copy_tokens(const struct masking *m, struct masked_batch *j)
 static void hide_columns(const struct masking *m, struct masking_worker *w, struct masked_batch *j)
 {
 	struct block *b = &j->block;
-	uint32_t k = mask_columns(m->plan, j->rate, j->step % m->loader->per_epoch, (uint32_t)j->epoch, w->gene);
+	uint32_t k = mask_columns(m->plan, j->rate, j->lambda, j->step % m->loader->per_epoch, (uint32_t)j->epoch, w->gene);
 	block_set_items(b, m->masked_list, b->rows * k);
 	for (size_t row = 0; row < b->rows; row++) {
 		for (uint32_t i = 0; i < k; i++)

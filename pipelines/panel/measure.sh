@@ -10,7 +10,7 @@ set_up() {
 	mkdir -p "$out"
 	printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": %s, "hidden_size": %s}\n' "$genes" "$hidden" "$latent" > "$out/network.json"
 	network=(--config "$out/network.json")
-	more_masks=(--strategy columns)
+	[[ $arm = corrmask* ]] || more_masks=(--strategy columns)
 	group=$(cat "$inputs/group")
 	by=()
 	[ -z "$group" ] || by=(--group "$group")

@@ -6,7 +6,7 @@
 #
 # Also those of r2mae_cells.mk
 # PANEL   panels: K, the most variable genes; graph-K, chosen one by one by the partners that they add; or a file of genes
-# ARMS    networks, which see any panel: fixed-0.P, r2mae, r2mae-wide; and regressions that are fitted for the panel: poisson, ridge,
+# ARMS    networks, which see any panel: fixed-0.P, r2mae, r2mae-wide, corrmask-wide; and regressions that are fitted for the panel: poisson, ridge,
 #         components, nearest, mean. All are compared with poisson. The first one makes the table of genes, genes.tsv
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # A network is an auto-encoder of counts. decoder: what it predicts under the mask; without it, Poisson regression on its latent vector. Its batch

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One split of make panel: cells of other donors to test, and the panels, chosen by the training cells.
 #     panel/split.sh PREPARED FOLDER "PANEL..." SEED
-# PREPARED has cells.counts and group. FOLDER gets pretrain.counts (training cells), test.counts, and of each panel NAME.tsv, its genes, and NAME.mcounts,
+# PREPARED has cells.counts and group. FOLDER gets pretrain.counts (training cells), test.counts, the dependency graph of the training cells, and of each panel NAME.tsv, its genes, and NAME.mcounts,
 # all cells with the other genes masked; then the list panels and, last, about.
 . "$(dirname "$0")/../common.sh"
 [ $# = 4 ] || usage
@@ -10,11 +10,13 @@ mkdir -p "$dir"
 "$here/split.sh" train 0.25 "$prepared/group" "$prepared/cells.counts" "$dir/pretrain.counts" "$seed"
 "$here/split.sh" test 0.25 "$prepared/group" "$prepared/cells.counts" "$dir/test.counts" "$seed"
 
+rankenc -q --fit -o "$dir/vocab.tsv" "$dir/pretrain.counts"
+rankenc -q -m "$dir/vocab.tsv" -o "$dir/pretrain.tok" "$dir/pretrain.counts"
+"$here/graph.sh" "$dir/pretrain.tok" "$dir/graph"
+rm "$dir"/{vocab.tsv,pretrain.tok}
+
 # The K genes that add the most to what is covered: of every gene, its largest |rho| to a gene of the panel
 covering() {
-	rankenc -q --fit -o "$dir/vocab.tsv" "$dir/pretrain.counts"
-	rankenc -q -m "$dir/vocab.tsv" -o "$dir/pretrain.tok" "$dir/pretrain.counts"
-	"$here/graph.sh" "$dir/pretrain.tok" "$dir/graph"
 	{
 		scview --vocab "$dir/graph" | awk -F '\t' -v OFS='\t' 'NR > 1 { print "gene", $1, $2 }'
 		scview -c token,neighbour,rho "$dir/graph" | tail -n +2
@@ -38,7 +40,6 @@ covering() {
 				for (i = 1; i <= degree[of]; i++) if (size[of, i] > cover[near[of, i]]) cover[near[of, i]] = size[of, i]
 			}
 		}'
-	rm -f "$dir"/{vocab.tsv,pretrain.tok,graph}
 }
 
 # Words, or one file whose name may have spaces

@@ -6,10 +6,10 @@
  */
 #include "ctaprobe.h"
 
-#include "base/rng.h"
 #include "eval/correlation.h"
 #include "eval/count_regression.h"
 #include "eval/neighbours.h"
+#include "label/folds.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,8 @@ enum { POISSON, RIDGE, NEAREST, MEAN };
 static const char *const methods[] = {[POISSON] = "poisson", [RIDGE] = "ridge", [NEAREST] = "nearest", [MEAN] = "mean"};
 static const char *panel, *train_path, *group, *vectors, *genes_path;
 static int method = POISSON;
-enum { NEIGHBOURS = 50, SOME_GENES = 40 }; /* genes by which the penalty is chosen */
+enum { NEIGHBOURS = 50 };
+enum { FOLDS = 4, SOME_GENES = 40, LARGEST = 2, SMALLEST = -4 }; /* of the choice of the penalty: genes, powers of ten */
 static const double PRESENT = 0.05, LEAST = 0.05; /* share of the training cells; of the mean count, of what ridge and neighbours expect */
 static struct error e;
 
@@ -28,8 +29,7 @@ static struct option_def options[] = {
 	{0, "panel", OPT_INPUT, &panel, "FILE",
 		"the genes that are seen: a list, or a table with a column gene_id, gene or symbol (required)"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "the cells to learn from: counts (required)"},
-	{0, "group", OPT_STRING, &group, "COL",
-		"choose the penalty by cells of held-out groups of COL, such as donors (default: of cells)"},
+	{0, "group", OPT_STRING, &group, "COL", "choose the penalty by folds of whole groups of COL, such as donors (default: of cells)"},
 	{0, "method", OPT_CHOICE, &method, OPT_WORDS(methods),
 		"Poisson regression (default), ridge regression, the 50 nearest cells, or the gene's mean"},
 	{0, "vectors", OPT_INPUT, &vectors, "FILE",
@@ -99,7 +99,7 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 			c->offset[0] = 0;
 			c->offset[c->n + 1] = at + k;
 			c->cell[c->n] = ((const uint64_t *)b.col[cell].data)[i];
-			c->group[c->n] = classes ? labels_at(&l, &b, i) : 0;
+			c->group[c->n] = classes ? labels_at(&l, &b, i) + 1 : 0; /* 0: missing */
 			c->s[c->n++] = (double)s;
 		}
 	}
@@ -134,7 +134,7 @@ static void choose_hidden(struct task *t)
 	free(cells);
 }
 
-/* Counts of the hidden genes, and the panel's expression: log(1 + counts for the median total). */
+/* Counts of the hidden genes, and the panel's expression: log(1 + counts for the median total); for ridge, whose target is log(1 + count), both. */
 static void fill(const struct task *t, struct cells *c, double median)
 {
 	c->y = xcalloc(c->n * t->genes, sizeof *c->y);
@@ -142,9 +142,12 @@ static void fill(const struct task *t, struct cells *c, double median)
 	for (size_t i = 0; i < c->n; i++)
 		for (uint64_t k = c->offset[i]; k < c->offset[i + 1]; k++) {
 			uint32_t g = c->id[k];
-			if (t->seen[g] && !vectors)
-				c->x[i * (t->d + 1) + t->column[g]] = (float)log1p(c->count[k] * median / c->s[i]);
-			else if (!t->seen[g] && t->column[g] != UINT32_MAX)
+			float *x = c->x + i * (t->d + 1);
+			if (t->seen[g] && !vectors) {
+				x[t->column[g]] = (float)log1p(c->count[k] * median / c->s[i]);
+				if (method == RIDGE)
+					x[t->seen_genes + t->column[g]] = (float)log1p(c->count[k]);
+			} else if (!t->seen[g] && t->column[g] != UINT32_MAX)
 				c->y[i * t->genes + t->column[g]] = (float)c->count[k];
 		}
 }
@@ -262,7 +265,8 @@ static void read_expected(const struct task *t, struct stream *in, float *mu)
 
 /* ---- fits ---- */
 
-/* The last feature is the log of the panel's total; all are standardised by the training cells. */
+/* The last feature is the log of the panel's total; all are standardised by the training cells, but for neighbours, to which
+ * genes that vary more matter more. */
 static void standardize(struct task *t)
 {
 	size_t d = t->d + 1;
@@ -276,7 +280,7 @@ static void standardize(struct task *t)
 			sum += (double)t->train.x[i * d + j];
 		for (size_t i = 0; i < t->train.n; i++)
 			square += pow((double)t->train.x[i * d + j] - sum / n, 2);
-		double sd = sqrt(square / n);
+		double sd = square == 0 || method != NEAREST ? sqrt(square / n) : 1;
 		for (int k = 0; k < 2; k++)
 			for (size_t i = 0; i < both[k]->n; i++) {
 				float *x = &both[k]->x[i * d + j];
@@ -286,19 +290,24 @@ static void standardize(struct task *t)
 	t->d = d;
 }
 
-/* Training rows of a random quarter of the groups, or of the cells, to the end. Returns how many stay before them. */
-static size_t hold_out(const struct task *t, uint32_t *row, size_t groups)
+/* Folds of whole groups, or of cells, of the training cells. Returns how many. */
+static uint32_t inner_folds(const struct task *t, uint32_t *fold)
 {
 	const struct cells *c = &t->train;
-	size_t n = 0, m = c->n;
-	for (size_t i = 0; i < c->n; i++) {
-		struct rng r = rng_at((uint32_t)panel_cli.seed, RNG_FOLD, groups ? c->group[i] : c->cell[i], 0);
-		if (rng_below(&r, 4))
-			row[n++] = (uint32_t)i;
-		else
-			row[--m] = (uint32_t)i;
-	}
-	return n;
+	uint32_t *y = xcalloc(c->n, sizeof *y), *g = xmalloc(c->n * sizeof *g);
+	memcpy(g, c->group, c->n * sizeof *g);
+	size_t groups = group ? close_gaps(g, c->n) : c->n, n = groups < FOLDS ? groups : FOLDS;
+	uint64_t seed = (uint64_t)panel_cli.seed;
+	if (n < 2)
+		die("%s: the cells have one value of '%s', expected two or more to choose a penalty (without --group: by cells)",
+			train_path, group);
+	if (group)
+		folds_grouped(fold, y, g, c->n, 1, groups, n, seed);
+	else
+		folds_stratified(fold, y, c->cell, c->n, 1, n, seed);
+	free(y);
+	free(g);
+	return (uint32_t)n;
 }
 
 /* Rows of x [.., d]. */
@@ -316,59 +325,74 @@ static double deviance(double y, double mu)
 	return 2 * ((y > 0 ? y * log(y / mu) : 0) - (y - mu));
 }
 
-/* The loss of a penalty: deviance, or squared errors, of held-out cells. */
-static double try_penalty(const float *x[2], size_t d, const float *y[2], double *s[2], const size_t n[2], size_t genes, double penalty)
+/* One fold: [0] the other folds, [1] its cells. */
+struct part {
+	size_t n;
+	float *x, *y; /* [n, d], [n, genes] */
+	double *s;
+};
+
+static void take_part(struct part *p, const struct task *t, const uint32_t *fold, uint32_t of, int held_out, size_t genes)
+{
+	const struct cells *c = &t->train;
+	uint32_t *row = xmalloc(c->n * sizeof *row);
+	p->n = 0;
+	for (size_t i = 0; i < c->n; i++)
+		if ((fold[i] == of) == held_out)
+			row[p->n++] = (uint32_t)i;
+	p->x = rows_of(c->x, t->d, row, p->n);
+	p->y = xmalloc(p->n * genes * sizeof *p->y);
+	p->s = xmalloc(p->n * sizeof *p->s);
+	for (size_t i = 0; i < p->n; i++) {
+		p->s[i] = c->s[row[i]];
+		for (size_t j = 0; j < genes; j++)
+			p->y[i * genes + j] = c->y[row[i] * t->genes + j * t->genes / genes];
+	}
+	free(row);
+}
+
+/* The loss of a penalty: deviance, or squared errors of log(1 + count), of the cells that are held out. */
+static double try_penalty(const struct part p[2], size_t d, size_t genes, double penalty)
 {
 	struct count_regression r;
 	double loss = 0;
-	must(count_regression_fit(&r, method == RIDGE, x[0], n[0], d, y[0], genes, s[0], penalty, &e), &e);
-	float *mu = xmalloc(n[1] * genes * sizeof *mu);
-	count_regression_predict(&r, x[1], n[1], s[1], mu);
-	for (size_t k = 0; k < n[1] * genes; k++)
-		loss += method == RIDGE ? pow(log1p((double)mu[k]) - log1p((double)y[1][k]), 2) : deviance((double)y[1][k], (double)mu[k]);
+	must(count_regression_fit(&r, method == RIDGE, p[0].x, p[0].n, d, p[0].y, genes, p[0].s, penalty, &e), &e);
+	float *mu = xmalloc(p[1].n * genes * sizeof *mu);
+	count_regression_predict(&r, p[1].x, p[1].n, p[1].s, mu);
+	for (size_t k = 0; k < p[1].n * genes; k++)
+		loss += method == RIDGE ? pow(log1p((double)mu[k]) - log1p((double)p[1].y[k]), 2)
+					: deviance((double)p[1].y[k], (double)mu[k]);
 	free(mu);
 	count_regression_release(&r);
 	return loss;
 }
 
-static void choose_penalty(struct task *t, size_t groups)
+/* From the largest penalty down by tens, as long as the loss over all folds falls. */
+static void choose_penalty(struct task *t)
 {
-	enum { PENALTIES = 5 };
-	static const double grid[2][PENALTIES] = {{1e-3, 1e-2, 0.1, 1, 10}, {0.01, 0.1, 1, 10, 100}};
-	const struct cells *c = &t->train;
-	uint32_t *row = xmalloc(c->n * sizeof *row);
-	size_t n[2] = {hold_out(t, row, groups)}, genes = t->genes < SOME_GENES ? t->genes : SOME_GENES;
-	const float *x[2], *y[2];
-	double *s[2], best = INFINITY;
-	n[1] = c->n - n[0];
-	if (n[0] < 2 || !n[1]) {
-		t->penalty = grid[method][2];
-		free(row);
-		return;
+	size_t genes = t->genes < SOME_GENES ? t->genes : SOME_GENES;
+	uint32_t *fold = xmalloc(t->train.n * sizeof *fold), folds = inner_folds(t, fold);
+	struct part part[FOLDS][2];
+	double best = INFINITY;
+	for (uint32_t f = 0; f < folds; f++)
+		for (int k = 0; k < 2; k++)
+			take_part(&part[f][k], t, fold, f, k, genes);
+	for (int power = LARGEST; power >= SMALLEST; power--) {
+		double loss = 0, penalty = pow(10, power);
+		for (uint32_t f = 0; f < folds; f++)
+			loss += try_penalty(part[f], t->d, genes, penalty);
+		if (!(loss < best))
+			break;
+		best = loss;
+		t->penalty = penalty;
 	}
-	for (int k = 0; k < 2; k++) {
-		const uint32_t *of = row + (k ? n[0] : 0);
-		float *some = xmalloc(n[k] * genes * sizeof *some);
-		x[k] = rows_of(c->x, t->d, of, n[k]);
-		s[k] = xmalloc(n[k] * sizeof *s[k]);
-		for (size_t i = 0; i < n[k]; i++) {
-			s[k][i] = c->s[of[i]];
-			for (size_t j = 0; j < genes; j++)
-				some[i * genes + j] = c->y[of[i] * t->genes + j * t->genes / genes];
+	for (uint32_t f = 0; f < folds; f++)
+		for (int k = 0; k < 2; k++) {
+			free(part[f][k].x);
+			free(part[f][k].y);
+			free(part[f][k].s);
 		}
-		y[k] = some;
-	}
-	for (int i = 0; i < PENALTIES; i++) {
-		double loss = try_penalty(x, t->d, y, s, n, genes, grid[method][i]);
-		t->penalty = loss < best ? grid[method][i] : t->penalty;
-		best = fmin(best, loss);
-	}
-	for (int k = 0; k < 2; k++) {
-		free((float *)x[k]);
-		free((float *)y[k]);
-		free(s[k]);
-	}
-	free(row);
+	free(fold);
 }
 
 /* Counts of the nearest training cells for one of the panel, times the cell's. */
@@ -391,14 +415,14 @@ static void nearest(const struct task *t, float *mu)
 	free(distance);
 }
 
-static void predict(struct task *t, size_t groups, float *mu)
+static void predict(struct task *t, float *mu)
 {
 	struct count_regression r;
 	size_t genes = t->genes;
 	if (method == NEAREST) {
 		nearest(t, mu);
 	} else if (method != MEAN) {
-		choose_penalty(t, groups);
+		choose_penalty(t);
 		must(count_regression_fit(&r, method == RIDGE, t->train.x, t->train.n, t->d, t->train.y, genes, t->train.s, t->penalty, &e),
 			&e);
 		count_regression_predict(&r, t->test.x, t->test.n, t->test.s, mu);
@@ -475,7 +499,7 @@ static void rates(struct task *t)
 		t->rate[g] /= s;
 }
 
-static void run(struct task *t, size_t groups)
+static void run(struct task *t)
 {
 	struct stream *given_in = NULL;
 	int x = -1, predictions = 0;
@@ -489,7 +513,7 @@ static void run(struct task *t, size_t groups)
 			die("%s", e.msg);
 		t->d = predictions ? 0 : h->col[x].n;
 	} else {
-		t->d = t->seen_genes;
+		t->d = method == RIDGE ? 2 * t->seen_genes : t->seen_genes;
 	}
 	double median = median_of(t->train.s, t->train.n);
 	fill(t, &t->train, median);
@@ -502,7 +526,7 @@ static void run(struct task *t, size_t groups)
 		if (x >= 0)
 			read_vectors(t, given_in, x, (struct cells *[]){&t->train, &t->test});
 		standardize(t);
-		predict(t, groups, mu);
+		predict(t, mu);
 	}
 	score(t, mu);
 	free(mu);
@@ -541,7 +565,7 @@ int ctaprobe_panel(int argc, char **argv)
 	read_cells(&t.train, learn, &t, group ? &classes : NULL);
 	read_cells(&t.test, in, &t, NULL);
 	choose_hidden(&t);
-	run(&t, classes.n);
+	run(&t);
 	cli_measured("cells", (double)t.test.n);
 	cli_measured("genes", (double)t.genes);
 	cli_report(&panel_cli, "%zu genes predicted in %zu cells from %zu genes", t.genes, t.test.n, t.seen_genes);

@@ -576,9 +576,9 @@ static void columns(void **state)
 	static const double rate[] = {0, 0.04, 0.15, 0.249, 0.5, 0.96, 1};
 	static const uint32_t size[] = {1, 1, 2, 2, 5, 9, 9};
 	for (size_t i = 0; i < sizeof rate / sizeof *rate; i++)
-		assert_int_equal(mask_columns(&p, rate[i], 3, 1, gene), size[i]);
+		assert_int_equal(mask_columns(&p, rate[i], 0, 3, 1, gene), size[i]);
 	for (uint32_t batch = 0; batch < DRAWS; batch++) {
-		uint32_t k = mask_columns(&p, 0.3, batch, 2, gene);
+		uint32_t k = mask_columns(&p, 0.3, 0, batch, 2, gene);
 		assert_int_equal(k, 3);
 		for (uint32_t i = 0; i < k; i++) {
 			assert_true(gene[i] >= SPECIAL && gene[i] < SPECIAL + G && (!i || gene[i] > gene[i - 1]));
@@ -593,16 +593,49 @@ static void columns(void **state)
 		}
 	p.vocab = VOCAB;
 	uint32_t many[VOCAB], other[VOCAB];
-	uint32_t k = mask_columns(&p, 0.5, 3, 1, many);
-	assert_int_equal(mask_columns(&p, 0.5, 3, 1, other), k);
+	uint32_t k = mask_columns(&p, 0.5, 0, 3, 1, many);
+	assert_int_equal(mask_columns(&p, 0.5, 0, 3, 1, other), k);
 	assert_memory_equal(many, other, k * sizeof *many);
-	mask_columns(&p, 0.5, 3, 2, other);
+	mask_columns(&p, 0.5, 0, 3, 2, other);
 	assert_memory_not_equal(many, other, k * sizeof *many);
-	mask_columns(&p, 0.5, 4, 1, other);
+	mask_columns(&p, 0.5, 0, 4, 1, other);
 	assert_memory_not_equal(many, other, k * sizeof *many);
 	p.seed++;
-	mask_columns(&p, 0.5, 3, 1, other);
+	mask_columns(&p, 0.5, 0, 3, 1, other);
 	assert_memory_not_equal(many, other, k * sizeof *many);
+}
+
+/* Pairs of genes: with lambda 1 both are masked or none, but for the last; with 0 the sets are those without a graph; the size never changes. */
+static void columns_of_partners(void **state)
+{
+	enum { G = 40 };
+	struct edge e[G / 4];
+	struct graph g;
+	uint32_t gene[G], plain[G];
+	for (uint32_t i = 0; i < G / 4; i++)
+		e[i] = (struct edge){SPECIAL + 2 * i, SPECIAL + 2 * i + 1, 1, 200};
+	graph_build(&g, SPECIAL + G, e, G / 4);
+	struct mask_plan p = {.strategy = MASK_COLUMNS, .seed = 7, .vocab = SPECIAL + G, .nspecial = SPECIAL, .partners = 5}, with = p;
+	with.graph = &g;
+	double together[2] = {0};
+	for (uint32_t batch = 0; batch < 2000; batch++) {
+		uint32_t k = mask_columns(&p, 0.25, 0, batch, 1, plain);
+		assert_int_equal(mask_columns(&with, 0.25, 0, batch, 1, gene), k);
+		assert_memory_equal(gene, plain, k * sizeof *gene);
+		for (int half = 0; half < 2; half++) {
+			uint8_t in[G] = {0};
+			assert_int_equal(mask_columns(&with, 0.25, half ? 0.6 : 1, batch, 1, gene), 10);
+			for (uint32_t i = 0; i < k; i++) {
+				assert_true(!i || gene[i] > gene[i - 1]);
+				in[gene[i] - SPECIAL] = 1;
+			}
+			for (uint32_t i = 0; i < G / 2; i += 2)
+				together[half] += in[i] && in[i + 1];
+		}
+	}
+	assert_true(together[0] == 5 * 2000); /* 10 genes are 5 pairs */
+	assert_true(together[1] > 3 * 2000 && together[1] < 4 * 2000); /* 6 of 10 are 3 pairs, and now and then two of the other 4 */
+	graph_release(&g);
 }
 
 int main(void)
@@ -622,6 +655,7 @@ int main(void)
 		cmocka_unit_test(depends_on_cell_alone),
 		cmocka_unit_test(stamp_wraps),
 		cmocka_unit_test(columns),
+		cmocka_unit_test(columns_of_partners),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
