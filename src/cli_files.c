@@ -174,25 +174,46 @@ void cli_write_results(const struct cli *c, struct results *of)
 	results_free(of);
 }
 
-/* The columns of a table under each other, between two spaces; the text is freed. */
+enum { COLUMNS = 256, SCREEN = 80 };
+
+/* The columns from `from` to before `to` of all lines, after the first column, under each other. Nothing follows the last text of a line. */
+static void print_columns(FILE *f, const char *text, const size_t *width, size_t from, size_t to)
+{
+	size_t column = 0, space = 0, n;
+	for (const char *p = text; *p; p += n + 1) {
+		n = strcspn(p, "\t\n");
+		int last = p[n] == '\n', shown = !column || (column >= from && column < to);
+		if (shown && n)
+			fprintf(f, "%*s%.*s", (int)space, "", (int)n, p);
+		space = !shown ? space : (n ? 0 : space) + width[column] - n + 2;
+		if (last)
+			fputc('\n', f);
+		space = last ? 0 : space;
+		column = last ? 0 : column + (column + 1 < COLUMNS);
+	}
+}
+
+/* A table for a screen; the text is freed. A table wider than the screen is cut into several, of which each has the first column. */
 static char *aligned(char *text)
 {
-	size_t width[256] = {0}, column = 0, n = 0, space = 0, size;
+	size_t width[COLUMNS] = {0}, column = 0, columns = 0, n = 0, size;
 	char *out = NULL;
 	for (const char *p = text; *p; p++) {
 		int end = *p == '\t' || *p == '\n';
 		n = end ? 0 : n + 1;
 		width[column] = n > width[column] ? n : width[column];
-		column = *p == '\n' ? 0 : *p == '\t' && column < 255 ? column + 1 : column;
+		columns = column + 1 > columns ? column + 1 : columns;
+		column = *p == '\n' ? 0 : *p == '\t' && column + 1 < COLUMNS ? column + 1 : column;
 	}
 	FILE *f = xmemopen(&out, &size);
-	column = 0;
-	for (const char *p = text; *p; p += n + 1) {
-		n = strcspn(p, "\t\n");
-		int last = p[n] == '\n';
-		fprintf(f, "%*s%.*s%s", n ? (int)space : 0, "", (int)n, p, last ? "\n" : "");
-		space = last ? 0 : (n ? 0 : space) + width[column] - n + 2;
-		column = last ? 0 : column < 255 ? column + 1 : column;
+	for (size_t from = 1, to; from < columns || from == 1; from = to) {
+		size_t wide = width[0];
+		for (to = from; to < columns && (to == from || wide + 2 + width[to] <= SCREEN); to++)
+			wide += 2 + width[to];
+		if (from > 1)
+			fputc('\n', f);
+		print_columns(f, text, width, from, to);
+		to += to == 1; /* a table of one column */
 	}
 	xmemclose(f, &out);
 	free(text);
@@ -201,5 +222,12 @@ static char *aligned(char *text)
 
 void cli_write_table(const struct cli *c, char *text)
 {
-	cli_write(c->output, is_stdout(c->output) && isatty(STDOUT_FILENO) ? aligned(text) : text);
+	struct outfile f;
+	struct error e;
+	if (is_stdout(c->output) && isatty(STDOUT_FILENO))
+		text = aligned(text);
+	cli_output(c, &f);
+	must(outfile_write(&f, text, strlen(text), &e), &e);
+	must(outfile_commit(&f, &e), &e);
+	free(text);
 }

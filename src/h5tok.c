@@ -1,6 +1,6 @@
 /* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
-#include "h5tok_sandbox.h"
+#include "cli_sandbox.h"
 
 #include "base/file.h"
 #include "base/tsv.h"
@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 	open_ranking(&j);
 	if (sample_column)
 		j.sample = sample_names();
-	sandbox_start(&cli);
+	sandbox_start(&cli, 1);
 	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {

@@ -144,6 +144,7 @@ armstat compare --means arms
 scmetric reference --train tok masked
 scmetric integration --label cell_type emb
 scmetric integration --label cell_type --batch donor emb
+scmetric integration --label cell_type --exact-cells 100 emb
 screduce map emb
 scgenes markers --label cell_type a.counts
 scgenes network genes.emb

@@ -230,3 +230,18 @@ refused() {
 	assert_success
 	refused tenx/matrix.mtx "a symbolic link to $PWD/m" h5tok -q tenx
 }
+
+@test "sandbox: scmetric integration reads an AnnData file without rights, and as without the sandbox; a stream it reads as ever" {
+	$PYTHON -c 'import anndata; a = anndata.read_h5ad("sim.h5ad"); a.obsm["x"] = a.X.toarray()[:, :20].astype("f4"); a.write_h5ad("x.h5ad")'
+	score() { scmetric integration -l cell_type --embedding x x.h5ad "$@"; }
+	run -0 score -v -o yes.tsv --report yes.report
+	assert_output --partial seccomp
+	CORRMASK_SANDBOX=no run -0 score -v -o no.tsv --report no.report
+	refute_output --partial seccomp
+	cmp yes.tsv no.tsv
+	diff <(grep -vE 'seconds|memory' yes.report) <(grep -vE 'seconds|memory' no.report)
+	score -q | cmp - yes.tsv
+	rm -f out
+	[ ! -e deny ] || run -1 ./deny seccomp 1 scmetric integration -l cell_type --embedding x x.h5ad -o out
+	assert_not_exist out
+}

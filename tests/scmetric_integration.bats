@@ -123,6 +123,32 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	reason a.tsv kbet_per_label "fewer than 50 cells"
 }
 
+@test "scmetric integration: more cells than --exact-cells: nearly the same values, and what they are of" {
+	ref make a.emb cells=2500 seed=3
+	integration --batch batch a.emb -o exact.tsv
+	integration --batch batch --exact-cells 1500 a.emb -o near.tsv --report near.report
+	integration --batch batch --exact-cells 1500 -@ 3 a.emb | cmp - near.tsv
+	cut -f 1,2 exact.tsv | paste - near.tsv | awk -F '\t' '$1 != $3 { exit 1 }
+		$1 ~ /bras|^pcr$/ && ($2 != $4 || $7 != "") { exit 1 }
+		$1 ~ /kmeans/ && (($2 - $4) ^ 2 > .05 ^ 2 || $7 != "") { exit 1 }
+		$1 ~ /silhouette|isolated|sbee/ && (($2 - $4) ^ 2 > .02 ^ 2 || $7 !~ /^of [0-9]+ cells/) { exit 1 }
+		$1 ~ /lisi|connectivity/ && (($2 - $4) ^ 2 > .005 ^ 2 || $7 !~ /^[0-9.]+ %/) { exit 1 }
+		$1 == "kbet_per_label" && ($7 != "of 1500 cells" || $4 <= 0) { exit 1 } { n++ } END { exit n < 18 }'
+	awk -F '\t' '$1 == "a:recall" { exit !($2 >= .99 && $2 <= 1) }' near.report
+	for n in 1 20 60; do integration --batch batch --exact-cells $n a.emb -o out; done
+}
+
+@test "scmetric integration: on a terminal, no line has more than 80 characters, and nothing is lost" {
+	command -v script > /dev/null || skip "no script(1)"
+	ref make a.emb cells=60
+	for name in first_of_five second third_one fourth fifth_embedding; do cp a.emb $name.emb; done
+	integration --batch batch {first_of_five,second,third_one,fourth,fifth_embedding}.emb -o wide.tsv
+	script -qec "scmetric integration -q -l cell_type --batch batch first_of_five.emb second.emb third_one.emb fourth.emb fifth_embedding.emb" /dev/null |
+		tr -d '\r' > screen
+	awk 'length > 80 { exit 1 } END { exit !NR }' screen
+	diff <(tr '\t' '\n' < wide.tsv | tr -s ' ' '\n' | grep . | sort -u) <(tr -s ' ' '\n' < screen | grep . | sort -u)
+}
+
 @test "scmetric integration: what cannot be scored is one line" {
 	refused() {
 		ref make a.emb ${1:+$1} ${2:+$2}
@@ -153,6 +179,12 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	assert_failure 1
 	run scmetric integration a.emb
 	assert_failure 2
+	for args in none.emb "--embedding X none.h5ad" "--embedding X ."; do
+		run --separate-stderr scmetric integration -l x $args -o out.tsv
+		assert_failure 1
+		[ "${#stderr_lines[@]}" = 1 ]
+		assert_not_exists out.tsv
+	done
 }
 
 @test "scmetric integration: a best resolution at the edge is said" {

@@ -3,7 +3,7 @@
  * no symbolic link is followed. Only regular files are opened, for a pipe would keep its reader waiting.
  *
  * openat2(RESOLVE_BENEATH) would be one call. But no filter of system calls can see its flags, so a process that may only read
- * (src/h5tok_sandbox.c) cannot have it. Instead the folder of the last file stays open: the next one mostly lies in it too.
+ * (src/cli_sandbox.c) cannot have it. Instead the folder of the last file stays open: the next one mostly lies in it too.
  */
 #ifndef BENEATH_H
 #define BENEATH_H

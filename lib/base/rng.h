@@ -36,6 +36,8 @@ enum rng_domain {
 	RNG_ROWS, /* ctaprobe transfer: order of the rows (a = pass) */
 	RNG_KMEANS, /* where k-means begins (a = start) */
 	RNG_EIGEN, /* where a search for eigenvectors begins */
+	RNG_NEIGHBOURS, /* rows that begin as centres, and whose neighbours are searched twice (a = 0, 1) */
+	RNG_STRATA, /* cells of a sample that has every group */
 };
 
 /* Four 32-bit words at a counter. */

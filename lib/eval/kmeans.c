@@ -105,43 +105,68 @@ static void move_centres(struct clusters *s, double *sum, size_t *size)
 			s->centre[c * s->d + j] = sum[c * s->d + j] / (double)size[c];
 }
 
-static double *centred(const float *x, size_t n, size_t d)
+/* Rows minus their mean, in an order in which the first `begin` are drawn at random; place [n] is where each row lies. */
+static double *centred(const float *x, size_t n, size_t d, size_t begin, uint32_t seed, uint32_t *place)
 {
+	struct rng r = rng_at(seed, RNG_KMEANS, STARTS, 0);
 	double *mean = xcalloc(d, sizeof *mean), *y = xlarge(n * d, sizeof *y);
+	size_t drawn = 0, others = begin;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < d; j++)
 			mean[j] += (double)x[i * d + j] / (double)n;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		int first = begin == n || rng_below(&r, (uint32_t)(n - i)) < begin - drawn;
+		size_t at = first ? drawn++ : others++;
+		place[i] = (uint32_t)at;
 		for (size_t j = 0; j < d; j++)
-			y[i * d + j] = (double)x[i * d + j] - mean[j];
+			y[at * d + j] = (double)x[i * d + j] - mean[j];
+	}
 	free(mean);
 	return y;
 }
 
-double kmeans(const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads, uint32_t *member)
+/* Lloyd's iterations; the sum of squares. */
+static double descend(struct clusters *s, double *sum, size_t *size, int threads)
 {
-	double *y = centred(x, n, d), *sum = xmalloc(k * d * sizeof *sum), best = INFINITY;
+	double before, now = assign_all(s, threads);
+	int step = 0;
+	do {
+		before = now;
+		move_centres(s, sum, size);
+		now = assign_all(s, threads);
+	} while (now < before && ++step < ITERATIONS);
+	return now;
+}
+
+double kmeans(const float *x, size_t n, size_t d, size_t k, size_t begin, uint32_t seed, int threads, uint32_t *member)
+{
+	begin = begin > k ? begin : k;
+	begin = begin < n ? begin : n;
+	uint32_t *place = xmalloc(n * sizeof *place);
+	double *y = centred(x, n, d, begin, seed, place), *sum = xmalloc(k * d * sizeof *sum), *least = xmalloc(k * d * sizeof *least),
+	       best = INFINITY;
 	size_t *size = xmalloc(k * sizeof *size);
-	struct clusters s = {y, n, d, k, .centre = xmalloc(k * d * sizeof *s.centre), .half = xmalloc(k * sizeof *s.half),
+	struct clusters s = {y, begin, d, k, .centre = xmalloc(k * d * sizeof *s.centre), .half = xmalloc(k * sizeof *s.half),
 		.product = xmalloc((size_t)threads * ROWS * k * sizeof *s.product), .nearest = xmalloc(n * sizeof *s.nearest),
 		.member = xmalloc(n * sizeof *s.member)};
 	for (uint32_t start = 0; start < STARTS; start++) {
 		struct rng r = rng_at(seed, RNG_KMEANS, start, 0);
 		seed_centres(&s, &r, threads);
-		double before, now = assign_all(&s, threads);
-		int step = 0;
-		do {
-			before = now;
-			move_centres(&s, sum, size);
-			now = assign_all(&s, threads);
-		} while (now < before && ++step < ITERATIONS);
+		double now = descend(&s, sum, size, threads);
 		if (now < best) {
 			best = now;
-			memcpy(member, s.member, n * sizeof *member);
+			memcpy(least, s.centre, k * d * sizeof *least);
 		}
 	}
+	memcpy(s.centre, least, k * d * sizeof *least);
+	s.n = n;
+	best = begin < n ? descend(&s, sum, size, threads) : assign_all(&s, threads);
+	for (size_t i = 0; i < n; i++)
+		member[i] = s.member[place[i]];
+	free(place);
 	free(y);
 	free(sum);
+	free(least);
 	free(size);
 	free(s.centre);
 	free(s.half);

@@ -17,6 +17,8 @@ struct work {
 	const uint32_t *neighbour, *label, *batch;
 	const uint32_t *row; /* [n] rows, those of a class together */
 	const size_t *first; /* [labels + 1] of a class in row */
+	const uint32_t *of; /* [m] rows that are scored */
+	size_t m;
 	const double *cells; /* [labels, batches] */
 	double *own, *other; /* [threads, n] distances */
 	double *near; /* [threads, batches] */
@@ -115,8 +117,8 @@ static void score_rows(void *arg, size_t block, int thread)
 {
 	const struct work *w = arg;
 	double *near = w->near + (size_t)thread * w->batches;
-	for (size_t at = block * ROWS; at < w->n && at < (block + 1) * ROWS; at++) {
-		uint32_t i = w->row[at];
+	for (size_t at = block * ROWS; at < w->m && at < (block + 1) * ROWS; at++) {
+		uint32_t i = w->of[at];
 		size_t c = w->label[i], size = w->first[c + 1] - w->first[c], k = size - 1 < w->k ? size - 1 : w->k;
 		memset(near, 0, w->batches * sizeof *near);
 		near[w->batch[i]]++;
@@ -131,12 +133,13 @@ static void score_rows(void *arg, size_t block, int thread)
 }
 
 void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *neighbour, size_t k, const uint32_t *label, size_t labels,
-	const uint32_t *batch, size_t batches, int threads)
+	const uint32_t *batch, size_t batches, const uint32_t *of, size_t m, int threads)
 {
 	struct work w = {x, n, d, k, batches, neighbour, label, batch};
 	size_t *first = xcalloc(labels + 2, sizeof *first), slots = (size_t)threads * n;
 	uint32_t *row = xmalloc(n * sizeof *row);
 	double *cells = xcalloc(labels * batches, sizeof *cells), *sum = xcalloc(labels * batches, sizeof *sum);
+	double *scored = xcalloc(labels * batches, sizeof *scored);
 	for (size_t i = 0; i < n; i++) {
 		first[label[i] + 2]++;
 		cells[label[i] * batches + batch[i]]++;
@@ -146,21 +149,26 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 	for (uint32_t i = 0; i < n; i++)
 		row[first[label[i] + 1]++] = i;
 	w.row = row;
+	w.of = of ? of : row;
+	w.m = of ? m : n;
 	w.first = first;
 	w.cells = cells;
 	w.own = xmalloc(2 * slots * sizeof *w.own);
 	w.other = w.own + slots;
 	w.near = xmalloc((size_t)threads * batches * sizeof *w.near);
 	w.score = xmalloc(n * sizeof *w.score);
-	pool_for(threads, (n + ROWS - 1) / ROWS, score_rows, &w);
-	for (size_t i = 0; i < n; i++)
+	pool_for(threads, (w.m + ROWS - 1) / ROWS, score_rows, &w);
+	for (size_t at = 0; at < w.m; at++) {
+		uint32_t i = w.of[at];
 		sum[label[i] * batches + batch[i]] += w.score[i];
+		scored[label[i] * batches + batch[i]]++;
+	}
 	for (size_t c = 0; c < labels; c++) {
 		size_t seen = 0;
 		score[c] = 0;
 		for (size_t b = 0; b < batches; b++)
-			if (cells[c * batches + b] > 0) {
-				score[c] += sum[c * batches + b] / cells[c * batches + b];
+			if (scored[c * batches + b] > 0) {
+				score[c] += sum[c * batches + b] / scored[c * batches + b];
 				seen++;
 			}
 		score[c] /= (double)seen;
@@ -169,6 +177,7 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 	free(row);
 	free(cells);
 	free(sum);
+	free(scored);
 	free(w.own);
 	free(w.near);
 	free(w.score);

@@ -7,7 +7,7 @@
  *                                        whole class
  * near: its k neighbours and the cell itself, or as many of them as the class has cells. A cell with u or v 0, such as the only one of its
  * class and batch, has score 0. Mean over the cells of each class and batch, over the batches of a class, over the classes.
- * Time grows with the square of the cells of a class.
+ * Time grows with the scored cells times those of their class.
  */
 #ifndef SBEE_H
 #define SBEE_H
@@ -19,9 +19,10 @@
  * x [n, d]          rows, finite
  * neighbour [n, k]  the nearest rows of each row, without itself, the nearest first
  * label [n] < labels, batch [n] < batches; each class has a cell
+ * of [m]            rows that are scored, of each class and batch at least one, for the means; NULL: all n
  * score [labels]    out: of each class. It does not depend on the number of threads.
  */
 void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *neighbour, size_t k, const uint32_t *label, size_t labels,
-	const uint32_t *batch, size_t batches, int threads);
+	const uint32_t *batch, size_t batches, const uint32_t *of, size_t m, int threads);
 
 #endif

@@ -24,9 +24,12 @@ struct sorted {
 	const uint32_t *label; /* [runs] of a run */
 	const uint32_t *at; /* [n] run of a row */
 	size_t blocks, round; /* of rows; see meet */
+	const uint32_t *wanted; /* [m] rows whose widths are wanted, NULL: all */
+	size_t m; /* without `wanted`, n */
+	double *rows; /* [threads, ROWS, d] of `wanted` */
 	double *product; /* [threads, ROWS, ROWS] */
-	double *to_label; /* [n, labels] distances from a row to the rows of a label, together */
-	double *to_run; /* [n, most] the same to the runs of its own label */
+	double *to_label; /* [m, labels] distances from a wanted row to the rows of a label, together */
+	double *to_run; /* [m, most] the same to the runs of its own label */
 	double *by_label, *by_batch;
 };
 
@@ -58,13 +61,13 @@ static void make_distances(const struct sorted *s, size_t i, size_t from, size_t
 	}
 }
 
-/* The distances from row i to rows of run r are `sum` more. */
-static void add(const struct sorted *s, size_t i, size_t r, double sum)
+/* The distances from row i, wanted number w, to rows of run r are `sum` more. */
+static void add(const struct sorted *s, size_t w, size_t i, size_t r, double sum)
 {
 	size_t label = s->label[r];
-	s->to_label[i * s->labels + label] += sum;
+	s->to_label[w * s->labels + label] += sum;
 	if (s->label[s->at[i]] == label)
-		s->to_run[i * s->most + (r - s->first[label])] += sum;
+		s->to_run[w * s->most + (r - s->first[label])] += sum;
 }
 
 static double sum_of(const double *v, size_t n)
@@ -81,6 +84,17 @@ static double sum_of(const double *v, size_t n)
 	return sum;
 }
 
+/* Make the products of row i, wanted number w, with the n rows from b distances, and add them to its sums. */
+static void add_row(const struct sorted *s, size_t w, size_t i, size_t b, size_t n, double *d)
+{
+	make_distances(s, i, b, n, d);
+	for (size_t j = 0; j < n;) {
+		size_t r = s->at[b + j], end = s->run[r + 1] - b < n ? s->run[r + 1] - b : n;
+		add(s, w, i, r, sum_of(d + j, end - j));
+		j = end;
+	}
+}
+
 /* Add the distances between the rows a..a + m - 1 and b..b + n - 1 to the sums of both; if these are the same rows, once. */
 static void add_blocks(const struct sorted *s, size_t a, size_t m, size_t b, size_t n, double *product)
 {
@@ -89,18 +103,13 @@ static void add_blocks(const struct sorted *s, size_t a, size_t m, size_t b, siz
 		(int)s->d, 0, product, ROWS);
 	for (size_t i = 0; i < m; i++) {
 		double *d = product + i * ROWS;
-		make_distances(s, a + i, b, n, d);
-		for (size_t j = 0; j < n;) {
-			size_t r = s->at[b + j], end = s->run[r + 1] - b < n ? s->run[r + 1] - b : n;
-			add(s, a + i, r, sum_of(d + j, end - j));
-			j = end;
-		}
+		add_row(s, a + i, a + i, b, n, d);
 		for (size_t j = 0; a != b && j < n; j++)
 			column[j] += d[j];
 		if (a == b || (i + 1 < m && s->at[a + i + 1] == s->at[a + i]))
 			continue;
 		for (size_t j = 0; j < n; j++) { /* the run of row a + i ends */
-			add(s, b + j, s->at[a + i], column[j]);
+			add(s, b + j, b + j, s->at[a + i], column[j]);
 			column[j] = 0;
 		}
 	}
@@ -125,22 +134,39 @@ static void meet(void *arg, size_t i, int thread)
 	add_blocks(s, a * ROWS, m, b * ROWS, n, s->product + (size_t)thread * ROWS * ROWS);
 }
 
+/* A block of wanted rows meets all rows. */
+static void meet_all(void *arg, size_t block, int thread)
+{
+	const struct sorted *s = arg;
+	size_t first = block * ROWS, m = s->m - first < ROWS ? s->m - first : ROWS;
+	double *rows = s->rows + (size_t)thread * ROWS * s->d, *product = s->product + (size_t)thread * ROWS * ROWS;
+	for (size_t i = 0; i < m; i++)
+		memcpy(rows + i * s->d, s->x + s->wanted[first + i] * s->d, s->d * sizeof *rows);
+	for (size_t b = 0; b < s->n; b += ROWS) {
+		size_t n = s->n - b < ROWS ? s->n - b : ROWS;
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)s->d, 1, rows, (int)s->d, s->x + b * s->d,
+			(int)s->d, 0, product, ROWS);
+		for (size_t i = 0; i < m; i++)
+			add_row(s, first + i, s->wanted[first + i], b, n, product + i * ROWS);
+	}
+}
+
 static double width(double a, double b)
 {
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
 
-/* The widths of row i from its sums. */
-static void take_widths(const struct sorted *s, size_t i)
+/* The widths of row i, wanted number w, from its sums, to number `to` of the caller. */
+static void take_widths(const struct sorted *s, size_t w, size_t i, size_t to)
 {
 	const size_t *first = s->first, *run = s->run, own = s->at[i], label = s->label[own];
-	const double *to_label = s->to_label + i * s->labels, *to_run = s->to_run + i * s->most;
+	const double *to_label = s->to_label + w * s->labels, *to_run = s->to_run + w * s->most;
 	size_t cells = run[first[label + 1]] - run[first[label]], batches = first[label + 1] - first[label], same = run[own + 1] - run[own];
 	double a = cells > 1 ? to_label[label] / (double)(cells - 1) : 0, b = INFINITY;
 	for (size_t l = 0; l < s->labels; l++)
 		if (l != label)
 			b = fmin(b, to_label[l] / (double)(run[first[l + 1]] - run[first[l]]));
-	s->by_label[s->row[i]] = s->labels < 2 ? NAN : cells > 1 ? width(a, b) : 0;
+	s->by_label[to] = s->labels < 2 ? NAN : cells > 1 ? width(a, b) : 0;
 	if (!s->by_batch)
 		return;
 	a = same > 1 ? to_run[own - first[label]] / (double)(same - 1) : 0;
@@ -148,7 +174,7 @@ static void take_widths(const struct sorted *s, size_t i)
 	for (size_t r = first[label]; r < first[label + 1]; r++)
 		if (r != own)
 			b = fmin(b, to_run[r - first[label]] / (double)(run[r + 1] - run[r]));
-	s->by_batch[s->row[i]] = batches < 2 || batches == cells ? NAN : same > 1 ? width(a, b) : 0;
+	s->by_batch[to] = batches < 2 || batches == cells ? NAN : same > 1 ? width(a, b) : 0;
 }
 
 /* ---- the order of the rows ---- */
@@ -211,28 +237,58 @@ static double *take_rows(const struct sorted *s, const float *x, double *square)
 	return y;
 }
 
-void silhouettes(
-	const float *x, size_t n, size_t d, const uint32_t *label, const uint32_t *batch, int threads, double *by_label, double *by_batch)
+/* Fill `wanted` [m] with the numbers, in order, of the caller's rows `of`. */
+static void number_rows(const struct sorted *s, const uint32_t *of, uint32_t *wanted)
 {
-	struct sorted s = {.n = n, .d = d, .blocks = (n + ROWS - 1) / ROWS, .by_label = by_label, .by_batch = batch ? by_batch : NULL};
-	uint32_t *row = xmalloc(3 * n * sizeof *row), *at = row + n, *of = at + n;
-	size_t *run = xmalloc(2 * (n + 1) * sizeof *run), *first = run + n + 1, rounds = s.blocks + s.blocks % 2;
+	uint32_t *place = xmalloc(s->n * sizeof *place);
+	for (uint32_t i = 0; i < s->n; i++)
+		place[s->row[i]] = i;
+	for (size_t w = 0; w < s->m; w++)
+		wanted[w] = place[of[w]];
+	free(place);
+}
+
+static void add_all(struct sorted *s, int threads)
+{
+	size_t rounds = s->blocks + s->blocks % 2;
+	if (s->wanted)
+		pool_for(threads, (s->m + ROWS - 1) / ROWS, meet_all, s);
+	for (; !s->wanted && s->round < rounds; s->round++)
+		pool_for(threads, s->round + 1 < rounds ? rounds / 2 : s->blocks, meet, s);
+}
+
+void silhouettes(const float *x, size_t n, size_t d, const uint32_t *label, const uint32_t *batch, const uint32_t *of, size_t m,
+	int threads, double *by_label, double *by_batch)
+{
+	struct sorted s = {.n = n,
+		.d = d,
+		.blocks = (n + ROWS - 1) / ROWS,
+		.by_label = by_label,
+		.by_batch = batch ? by_batch : NULL,
+		.m = of ? m : n};
+	uint32_t *row = xmalloc((3 * n + s.m) * sizeof *row), *at = row + n, *run_label = at + n, *wanted = run_label + n;
+	size_t *run = xmalloc(2 * (n + 1) * sizeof *run), *first = run + n + 1;
 	double *square = xmalloc(n * sizeof *square), *own;
 	s.row = row;
 	s.at = at;
-	s.label = of;
+	s.label = run_label;
 	s.run = run;
 	s.first = first;
 	s.square = square;
-	sort_rows(&s, label, batch, row, at, run, first, of);
+	sort_rows(&s, label, batch, row, at, run, first, run_label);
 	s.x = own = take_rows(&s, x, square);
+	if (of) {
+		number_rows(&s, of, wanted);
+		s.wanted = wanted;
+		s.rows = xmalloc((size_t)threads * ROWS * d * sizeof *s.rows);
+	}
 	s.product = xmalloc((size_t)threads * ROWS * ROWS * sizeof *s.product);
-	s.to_label = xcalloc(n * s.labels, sizeof *s.to_label);
-	s.to_run = xcalloc(n * s.most, sizeof *s.to_run);
-	for (; s.round < rounds; s.round++)
-		pool_for(threads, s.round + 1 < rounds ? rounds / 2 : s.blocks, meet, &s);
-	for (size_t i = 0; i < n; i++)
-		take_widths(&s, i);
+	s.to_label = xcalloc(s.m * s.labels, sizeof *s.to_label);
+	s.to_run = xcalloc(s.m * s.most, sizeof *s.to_run);
+	add_all(&s, threads);
+	for (size_t w = 0; w < s.m; w++)
+		take_widths(&s, w, of ? wanted[w] : w, of ? w : row[w]);
+	free(s.rows);
 	free(s.product);
 	free(s.to_label);
 	free(s.to_run);

@@ -4,10 +4,13 @@
  */
 #include "scmetric.h"
 #include "integration.h"
+#include "cli_sandbox.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LEAST_CELLS = 15, TEXT = 32 };
 enum { SCIB_METRICS = 1, SCIB = 2, BMFM = 4 };
@@ -51,6 +54,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 static struct error e;
 static const char *label, *batch, *keys;
 static int preset, centred;
+static long long exact = 100000;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
@@ -58,6 +62,8 @@ static struct option_def options[] = {
 	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is that before integration",
 		.changes = 1},
 	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},
+	{0, "exact-cells", OPT_INT, &exact, "N", "more cells: approximate neighbours, samples (default 100000)", 1, UINT32_MAX,
+		.changes = 1},
 	{0, "centred", OPT_FLAG, &centred, NULL, "also each embedding minus the mean of each batch", .changes = 1, .needs = "batch"},
 	{0},
 };
@@ -85,6 +91,13 @@ static void read_sets(struct integration_sets *s)
 		usage_error("--embedding is for one AnnData file, .h5ad or .zarr");
 	if (!keys && integration_is_anndata(path))
 		usage_error("%s: an AnnData file: name its embeddings, as in --embedding X_pca", path);
+	struct stat st;
+	for (int i = 0; i < c->noperand; i++)
+		if (strcmp(c->operand[i], "-") && stat(c->operand[i], &st))
+			die("%s: %s: expected %s", c->operand[i], strerror(errno),
+				keys ? "an AnnData file, .h5ad or .zarr" : "a stream of embeddings");
+	if (keys)
+		sandbox_start(&integration_cli, 0);
 	if (keys)
 		integration_anndata(s, path, keys, label, batch, (int)c->threads);
 	else
@@ -125,7 +138,7 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 {
 	struct integration_scores *of = xcalloc(s->n, sizeof *of);
 	struct integration_cells c = {s->cells, s->types.n, s->batches.n, s->y, s->batches.n > 1 ? s->batch : NULL,
-		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50};
+		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50, (size_t)exact};
 	uint8_t wanted[INTEGRATION_METRICS] = {0};
 	for (int r = 0; r < ROWS; r++)
 		wanted[rows[r].metric] |= (uint8_t)shown(&rows[r]);
@@ -207,6 +220,22 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 	}
 }
 
+/* Why a metric is NA, or of what its value is. malloced; NULL: all cells and their exact neighbours */
+static char *note_of(const struct integration_sets *s, const struct integration_scores *of, const struct row *r)
+{
+	static const uint8_t from_neighbours[INTEGRATION_METRICS] = {
+		[LEIDEN_NMI] = 1, [LEIDEN_ARI] = 1, [CLISI] = 1, [ILISI] = 1, [KBET] = 1, [CONNECTIVITY] = 1, [CONNECTIVITY_UMAP] = 1};
+	double recall = 1;
+	for (size_t t = 0; t < s->n; t++) {
+		if (of[t].why[r->metric])
+			return xstrdup(of[t].why[r->metric]);
+		recall = fmin(recall, of[t].recall);
+	}
+	if (of[0].cells[r->metric])
+		return xasprintf("of %zu cells", of[0].cells[r->metric]);
+	return s->cells > (size_t)exact && from_neighbours[r->metric] ? xasprintf("%.1f %% of the neighbours", 100 * recall) : NULL;
+}
+
 static void print_scores(const struct integration_sets *s, const struct integration_scores *of)
 {
 	struct record to;
@@ -214,17 +243,17 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 	int means_added = 0;
 	record_open(&to);
 	for (int r = 0; r < ROWS; r++) {
-		const char *note = NULL;
 		if (!shown(&rows[r]))
 			continue;
 		if (rows[r].mean == NEITHER && !means_added++)
 			add_means(&to, s, of, value);
 		for (size_t t = 0; t < s->n; t++) {
 			value[t] = of[t].value[rows[r].metric];
-			note = note ? note : of[t].why[rows[r].metric];
 			report(&s->set[t], &rows[r], &of[t], &s->types);
 		}
+		char *note = note_of(s, of, &rows[r]);
 		add_row(&to, s, rows[r].name, value, rows[r].metric == PCR, note);
+		free(note);
 	}
 	if (!means_added)
 		add_means(&to, s, of, value);
@@ -236,14 +265,19 @@ int scmetric_integration(int argc, char **argv)
 {
 	struct integration_sets s = {0};
 	cli_init(&integration_cli, argc, argv);
-	cli_blas(&integration_cli);
 	read_sets(&s);
+	cli_blas(&integration_cli);
 	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
 	if (centred)
 		integration_centre(&s);
 	struct integration_scores *of = score_sets(&s);
 	print_scores(&s, of);
 	cli_measured("cells", (double)s.cells);
+	for (size_t t = 0; t < s.n; t++) {
+		char *name = xasprintf("%s:recall", s.set[t].name);
+		cli_measured(name, of[t].recall);
+		free(name);
+	}
 	cli_measured("unlabelled", (double)s.unlabelled);
 	cli_measured("classes", (double)s.types.n);
 	cli_measured("batches", (double)s.batches.n);

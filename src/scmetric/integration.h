@@ -58,11 +58,14 @@ struct integration_cells {
 	int threads;
 	uint32_t seed;
 	size_t components; /* of PCR, or as many as there are */
+	size_t exact; /* of more cells, the neighbours are approximate, and some metrics those of cells drawn at random */
 };
 
 struct integration_scores {
 	double value[INTEGRATION_METRICS]; /* NaN: not known */
 	const char *why[INTEGRATION_METRICS]; /* and why, or a remark on the value; static, or NULL */
+	size_t cells[INTEGRATION_METRICS]; /* that were drawn for it; 0: all count */
+	double recall; /* share of the neighbours that were found */
 	double *class[INTEGRATION_METRICS]; /* [k], owned; NULL: not a mean over the cell types */
 };
 void integration_scores_release(struct integration_scores *s);

@@ -1,6 +1,7 @@
 /* Embeddings of the same cells: streams, or arrays of one AnnData file. */
 #include "integration.h"
 #include "cli_embeddings.h"
+#include "cli_sandbox.h"
 
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
@@ -138,11 +139,13 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	struct h5ad h;
 	size_t nkey, to = 0;
 	char **key = opt_list(keys, &nkey);
+	sandbox_reading(path);
 	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &e), &e);
 	uint32_t *y = read_classes(&h, label, &s->types), *b = batch ? read_classes(&h, batch, &s->batches) : NULL;
 	for (size_t k = 0; k < nkey; k++) {
 		struct integration_set *set = new_set(s, xstrdup(key[k]));
 		char *name = xasprintf("%s: obsm/%s", path, key[k]);
+		sandbox_reading(path);
 		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &e), &e);
 		keep_labelled(set->x, set->d, y, h.ncell, name);
 		free(name);
@@ -164,6 +167,7 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	s->batch = b;
 	opt_list_free(key, nkey);
 	h5ad_release(&h);
+	sandbox_finished();
 }
 
 int integration_is_anndata(const char *path)

@@ -4,6 +4,7 @@
 
 #include "eval/bootstrap.h"
 #include "eval/bras.h"
+#include "eval/inverted.h"
 #include "eval/kbet_label.h"
 #include "eval/kmeans.h"
 #include "eval/mixing.h"
@@ -11,6 +12,7 @@
 #include "eval/pcr.h"
 #include "eval/sbee.h"
 #include "eval/silhouette.h"
+#include "eval/strata.h"
 #include "eval/umap.h"
 #include "network/network.h"
 
@@ -23,6 +25,10 @@ enum { GRAPH = 15, NEAR_LISI = 90, NEAR_KBET = 50 };
 
 enum { RESOLUTIONS = 10 }; /* 0.2, 0.4, ... 2.0 */
 
+/* Of more cells than `exact`: this share of the neighbours is found, and exact / SHARE cells stand for all where time is quadratic. */
+#define RECALL 0.99
+enum { SHARE = 5 };
+
 struct work {
 	struct integration_scores *s;
 	const struct integration_cells *c;
@@ -32,6 +38,9 @@ struct work {
 	uint32_t *neighbour; /* [n, width] */
 	double *distance;
 	struct error *e;
+	uint32_t *of; /* [m] cells that stand for all, */
+	double *weight; /* [m] each for so many; both NULL: all cells */
+	size_t m;
 };
 
 void integration_scores_release(struct integration_scores *s)
@@ -66,6 +75,25 @@ static double *new_classes(const struct work *w)
 	return xcalloc(w->c->k, sizeof(double));
 }
 
+static int large(const struct work *w)
+{
+	return w->c->n > w->c->exact;
+}
+
+/* Cells of each type and batch that stand for all. */
+static void draw_cells(struct work *w)
+{
+	const struct integration_cells *c = w->c;
+	uint32_t *group = xmalloc(c->n * sizeof *group);
+	w->of = xmalloc(c->n * sizeof *w->of);
+	w->weight = xmalloc(c->n * sizeof *w->weight);
+	for (size_t i = 0; i < c->n; i++)
+		group[i] = c->batch ? c->y[i] * (uint32_t)c->batches + c->batch[i] : c->y[i];
+	w->m = strata_sample(w->of, w->weight, group, c->n, c->batch ? c->k * c->batches : c->k, c->exact / SHARE, c->seed);
+	free(group);
+	w->s->cells[SILHOUETTE_LABEL] = w->s->cells[SILHOUETTE_BATCH] = w->s->cells[ISOLATED_LABELS] = w->s->cells[SBEE] = w->m;
+}
+
 /* ---- widths ---- */
 
 /* The mean width of the types that are in the fewest batches. */
@@ -92,16 +120,19 @@ static void score_isolated(struct work *w, const double *by_type)
 static void score_widths(struct work *w)
 {
 	const struct integration_cells *c = w->c;
-	double *by_label = xmalloc(c->n * sizeof *by_label), *by_batch = xmalloc(c->n * sizeof *by_batch);
+	size_t m = w->of ? w->m : c->n;
+	double *by_label = xmalloc(m * sizeof *by_label), *by_batch = xmalloc(m * sizeof *by_batch);
 	double *label = new_classes(w), *batch = new_classes(w), *cells = new_classes(w), sum = 0;
 	const uint32_t *group = w->wanted[SILHOUETTE_BATCH] ? c->batch : NULL;
-	progress("distances of %zu cells", c->n);
-	silhouettes(w->x, c->n, w->d, c->y, group, c->threads, by_label, by_batch);
-	for (size_t i = 0; i < c->n; i++) {
-		sum += by_label[i];
-		label[c->y[i]] += (1 + by_label[i]) / 2;
-		batch[c->y[i]] += group ? 1 - fabs(by_batch[i]) : NAN;
-		cells[c->y[i]]++;
+	progress("distances of %zu cells", m);
+	silhouettes(w->x, c->n, w->d, c->y, group, w->of, w->m, c->threads, by_label, by_batch);
+	for (size_t i = 0; i < m; i++) {
+		size_t t = c->y[w->of ? w->of[i] : i];
+		double weight = w->of ? w->weight[i] : 1;
+		sum += weight * by_label[i];
+		label[t] += weight * (1 + by_label[i]) / 2;
+		batch[t] += weight * (group ? 1 - fabs(by_batch[i]) : NAN);
+		cells[t] += weight;
 	}
 	for (size_t t = 0; t < c->k; t++) {
 		label[t] /= cells[t];
@@ -240,11 +271,47 @@ static int score_kbet_label(struct work *w)
 	return bad;
 }
 
+/* The same of `exact` cells that are drawn at random. */
+static int score_kbet_drawn(struct work *w)
+{
+	struct integration_cells c = *w->c;
+	struct work part = *w;
+	uint32_t *group = xcalloc(c.n, sizeof *group), *row = xmalloc(c.n * sizeof *row);
+	double *weight = xmalloc(c.n * sizeof *weight);
+	c.n = strata_sample(row, weight, group, c.n, 1, c.exact, c.seed);
+	float *x = xlarge(c.n * w->d, sizeof *x);
+	uint32_t *y = xmalloc(c.n * sizeof *y), *batch = xmalloc(c.n * sizeof *batch);
+	for (size_t i = 0; i < c.n; i++) {
+		memcpy(x + i * w->d, w->x + row[i] * w->d, w->d * sizeof *x);
+		y[i] = c.y[row[i]];
+		batch[i] = c.batch[row[i]];
+	}
+	c.y = y;
+	c.batch = batch;
+	part.c = &c;
+	part.width = NEAR_KBET - 1;
+	part.neighbour = xlarge(c.n * part.width, sizeof *part.neighbour);
+	part.distance = xlarge(c.n * part.width, sizeof *part.distance);
+	nearest_neighbours(x, c.n, w->d, part.width, c.threads, part.neighbour, part.distance);
+	int bad = score_kbet_label(&part);
+	w->s->cells[KBET_PER_LABEL] = c.n;
+	free(group);
+	free(row);
+	free(weight);
+	free(x);
+	free(y);
+	free(batch);
+	free(part.neighbour);
+	free(part.distance);
+	return bad;
+}
+
 static int score_graphs(struct work *w)
 {
 	cli_library("igraph ended the program, as it does if memory is out");
 	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
-		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
+		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch &&
+			(large(w) && w->c->exact >= NEAR_KBET ? score_kbet_drawn(w) : score_kbet_label(w)));
 	cli_library(NULL);
 	return bad;
 }
@@ -273,7 +340,7 @@ static void score_mixing(struct work *w)
 		v[KBET] = mixing_kbet(w->neighbour, c->n, w->width, NEAR_KBET, c->batch, c->batches);
 	if (c->batch && w->wanted[SBEE]) {
 		double *class = new_classes(w);
-		sbee(class, w->x, c->n, w->d, w->neighbour, w->width, c->y, c->k, c->batch, c->batches, c->threads);
+		sbee(class, w->x, c->n, w->d, w->neighbour, w->width, c->y, c->k, c->batch, c->batches, w->of, w->m, c->threads);
 		set_classes(w, SBEE, class, NULL);
 	}
 }
@@ -283,7 +350,7 @@ static void score_kmeans(struct work *w)
 	const struct integration_cells *c = w->c;
 	uint32_t *member = xmalloc(c->n * sizeof *member);
 	progress("k-means of %zu cells", c->n);
-	kmeans(w->x, c->n, w->d, c->k, c->seed, c->threads, member);
+	kmeans(w->x, c->n, w->d, c->k, large(w) ? c->exact : c->n, c->seed, c->threads, member);
 	must(network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e), w->e);
 	free(member);
 }
@@ -311,23 +378,33 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 {
 	size_t width = c->n > NEAR_LISI ? NEAR_LISI - 1 : c->n - 1;
 	struct work w = {s, c, wanted, x, d, width, xlarge(c->n * width, sizeof *w.neighbour), xlarge(c->n * width, sizeof *w.distance), e};
-	*s = (struct integration_scores){0};
+	*s = (struct integration_scores){.recall = 1};
 	for (int m = 0; m < INTEGRATION_METRICS; m++)
 		s->value[m] = NAN;
 	progress("nearest neighbours of %zu cells", c->n);
-	nearest_neighbours(x, c->n, d, width, c->threads, w.neighbour, w.distance);
+	if (large(&w)) {
+		s->recall = inverted_neighbours(x, c->n, d, width, RECALL, c->seed, c->threads, w.neighbour, w.distance);
+		draw_cells(&w);
+	} else {
+		nearest_neighbours(x, c->n, d, width, c->threads, w.neighbour, w.distance);
+	}
 	score_mixing(&w);
 	int bad = score_graphs(&w);
 	free(w.neighbour);
 	free(w.distance);
-	if (bad)
+	if (bad) {
+		free(w.of);
+		free(w.weight);
 		return -1;
+	}
 	if (c->batch && wanted[BRAS]) {
 		double *class = new_classes(&w);
 		bras(class, x, c->n, d, c->y, c->k, c->batch, c->batches);
 		set_classes(&w, BRAS, class, "no type has two batches");
 	}
 	score_widths(&w);
+	free(w.of);
+	free(w.weight);
 	if (wanted[KMEANS_NMI])
 		score_kmeans(&w);
 	bad = c->batch && pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e);

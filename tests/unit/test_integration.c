@@ -3,12 +3,14 @@
 #include "base/rng.h"
 #include "base/tsv.h"
 #include "eval/bras.h"
+#include "eval/inverted.h"
 #include "eval/kbet_label.h"
 #include "eval/kmeans.h"
 #include "eval/mixing.h"
 #include "eval/neighbours.h"
 #include "eval/sbee.h"
 #include "eval/silhouette.h"
+#include "eval/strata.h"
 #include "eval/umap.h"
 #include "network/network.h"
 
@@ -118,9 +120,10 @@ static void metrics(void **state)
 	bras(score, x, N, 3, label, 3, batch, 2);
 	is("bras", mean3(score), 1e-9);
 	nearest_neighbours(x, N, 3, 40, 1, near, far);
-	sbee(score, x, N, 3, near, 40, label, 3, batch, 2, 2);
+	sbee(score, x, N, 3, near, 40, label, 3, batch, 2, NULL, 0, 2);
 	is("sbee", mean3(score), 1e-9);
-	is("kmeans", kmeans(x, N, 3, 3, 1, 2, member), 1); /* scikit-learn begins a hundred times */
+	is("kmeans", kmeans(x, N, 3, 3, N, 1, 2, member), 1); /* scikit-learn begins a hundred times */
+	is("kmeans", kmeans(x, N, 3, 3, N / 2, 1, 2, member), 4); /* a minimum near the least one */
 	nearest_neighbours(x, N, 3, WIDE, 1, near, far);
 	struct network g = {.n = N, .end = end, .m = umap_graph(end, weight, near, far, N, WIDE, WIDE + 1)};
 	assert_int_equal(kbet_label(score, &g, weight, label, 3, batch, 2, 1, &e), 0);
@@ -209,8 +212,8 @@ static void widths(void **state)
 				x[i * d + j] = (float)(value(set, 10000 + (uint32_t)(as * d + j)) * (set % 8 == 6 ? 1e-3 : 1) +
 					(set % 8 == 6 ? 1e3 : 0) + (set % 5 == 4 && i == 0 ? 1e9 : 0));
 		}
-		silhouettes(x, n, d, label, batch, 1, a, a + n);
-		silhouettes(x, n, d, label, batch, 3, a + 2 * n, a + 3 * n);
+		silhouettes(x, n, d, label, batch, NULL, 0, 1, a, a + n);
+		silhouettes(x, n, d, label, batch, NULL, 0, 3, a + 2 * n, a + 3 * n);
 		assert_memory_equal(a, a + 2 * n, 2 * n * sizeof *a);
 		for (size_t i = 0; i < n; i += 1 + n / 50) {
 			same(a[i], plain(x, n, d, label, NULL, i));
@@ -222,13 +225,81 @@ static void widths(void **state)
 	}
 }
 
+/* Of some rows only, and rows that stand for others. */
+static void drawn(void **state)
+{
+	enum { ROWS = 1300, D = 7, TYPES = 5, BATCHES = 3, DRAWN = 600 };
+	static float x[ROWS * D];
+	static uint32_t label[ROWS], batch[ROWS], group[ROWS], of[ROWS];
+	static double all[2 * ROWS], some[2 * ROWS], weight[ROWS], sum[TYPES * BATCHES], whole[TYPES * BATCHES];
+	for (uint32_t i = 0; i < ROWS; i++) {
+		label[i] = (uint32_t)(value(1, i) * value(2, i) * TYPES);
+		batch[i] = (uint32_t)(value(3, i) * BATCHES);
+		group[i] = label[i] * BATCHES + batch[i];
+		whole[group[i]]++;
+		for (uint32_t j = 0; j < D; j++)
+			x[i * D + j] = (float)value(4, i * D + j) + (float)label[i] / 9;
+	}
+	size_t m = strata_sample(of, weight, group, ROWS, TYPES * BATCHES, DRAWN, 1);
+	assert_in_range(m, DRAWN - TYPES * BATCHES, DRAWN);
+	silhouettes(x, ROWS, D, label, batch, NULL, 0, 1, all, all + ROWS);
+	silhouettes(x, ROWS, D, label, batch, of, m, 2, some, some + m);
+	for (size_t i = 0; i < m; i++) {
+		assert_true(i == 0 || of[i] > of[i - 1]);
+		sum[group[of[i]]] += weight[i];
+		same(some[i], all[of[i]]);
+		same(some[m + i], all[ROWS + of[i]]);
+	}
+	for (int g = 0; g < TYPES * BATCHES; g++)
+		same(sum[g], whole[g]);
+	assert_int_equal(strata_sample(of, weight, group, ROWS, TYPES * BATCHES, ROWS, 1), ROWS);
+}
+
+/* The rows that are found are at their true distances; with equal rows, rows of size 1e30, and more rows asked for than the cells near it have. */
+static void approximate(void **state)
+{
+	enum { MOST = 9000 };
+	openblas_set_num_threads(1);
+	for (uint32_t set = 0; set < 5; set++) {
+		size_t n = set == 3 ? 40 : MOST, d = 12, k = set == 3 ? 39 : 20, found = 0;
+		float *x = xmalloc(n * d * sizeof *x);
+		uint32_t *near = xmalloc(3 * n * k * sizeof *near);
+		double *far = xmalloc(3 * n * k * sizeof *far);
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < d; j++)
+				x[i * d + j] =
+					(float)((set == 1 && i % 3 ? 1 : value(set, (uint32_t)(i * d + j))) * (set == 2 ? 1e30 : 1)) +
+					(set == 4 ? (float)(i % 7) : 0);
+		nearest_neighbours(x, n, d, k, 1, near, far);
+		double recall = inverted_neighbours(x, n, d, k, 0.95, 1, 1, near + n * k, far + n * k);
+		assert_true(inverted_neighbours(x, n, d, k, 0.95, 1, 3, near + 2 * n * k, far + 2 * n * k) == recall);
+		assert_memory_equal(near + n * k, near + 2 * n * k, n * k * sizeof *near);
+		for (size_t i = 0; i < n; i++) {
+			const double *of = far + (n + i) * k;
+			for (size_t j = 0; j < k; j++) {
+				const float *a = x + i * d, *b = x + near[(n + i) * k + j] * d;
+				double square = 0;
+				for (size_t l = 0; l < d; l++)
+					square += ((double)a[l] - (double)b[l]) * ((double)a[l] - (double)b[l]);
+				assert_true(fabs(of[j] - sqrt(square)) <= 1e-12 * of[j] && near[(n + i) * k + j] != i);
+				found += of[j] <= far[i * k + k - 1];
+			}
+		}
+		assert_true(recall >= 0.95 && fabs((double)found / (double)(n * k) - recall) < 0.02);
+		assert_true(set != 3 || !memcmp(near, near + n * k, n * k * sizeof *near));
+		free(x);
+		free(near);
+		free(far);
+	}
+}
+
 /* By hand: two types of three cells and one of two. */
 static void example(void **state)
 {
 	const float x[] = {0, 0, 0, 1, 1, 0, 5, 5, 5, 6, 6, 5, 10, 0, 9, 1};
 	const uint32_t label[] = {0, 0, 0, 1, 1, 1, 2, 2}, cluster[] = {0, 0, 1, 1, 1, 1, 2, 0}, batch[] = {0, 1, 0, 0, 1, 1, 0, 0};
 	double by_label[8], by_batch[8], mean = 0, nmi, ari;
-	silhouettes(x, 8, 2, label, batch, 1, by_label, by_batch);
+	silhouettes(x, 8, 2, label, batch, NULL, 0, 1, by_label, by_batch);
 	for (int i = 0; i < 8; i++)
 		mean += by_label[i] / 8;
 	same((1 + mean) / 2, 0.9081832648);
@@ -331,7 +402,8 @@ static void mixing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
-		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(example), cmocka_unit_test(partitions),
-		cmocka_unit_test(modularity), cmocka_unit_test(settled), cmocka_unit_test(mixing)};
+		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn), cmocka_unit_test(approximate),
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(settled),
+		cmocka_unit_test(mixing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "h5tok_sandbox.h"
+#include "cli_sandbox.h"
 #include "cli_report.h"
 
 #include "anndata/h5ad.h"
@@ -43,6 +43,14 @@ void sandbox_reading(const char *operand)
 	for (int i = 0; i < cli->noperand; i++)
 		if (cli->operand[i] == operand)
 			*reading = i;
+}
+
+void sandbox_finished(void)
+{
+	if (!reading)
+		return;
+	setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
+	*reading = -1;
 }
 
 /* To read all the same, with all rights, would be what nobody has asked for. */
@@ -262,7 +270,7 @@ static int add_size(const char *path, const struct stat *st, int type, struct FT
  * More than any undamaged file of this size needs. Memory: a base with the buffers of the spill; stack and heap of each thread; what is kept of the
  * file (categories, genes); chunks of at most 1 GiB, which at best compress by 1100. Time: 100 kB a second over all.
  */
-static void limit_resources(void)
+static void limit_resources(int only_reads)
 {
 	uint64_t threads = (uint64_t)cli->threads, chunk;
 	for (int i = 0; i < cli->noperand; i++) {
@@ -278,9 +286,11 @@ static void limit_resources(void)
 		}
 	}
 	chunk = stored < GIB / 1100 ? stored * 1100 : GIB;
+	limit(RLIMIT_CORE, 0);
+	if (!only_reads)
+		return;
 	limit(RLIMIT_AS, 2 * GIB + threads * GIB / 4 + 40 * stored + (threads + 3) * chunk);
 	limit(RLIMIT_CPU, 60 + stored / 100000);
-	limit(RLIMIT_CORE, 0);
 }
 
 /* Messages of libraries (C's own when the heap is damaged) go to `notes`; those of the program still to standard error. */
@@ -338,7 +348,7 @@ static void close_others(const int *keep, size_t n)
 	free(open_ones);
 }
 
-static void become_child(pid_t parent, int notes)
+static void become_child(pid_t parent, int notes, int only_reads)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) /* it died before it could be seen dying */
@@ -347,7 +357,7 @@ static void become_child(pid_t parent, int notes)
 		if (signal(*s, SIG_DFL) == SIG_IGN)
 			signal(*s, SIG_IGN);
 	divert_notes(notes);
-	limit_resources();
+	limit_resources(only_reads);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	int files = only_named_files();
 	only_these_calls();
@@ -368,6 +378,9 @@ static _Noreturn void died(int status, const char *note)
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
+	if (*reading < 0)
+		die("the process that computes ended: no memory? (%s %d%s%s)", sig ? "signal" : "status", sig ? sig : WEXITSTATUS(status),
+			*note ? ": " : "", note);
 	if (sig == SIGXCPU || sig == SIGPROF)
 		die("%s: reading takes longer than it can for an undamaged file of this size: the file is damaged", file);
 	if (sig == SIGKILL)
@@ -403,7 +416,7 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 	exit(WEXITSTATUS(status));
 }
 
-void sandbox_start(struct cli *c)
+void sandbox_start(struct cli *c, int only_reads)
 {
 	struct error e;
 	struct outfile out = {.fd = -1};
@@ -435,5 +448,5 @@ void sandbox_start(struct cli *c)
 		c->opened = &lent;
 	}
 	cli_report_leave();
-	become_child(parent, notes);
+	become_child(parent, notes, only_reads);
 }

@@ -9,17 +9,21 @@
  *
  * CORRMASK_SANDBOX=no in the environment: no child, no limits (for debuggers and valgrind). Builds with sanitizers have none either.
  */
-#ifndef H5TOK_SANDBOX_H
-#define H5TOK_SANDBOX_H
+#ifndef CLI_SANDBOX_H
+#define CLI_SANDBOX_H
 
 #include "cli.h"
 
 /* Returns in the child only. Call it before any thread is started. The output of the tool, c->output, is open from then on (c->opened). All
- * operands and the values of all text options may be read. */
-void sandbox_start(struct cli *c);
+ * operands and the values of all text options may be read. only_reads: the program does nothing but read, so its memory and its time are
+ * limited by the size of the files. Else only the time of each step of reading is. */
+void sandbox_start(struct cli *c, int only_reads);
 
 /* This operand is being read now: the parent names it if the child crashes. Call it again after each block: without such a sign the child
  * ends after some seconds of processor time. */
 void sandbox_reading(const char *operand);
+
+/* All is read. */
+void sandbox_finished(void);
 
 #endif

@@ -1,0 +1,303 @@
+#include "eval/inverted.h"
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "eval/neighbours.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 3, SHARE = 50 }; /* of k-means, with so many rows a centre */
+enum { TASK = 512 }; /* rows that look into the same cells */
+enum { TASKS_TRIED = 32, ROWS_TRIED = 32 }; /* to measure the recall, of each */
+
+struct task {
+	size_t from, rows; /* in `row` */
+};
+
+struct inverted {
+	const float *x;
+	size_t n, d, k;
+	double unit; /* products are of rows times this power of two, so that none overflows */
+	float *centre; /* [cells, d] times unit */
+	double *half; /* [cells] half of its squared length */
+	size_t cells;
+	uint32_t *row; /* [n] those of a cell together, rising */
+	size_t *first; /* [cells + 1] of a cell in row */
+	struct task *task;
+	size_t tasks, task_cap;
+	size_t least; /* rows that are looked at, or more */
+	const struct task *todo;
+	uint32_t *neighbour; /* of all rows, or [todo, ROWS_TRIED, k] while the recall is measured */
+	double *distance;
+	int trial;
+};
+
+/* ---- cells ---- */
+
+static void take_row(const struct inverted *f, float *to, size_t row)
+{
+	for (size_t j = 0; j < f->d; j++)
+		to[j] = (float)((double)f->x[row * f->d + j] * f->unit);
+}
+
+static void set_half(struct inverted *f)
+{
+	for (size_t c = 0; c < f->cells; c++)
+		f->half[c] = (double)cblas_sdot((int)f->d, f->centre + c * f->d, 1, f->centre + c * f->d, 1) / 2;
+}
+
+/* The rows of `sample` [m, d] move their centres to their mean. */
+static void move_centres(struct inverted *f, const float *sample, size_t m, int threads)
+{
+	uint32_t *cell = xmalloc(m * sizeof *cell);
+	double *far = xmalloc(m * sizeof *far), *sum = xcalloc(f->cells * f->d, sizeof *sum), *size = xcalloc(f->cells, sizeof *size);
+	nearest_rows(sample, m, f->centre, f->cells, f->d, NULL, 1, threads, cell, far);
+	for (size_t i = 0; i < m; i++) {
+		size[cell[i]]++;
+		for (size_t j = 0; j < f->d; j++)
+			sum[cell[i] * f->d + j] += (double)sample[i * f->d + j];
+	}
+	for (size_t c = 0; c < f->cells; c++)
+		for (size_t j = 0; size[c] > 0 && j < f->d; j++)
+			f->centre[c * f->d + j] = (float)(sum[c * f->d + j] / size[c]);
+	free(cell);
+	free(far);
+	free(sum);
+	free(size);
+}
+
+static void find_centres(struct inverted *f, uint32_t seed, int threads)
+{
+	struct rng r = rng_at(seed, RNG_NEIGHBOURS, 0, 0);
+	size_t m = f->cells * SHARE < f->n ? f->cells * SHARE : f->n;
+	float *sample = xmalloc(m * f->d * sizeof *sample);
+	for (size_t i = 0; i < m; i++)
+		take_row(f, sample + i * f->d, rng_below(&r, (uint32_t)f->n));
+	memcpy(f->centre, sample, f->cells * f->d * sizeof *sample);
+	for (int i = 0; i < ROUNDS; i++)
+		move_centres(f, sample, m, threads);
+	set_half(f);
+	free(sample);
+}
+
+/* Sort the rows by their cell, and cut the cells into tasks. */
+static void fill_cells(struct inverted *f, int threads)
+{
+	enum { AT_ONCE = 65536 };
+	uint32_t *cell = xmalloc(f->n * sizeof *cell);
+	double *far = xmalloc(AT_ONCE * sizeof *far);
+	float *rows = xmalloc(AT_ONCE * f->d * sizeof *rows);
+	for (size_t from = 0; from < f->n; from += AT_ONCE) {
+		size_t m = f->n - from < AT_ONCE ? f->n - from : AT_ONCE;
+		for (size_t i = 0; i < m; i++)
+			take_row(f, rows + i * f->d, from + i);
+		nearest_rows(rows, m, f->centre, f->cells, f->d, NULL, 1, threads, cell + from, far);
+	}
+	size_t *at = xcalloc(f->cells + 1, sizeof *at);
+	for (size_t i = 0; i < f->n; i++)
+		f->first[cell[i] + 1]++;
+	for (size_t c = 0; c < f->cells; c++) {
+		at[c] = f->first[c];
+		f->first[c + 1] += f->first[c];
+		for (size_t from = f->first[c]; from < f->first[c + 1]; from += TASK) {
+			grow(f->task, f->task_cap, f->tasks + 1);
+			f->task[f->tasks++] = (struct task){from, f->first[c + 1] - from < TASK ? f->first[c + 1] - from : TASK};
+		}
+	}
+	for (uint32_t i = 0; i < f->n; i++)
+		f->row[at[cell[i]]++] = i;
+	free(at);
+	free(cell);
+	free(far);
+	free(rows);
+}
+
+/* ---- search ---- */
+
+struct order {
+	double far;
+	uint32_t cell;
+};
+
+static int by_far(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+	if (x->far < y->far || x->far > y->far)
+		return x->far < y->far ? -1 : 1;
+	return (x->cell > y->cell) - (x->cell < y->cell);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* The cells in the order of the squared distance from their centre to the nearest row of q [m, d]. */
+static struct order *order_cells(const struct inverted *f, const struct task *t)
+{
+	struct order *o = xmalloc(f->cells * sizeof *o);
+	float *q = xmalloc(t->rows * f->d * sizeof *q), *product = xmalloc(t->rows * f->cells * sizeof *product);
+	for (size_t i = 0; i < t->rows; i++)
+		take_row(f, q + i * f->d, f->row[t->from + i]);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)f->cells, (int)f->d, 1, q, (int)f->d, f->centre, (int)f->d,
+		0, product, (int)f->cells);
+	for (uint32_t c = 0; c < f->cells; c++)
+		o[c] = (struct order){INFINITY, c};
+	for (size_t i = 0; i < t->rows; i++) {
+		double own = (double)cblas_sdot((int)f->d, q + i * f->d, 1, q + i * f->d, 1) / 2;
+		for (size_t c = 0; c < f->cells; c++)
+			o[c].far = fmin(o[c].far, own + f->half[c] - (double)product[i * f->cells + c]);
+	}
+	qsort(o, f->cells, sizeof *o, by_far);
+	free(q);
+	free(product);
+	return o;
+}
+
+/* The rows of the nearest cells, rising; at least f->least of them. */
+static uint32_t *candidates(const struct inverted *f, const struct task *t, size_t *m)
+{
+	struct order *o = order_cells(f, t);
+	uint32_t *row = NULL;
+	size_t cap = 0;
+	*m = 0;
+	for (size_t i = 0; i < f->cells && *m < f->least; i++) {
+		size_t from = f->first[o[i].cell], rows = f->first[o[i].cell + 1] - from;
+		grow(row, cap, *m + rows);
+		memcpy(row + *m, f->row + from, rows * sizeof *row);
+		*m += rows;
+	}
+	qsort(row, *m, sizeof *row, by_number);
+	free(o);
+	return row;
+}
+
+static float *gather(const struct inverted *f, const uint32_t *row, size_t m)
+{
+	float *to = xmalloc(m * f->d * sizeof *to);
+	for (size_t i = 0; i < m; i++)
+		memcpy(to + i * f->d, f->x + row[i] * f->d, f->d * sizeof *to);
+	return to;
+}
+
+/* From k + 1 nearest rows of `row` without it, or, if it has k + 1 equal ones, without the last. */
+static void leave_out(uint32_t row, size_t k, const uint32_t *near, const double *far, uint32_t *neighbour, double *distance)
+{
+	for (size_t j = 0, to = 0; to < k; j++)
+		if (near[j] != row) {
+			neighbour[to] = near[j];
+			distance[to++] = far[j];
+		}
+}
+
+static void search_task(void *arg, size_t number, int thread)
+{
+	const struct inverted *f = arg;
+	struct task t = f->todo[number];
+	size_t m, k = f->k;
+	(void)thread;
+	uint32_t *among = candidates(f, &t, &m);
+	t.rows = f->trial && t.rows > ROWS_TRIED ? ROWS_TRIED : t.rows;
+	float *q = gather(f, f->row + t.from, t.rows), *x = gather(f, among, m);
+	uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
+	double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
+	nearest_rows(q, t.rows, x, m, f->d, NULL, k + 1, 1, near, far);
+	for (size_t i = 0; i < t.rows * (k + 1); i++)
+		near[i] = among[near[i]];
+	for (size_t i = 0; i < t.rows; i++) {
+		uint32_t row = f->row[t.from + i];
+		size_t at = (f->trial ? number * ROWS_TRIED + i : row) * k;
+		leave_out(row, k, near + i * (k + 1), far + i * (k + 1), f->neighbour + at, f->distance + at);
+	}
+	free(among);
+	free(q);
+	free(x);
+	free(near);
+	free(far);
+}
+
+/* ---- recall ---- */
+
+/* The share of the true neighbours, [TASKS_TRIED, ROWS_TRIED, k], that a search of the tasks finds. Equal distances count as found. */
+static double recall_of(struct inverted *f, const double *true_far, int threads)
+{
+	double found = 0, all = 0;
+	pool_for(threads, TASKS_TRIED, search_task, f);
+	for (size_t t = 0; t < TASKS_TRIED; t++)
+		for (size_t i = 0; i < ROWS_TRIED && i < f->todo[t].rows; i++) {
+			size_t at = (t * ROWS_TRIED + i) * f->k;
+			for (size_t j = 0; j < f->k; j++)
+				found += f->distance[at + j] <= true_far[at + f->k - 1];
+			all += (double)f->k;
+		}
+	return found / all;
+}
+
+/* Double f->least until the recall of tasks at random is enough. */
+static double choose_least(struct inverted *f, double recall, uint32_t seed, int threads)
+{
+	struct rng r = rng_at(seed, RNG_NEIGHBOURS, 1, 0);
+	struct task todo[TASKS_TRIED];
+	size_t values = (size_t)TASKS_TRIED * ROWS_TRIED * f->k;
+	double *true_far = xcalloc(values, sizeof *true_far), found;
+	f->neighbour = xmalloc(values * sizeof *f->neighbour);
+	f->distance = xmalloc(values * sizeof *f->distance);
+	f->todo = todo;
+	f->trial = 1;
+	for (size_t t = 0; t < TASKS_TRIED; t++) {
+		size_t at = rng_below(&r, (uint32_t)f->n), low = 0, high = f->tasks;
+		while (high - low > 1) { /* the task of the row `at` */
+			size_t middle = (low + high) / 2;
+			if (f->task[middle].from <= at)
+				low = middle;
+			else
+				high = middle;
+		}
+		todo[t] = f->task[low];
+	}
+	f->least = f->n;
+	recall_of(f, true_far, threads);
+	memcpy(true_far, f->distance, values * sizeof *true_far);
+	for (f->least = 16 * (f->k + 1); (found = recall_of(f, true_far, threads)) < recall && f->least < f->n; f->least *= 2)
+		;
+	free(true_far);
+	free(f->neighbour);
+	free(f->distance);
+	f->trial = 0;
+	return found;
+}
+
+double inverted_neighbours(
+	const float *x, size_t n, size_t d, size_t k, double recall, uint32_t seed, int threads, uint32_t *neighbour, double *distance)
+{
+	struct inverted f = {.x = x, .n = n, .d = d, .k = k, .cells = (size_t)ceil(2 * sqrt((double)n))};
+	double most = 0;
+	int exponent;
+	f.cells = f.cells < n ? f.cells : n;
+	for (size_t i = 0; i < n * d; i++)
+		most = fmax(most, fabs((double)x[i]));
+	frexp(most, &exponent);
+	f.unit = ldexp(1, 40 - exponent);
+	f.centre = xmalloc(f.cells * d * sizeof *f.centre);
+	f.half = xmalloc(f.cells * sizeof *f.half);
+	f.row = xmalloc(n * sizeof *f.row);
+	f.first = xcalloc(f.cells + 1, sizeof *f.first);
+	find_centres(&f, seed, threads);
+	fill_cells(&f, threads);
+	double found = choose_least(&f, recall, seed, threads);
+	f.neighbour = neighbour;
+	f.distance = distance;
+	f.todo = f.task;
+	pool_for(threads, f.tasks, search_task, &f);
+	free(f.centre);
+	free(f.half);
+	free(f.row);
+	free(f.first);
+	free(f.task);
+	return found;
+}
