@@ -164,6 +164,7 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 	block_reset(&r->out, stream_header(out));
 	while ((got = stream_read(r->in, &b, &e)) > 0) {
 		recalibration_fit(r->recalibration, &r->col, &b, r->name);
+		masks_beyond(model_config(r->model), &r->col, &b, r->name);
 		for (size_t from = 0, to; from < b.rows; from = to) {
 			to = inference_batch(r, &b, from);
 			work(r, &b, from, to, rows);

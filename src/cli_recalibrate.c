@@ -2,6 +2,7 @@
 
 #include "cli_model.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,21 @@ void recalibration_fit(struct recalibration *x, const struct masked_columns *c, 
 	if (!known && model_recalibrate(x->of.model, next, x, &e))
 		die("%s: %s", x->of.name, e.msg);
 	x->ready = 1;
+}
+
+void masks_beyond(const struct model_config *m, const struct masked_columns *c, const struct block *b, const char *name)
+{
+	static int said;
+	double genes = (double)(b->header->vocab.n - b->header->vocab.nspecial), hidden = 0;
+	if (said || !m->arch->counts || !(m->masked_most > 0) || c->masked_group < 0)
+		return;
+	for (size_t i = 0; i < b->rows; i++)
+		hidden = fmax(hidden, (double)(b->group[c->masked_group].offset[i + 1] - b->group[c->masked_group].offset[i]));
+	if (hidden <= m->masked_most * genes + 1)
+		return;
+	said = 1;
+	warn("%s: %.0f %% of the genes are masked; the model was trained with %.0f to %.0f %% masked", name, 100 * hidden / genes,
+		100 * m->masked_least, 100 * m->masked_most);
 }
 
 void recalibration_free(struct recalibration *x)

@@ -31,6 +31,8 @@ struct recalibration {
 struct recalibration *recalibration_new(const char *path, struct model *m, const char *dir, const struct stream *in);
 /* For a block of the input, whose columns are c: the rows must have the same masked genes, if any. */
 void recalibration_fit(struct recalibration *x, const struct masked_columns *c, const struct block *b, const char *name);
+/* Warn once if the masks of a block hide more genes than those of the model's training did. */
+void masks_beyond(const struct model_config *m, const struct masked_columns *c, const struct block *b, const char *name);
 void recalibration_free(struct recalibration *x);
 
 #endif

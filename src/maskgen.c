@@ -302,9 +302,7 @@ static void make_headers(struct run *r)
 		.zeros = (enum zeros)zeros,
 		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX,
 		.panels = &r->panels};
-	if (!r->counted)
-		return;
-	if (!unmeasured)
+	if (r->counted && !unmeasured)
 		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &e), &e);
 }
 

@@ -126,6 +126,26 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	assert_output --partial "test.emb"
 }
 
+@test "a model meets masks that hide more than those of its training did: a warning with their range" {
+	maskgen -q --strategy columns --rate-uniform 0.1:0.3 --batch 200 train.counts | sctrain nb -q -c mlp-nb-tiny -o few
+	jq -e '.masked_min == 0.1 and .masked_max == 0.3' few/config.json
+	maskgen -q --strategy columns --rate 0.3 -o fits.mcounts test.counts
+	maskgen -q --strategy columns --panel panel.tsv -o beyond.mcounts test.counts
+	for tool in "scembed -M few" "scpredict expression -M few" "sctrain eval -M few"; do
+		$tool -o x fits.mcounts 2>said
+		run ! grep -F warning said
+		$tool -o x beyond.mcounts 2>said
+		grep -F warning said | grep -F beyond.mcounts | grep -F '79 %' | grep -qF '10 to 30 %'
+	done
+	# one that does not say
+	jq 'del(.masked_min, .masked_max)' few/config.json >config && mv config few/config.json
+	scembed -M few -o x beyond.mcounts 2>said
+	run ! grep -F warning said
+	jq '.masked_min = 2' few/config.json >config && mv config few/config.json
+	run -1 scembed -q -M few -o y beyond.mcounts
+	assert_output --partial masked_min
+}
+
 @test "ctaprobe panel: bad input" {
 	run -2 ctaprobe panel test.counts
 	echo nothing-of-this >absent.txt

@@ -44,7 +44,7 @@ struct mask_plan {
 	uint32_t mask_id;
 	const uint32_t *column; /* columns: [ncolumn] the genes to mask, ascending; NULL: random ones */
 	uint32_t ncolumn;
-	const struct graph *graph; /* corrmask, pmi, probe, may be NULL for columns; over the same vocabulary. NULL: mask_cell is given modules */
+	const struct graph *graph; /* corrmask, pmi, probe, also columns; over the same vocabulary. NULL: mask_cell is given modules */
 };
 
 struct masker;

@@ -56,6 +56,7 @@ struct model_config {
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
 	uint32_t cls_tokens; /* for the whole cell at the start of each; 0: not known */
 	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
+	double masked_least, masked_most; /* shares of the genes that the masks of the training hid; 0: not known */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */

@@ -26,6 +26,8 @@ static const struct config_field fields[] = {
 	{"batch_norm_momentum", FIELD_REAL, FIELD(own[MLP_MOMENTUM]), 0.1, NULL, 0},
 	{"hidden_size", FIELD_WHOLE, FIELD(hidden_size), 512, NULL, 0},
 	{"intermediate_size", FIELD_WHOLE, FIELD(intermediate_size), 1024, NULL, 0},
+	{"masked_max", FIELD_REAL, FIELD(masked_most), 0, NULL, 0},
+	{"masked_min", FIELD_REAL, FIELD(masked_least), 0, NULL, 0},
 	{"num_groups", FIELD_WHOLE, FIELD(num_groups), 0, NULL, 0},
 	{"vocab_size", FIELD_WHOLE, FIELD(vocab_size), 0, NULL, 0},
 	{0},
@@ -41,6 +43,8 @@ static int check(const struct model_config *c, struct error *e)
 		return error_set(e, "intermediate_size is %u: expected 1 to %d", c->intermediate_size, 1 << 16);
 	if (c->num_groups > 1 << 20)
 		return error_set(e, "num_groups is %u: expected at most %d", c->num_groups, 1 << 20);
+	if (!(c->masked_least >= 0 && c->masked_least <= c->masked_most && c->masked_most <= 1))
+		return error_set(e, "masked_min is %g, masked_max %g: expected 0 to 1 in order", c->masked_least, c->masked_most);
 	if (!(c->own[MLP_EPS] > 0 && c->own[MLP_EPS] <= 1))
 		return error_set(e, "batch_norm_eps is %g: expected a number above 0, at most 1", c->own[MLP_EPS]);
 	if (!(c->own[MLP_MOMENTUM] > 0 && c->own[MLP_MOMENTUM] <= 1))

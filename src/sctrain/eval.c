@@ -382,6 +382,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	int got;
 	while ((got = stream_read(s->in, &b, &e)) > 0) {
 		recalibration_fit(calibrated, &s->col, &b, s->name);
+		masks_beyond(model_config(m), &s->col, &b, s->name);
 		if (cells_path)
 			score_rows(r, y, m, s, &b);
 		else

@@ -159,11 +159,26 @@ static void open_stream(struct objective *o, struct train *t)
 		open_groups(o, t);
 }
 
+/* The smallest and largest of the numbers in the header's masking rate. */
+static void masking_range(const cJSON *rate, double *least, double *most)
+{
+	if (cJSON_IsNumber(rate)) {
+		*least = fmin(*least, rate->valuedouble);
+		*most = fmax(*most, rate->valuedouble);
+	}
+	for (const cJSON *x = rate ? rate->child : NULL; x; x = x->next)
+		masking_range(x, least, most);
+}
+
 static void configure(struct objective *o, const struct train *t, struct model_config *c)
 {
 	if (t->options->init && c->num_groups && !column)
 		die("--init: the model in %s has groups of cells: --batch-key COL", t->options->init);
 	c->num_groups = (uint32_t)((const struct nb *)o->state)->groups.n;
+	c->masked_least = 1;
+	c->masked_most = 0;
+	masking_range(masked_value(t->header, "rate"), &c->masked_least, &c->masked_most);
+	c->masked_least = fmin(c->masked_least, c->masked_most); /* 0: the header says nothing */
 }
 
 static void settings(const struct objective *o, cJSON *j)
