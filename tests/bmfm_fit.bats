@@ -84,7 +84,7 @@ setup() {
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("../c1.tok"), []
 		for b in stream:
 		    b["cell_type"].codes[::3] = -1

@@ -63,7 +63,7 @@ get() { pipelines "$1" CATALOG=mine.tsv; }
 
 @test "make catalog: long names stay in their column, long descriptions are wrapped, NA says what to give" {
 	{
-		printf 'a-name-that-is-longer-than-all-others\thttps://example.org\tx\t19773999714\tCC BY 4.0\tNA\tNA\t'
+		printf 'a-name-that-is-longer-than-all-others\thttps://host.invalid\tx\t19773999714\tCC BY 4.0\tNA\tNA\t'
 		printf 'word%.0s ' {1..40}
 		printf 'end\n'
 	} >> mine.tsv

@@ -177,7 +177,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 @test "ctaprobe score: the predictions of ctaprobe cells have its scores: tiny embeddings, ties, other rare classes in training" {
 	# logits so near that float32 has ties, and classes whose frequencies differ in training and test
 	PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		r = np.random.default_rng(0)
 		def emb(path, counts):
 		    y = np.repeat(np.arange(4), counts)
@@ -270,7 +270,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	$PYTHON - <<-END
 		import sys
 		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
-		import scstream
+		import corrmask.stream as scstream
 		s = scstream.read("p.s")
 		blocks = list(s)
 		for name, labels in ("few.s", s.header["labels"][:-1]), ("twice.s", s.header["labels"][:-1] + s.header["labels"][:1]):
@@ -352,7 +352,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		import os, subprocess, sys
 		import numpy as np
 		sys.path[:0] = [os.environ["BATS_TEST_DIRNAME"] + d for d in ("/../python", "/ref")]
-		import results, scstream
+		import results, corrmask.stream as scstream
 		rng = np.random.default_rng(1)
 		y = rng.normal(size=50)
 		x = y + 0.3 * rng.normal(size=50)
@@ -382,7 +382,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		import os, subprocess, sys
 		import numpy as np
 		sys.path[:0] = [os.environ["BATS_TEST_DIRNAME"] + d for d in ("/../python", "/ref")]
-		import results, scstream
+		import results, corrmask.stream as scstream
 		rng = np.random.default_rng(1)
 		x = rng.normal(size=(100, 3))
 		t = x @ [1, 2, 3] + 0.5 * rng.normal(size=100)
@@ -592,7 +592,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 
 @test "ctaprobe cells: cells without an embedding are left out and counted" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		for name in "tr", "te":
 		    stream = scstream.read(name + ".emb")
 		    some, blocks = [], list(stream)

@@ -132,7 +132,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		--reference ref.emb -l cell_type --calibration ref.emb new.emb
 	wrong "ref.emb: no column 'type'" --reference ref.emb -l type new.emb
 	wrong "ref.emb: no column 'sex'" --reference ref.emb -l cell_type --group sex new.emb
-	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
 		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
 	wrong "alike.emb: no class has cells both to learn from and to calibrate with" --reference alike.emb -l cell_type --group cell_type new.emb
@@ -217,7 +217,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsample -q --genes panel whole.counts -o new.counts
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s new.counts -o new.s
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		from sklearn.linear_model import LogisticRegression
 		def cells(path, columns):
 		    out = {c: [] for c in columns}

@@ -29,3 +29,39 @@ make_base() {
 	rm -r "$settings"
 	echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/fast" # no fsync for every file
 }
+
+# need_new_systems NAME: ends the test NAME well where there can be none
+need_new_systems() {
+	[ "$(id -u)" = 0 ] || { echo "$1: skipped: only root can make a new system"; exit 0; }
+	unshare --mount --pid --fork true 2> /dev/null || { echo "$1: skipped: this root may not mount"; exit 0; }
+	command -v mmdebstrap > /dev/null || { apt-get update && apt-get install -y --no-install-recommends mmdebstrap; }
+}
+
+# work_folder: WORK, or a temporary folder that goes at the end, with what inside() runs
+work_folder() {
+	child='' made=''
+	[ -n "${WORK:-}" ] || WORK=$(mktemp -d) made=$WORK
+	mkdir -p "$WORK"
+	trap tidy EXIT
+	trap 'exit 1' INT TERM
+}
+tidy() {
+	[ -z "$child" ] || { kill -KILL "$child" && wait "$child"; } 2> /dev/null || :
+	[ -z "$made" ] || rm -rf --one-file-system "$made"
+}
+
+# inside ROOT COMMAND...: with its own processes and mounts, which end with it
+inside() {
+	local root=$1 status=0
+	shift
+	# shellcheck disable=SC2016   # for the inner shell
+	unshare --mount --pid --fork --kill-child sh -c '
+		root=$1; shift
+		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
+		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
+			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@" &
+	child=$! # a signal ends wait at once
+	wait "$child" || status=$?
+	child=''
+	return "$status"
+}

@@ -107,7 +107,7 @@ same_as_reference() {
 	depgraph -n 300 --min-overlap 20 s.tok -o a
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'END'
 		import numpy as np
-		import scstream
+		import corrmask.stream as scstream
 		s = scstream.read("s.tok")
 		blocks = list(s)
 		order = np.random.default_rng(0).permutation(sum(b.rows for b in blocks))
@@ -271,7 +271,7 @@ same_as_reference() {
 
 @test "depgraph: a gene that is constant in the sample has no neighbours and changes none, though --rho-min is 0" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		r = np.random.default_rng(1)
 		cells = [2 + 1 + r.permutation(30)[:r.integers(8, 20)] for _ in range(120)]
 		vocab = {"id": ["<pad>", "<mask>"] + [f"g{i:02}" for i in range(31)], "symbol": [""] * 33, "median": [None] * 33}

@@ -33,10 +33,10 @@ make_lung() {
 
 @test "every block of README.md and docs/python.md is run by a test of this file" {
 	fences() { grep -oP '^```\K.*' "$SOURCES/$1" | awk 'NR % 2 { print }' | paste -sd ' '; }
-	# README.md: Start, Use. docs/python.md: streams, two embeddings, Hugging Face
+	# README.md: Start, Use. docs/python.md: functions, streams, Dataset, two embeddings, Hugging Face
 	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh"
-	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python python sh"
-	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 6"
+	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python python python python sh"
+	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 10"
 }
 
 @test "README.md, Start: make knows the targets (tests/fresh.sh runs them on a new system)" {
@@ -84,17 +84,44 @@ tokens() {
 	depgraph -q train.tok -o lung.graph
 }
 
-@test "docs/python.md: the block on streams runs" {
-	modules torch transformers accelerate
+@test "docs/python.md: the functions run on files of these names" {
+	$PYTHON -c 'import anndata' 2> /dev/null || skip "no anndata"
+	scsim -q --cells 240 --genes 100 --types 3 --rarest 0.2 --depth 600 --donors 8 -o a.counts
+	scview -q -O h5ad -o atlas.h5ad a.counts
+	rankenc -q --fit a.counts -o vocab.tsv
+	rankenc -q -u -m vocab.tsv a.counts | maskgen -q -u - | sctrain mlm -q --config tiny -o lung.model -
+	$PYTHON -W ignore -c 'import anndata, numpy
+a = anndata.read_h5ad("atlas.h5ad")[:90].copy()
+a.obs["disease"] = ["healthy", "sick"] * 45
+a.obsm["X_pca"] = numpy.random.default_rng(1).normal(size=(90, 5))
+a.write_h5ad("new.h5ad")'
+	{
+		block "$SOURCES/docs/python.md" python 1
+		echo 'assert {"transfer_assigned", "transfer_probability", "transfer_label_set"} < set(adata.obs) and "transfer" in adata.uns'
+		echo 'assert adata.obsm["X_corrmask"].shape == (90, 64) and len(table) > 10'
+	} > block.py
+	PYTHONPATH=$SOURCES/python run -0 $PYTHON -W ignore block.py
+	run -0 scview -n 1 -c cell_type cells.tok
+}
+
+@test "docs/python.md: the blocks on streams and Dataset run" {
 	tokens
+	h5tok -q lung.h5ad -o train.counts
+	{
+		block "$SOURCES/docs/python.md" python 2
+		echo 'assert len(tokens) == offsets[-1] and names[codes[0]].startswith("type")'
+	} > block.py
+	[ "$(wc -l < block.py)" -gt 5 ]
+	PYTHONPATH=$SOURCES/python run -0 $PYTHON block.py
+	modules torch transformers accelerate
 	# the command of the text before the block
 	eval "$(grep -oP '`\Kmaskgen train.tok -o train.masked(?=`)' "$SOURCES/docs/python.md")"
 	{
-		block "$SOURCES/docs/python.md" python 1
+		echo 'from corrmask import stream'
+		block "$SOURCES/docs/python.md" python 3
 		echo 'batch = next(iter(loader)); assert batch["input_ids"].shape[0] == 16 and (batch["labels"] >= 0).any()'
-		echo 'assert len(tokens) == offsets[-1] and names[codes[0]].startswith("type")'
+		echo 'assert len(loader) == -(-len(stream.Dataset("train.masked")) // 16)'
 	} > block.py
-	[ "$(wc -l < block.py)" -gt 8 ]
 	PYTHONPATH=$SOURCES/python run -0 "$PEER_PYTHON" block.py
 }
 
@@ -106,7 +133,7 @@ tokens() {
 	done
 	for part in test train; do scsample -q --test-fraction 0.5 --part $part mlm.emb -o $part.emb; done
 	scsample -q test.emb train.emb -o mlm.emb
-	block "$SOURCES/docs/python.md" python 2 > block.py
+	block "$SOURCES/docs/python.md" python 4 > block.py
 	PYTHONPATH=$SOURCES/python run -0 "$PYTHON" block.py
 	x() { scview -c barcode,x "$1" | sed 1d | sort; }
 	run -1 cmp <(scview -c barcode wced.emb) <(scview -c barcode mlm.emb)

@@ -10,9 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/debian_base.sh
 . tests/debian_base.sh
-[ "$(id -u)" = 0 ] || { echo "fresh: skipped: only root can make a new system"; exit 0; }
-unshare --mount --pid --fork true 2> /dev/null || { echo "fresh: skipped: this root may not mount"; exit 0; }
-command -v mmdebstrap > /dev/null || { apt-get update && apt-get install -y --no-install-recommends mmdebstrap; }
+need_new_systems fresh
 
 users='' goals=''
 for word; do
@@ -21,31 +19,7 @@ for word; do
 	*) goals="$goals $word" ;;
 	esac
 done
-child='' made=''
-[ -n "${WORK:-}" ] || WORK=$(mktemp -d) made=$WORK
-mkdir -p "$WORK"
-tidy() {
-	[ -z "$child" ] || { kill -KILL "$child" && wait "$child"; } 2> /dev/null || :
-	[ -z "$made" ] || rm -rf --one-file-system "$made"
-}
-trap tidy EXIT
-trap 'exit 1' INT TERM
-
-# inside ROOT COMMAND...: with its own processes and mounts, which end with it
-inside() {
-	local root=$1 status=0
-	shift
-	# shellcheck disable=SC2016   # for the inner shell
-	unshare --mount --pid --fork --kill-child sh -c '
-		root=$1; shift
-		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
-		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
-			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@" &
-	child=$! # a signal ends wait at once
-	wait "$child" || status=$?
-	child=''
-	return "$status"
-}
+work_folder
 
 # try USER COMMAND: in a copy of the base; the last lines of its output, and the time it took
 try() {

@@ -28,7 +28,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	cat tok | scembed -q -M model --of genes -@ 3 | cmp - genes.emb
 	cat tok | scembed -q -M model --of genes --layer 0 --by cell_type --batch-tokens 100 -@ 2 | cmp - by.emb
 	# cells without a class are left out
-	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream
 r = scstream.read("tok"); blocks = []
 for b in r:
     b["cell_type"] = ([-1 if i % 2 else c for i, c in enumerate(b["cell_type"][0])], b["cell_type"][1]); blocks.append(b)
@@ -54,7 +54,7 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	assert_equal "$(scview -c X_umap map.emb | sed 1d | grep -vc nan)" "$(scview -c cell genes.emb | sed 1d | wc -l)"
 	scview -q -O h5ad genes.emb -o genes.h5ad
 	# vectors on one line: rounding loses no edge at the ends of the range
-	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream, numpy as np
 r = scstream.read("genes.emb"); blocks = list(r); d = np.asarray(blocks[0]["x"]).shape[1]; v = np.random.default_rng(1).normal(size=d)
 for b in blocks:
     n = len(b["x"]); b["x"] = (np.resize([1, -1, 2, .3], n)[:, None] * v).astype("f4")

@@ -86,7 +86,7 @@ pipelines() {
 # emptied IN OUT: the tokens stream with no tokens in every fourth cell
 emptied() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" <<-'END'
-		import sys, numpy as np, scstream
+		import sys, numpy as np, corrmask.stream as scstream
 		stream = scstream.read(sys.argv[1])
 		blocks = list(stream)
 		for b in blocks:

@@ -302,7 +302,7 @@ a.write('far.h5ad')"
 # bats test_tags=slow
 @test "hostile: streams that claim sizes, lengths and depths that they do not have" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<- 'X'
-		import json, struct, subprocess, scstream
+		import json, struct, subprocess, corrmask.stream as scstream
 
 		def frame(payload, level=1):
 		    return subprocess.run(["zstd", "-qc", "-%d" % level, "--check", "--stream-size=%d" % len(payload)],
@@ -367,7 +367,7 @@ a.write('far.h5ad')"
 # recode FILE OUT CODE: the stream FILE, its columns changed by Python (c: columns of the header by name, b: columns of the block)
 recode() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c "
-import numpy as np, scstream, sys
+import numpy as np, corrmask.stream as scstream, sys
 s = scstream.read('$1')
 h, blocks = s.header, [dict(b) for b in s]
 c = {x['name']: x for x in h['columns']}
@@ -422,7 +422,7 @@ scstream.write('$2', h, blocks)"
 	[ -e sim.tok ] || skip "made by the test before"
 	# several blocks, which maskgen reads in another order
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c '
-import scstream
+import corrmask.stream as scstream
 with scstream.read("sim.tok") as s:
     blocks = list(s)
     scstream.write("sim.many", s.header, blocks * 5)'
@@ -535,7 +535,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	for lists in '[2, 3], [3], []' '[2], [1], []' '[3], [], [1]' '[1], [], []' '[1], [0], [], []'; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$lists" <<-'X'
 			import sys
-			import numpy as np, scstream
+			import numpy as np, corrmask.stream as scstream
 			lists = list(eval(sys.argv[1]))
 			same = [1] * sum(map(len, lists))               # the numbers of [2], [1], [] differ in rho, those of [3], [], [1] in the overlap
 			lists = [[]] * (4 - len(lists)) + lists
@@ -558,7 +558,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 
 @test "hostile: tokens, a graph and masked counts without a vocabulary, or with too few rows for it, are refused" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
-import numpy as np, scstream
+import numpy as np, corrmask.stream as scstream
 none = np.zeros(3001, "u8"), np.zeros(0)
 header = {"kind": "graph", "provenance": [], "columns": [dict(name="token", type="u32", shape="scalar")] +
           [dict(name=n, type=t, shape="ragged", group="n") for n, t in (("neighbour", "u32"), ("rho", "f32"), ("overlap", "u32"))]}
@@ -583,7 +583,7 @@ scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step":
 
 @test "hostile: lists that belong together but are of two groups" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
-import numpy as np, scstream
+import numpy as np, corrmask.stream as scstream
 vocab = {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]}
 def write(kind, scalars, lists):
     columns = [dict(name=n, type=t, shape="scalar") for n, t in scalars] + [dict(name=n, type=t, shape="ragged", group="of" + n) for n, t in lists]
@@ -602,7 +602,7 @@ write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input",
 	for weight in 0 nan inf; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$weight" <<-'X'
 			import sys
-			import numpy as np, scstream
+			import numpy as np, corrmask.stream as scstream
 			at = np.array([0, 0, 2, 4, 6])
 			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
 			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},

@@ -38,7 +38,7 @@ broken_links() {
 		assert_file_exist "$dir/share/corrmask/data/catalog.tsv"
 		assert_file_exist "$dir/share/doc/corrmask/README.md"
 		assert_equal "$(comm -23 <(broken_links "$dir/share/doc/corrmask" | sort) <(broken_links "$BATS_TEST_DIRNAME/.." | sort))" ""
-		PYTHONPATH="$dir/lib/corrmask/python" PYTHONDONTWRITEBYTECODE=1 $PYTHON -c 'import scstream'
+		PYTHONPATH="$dir/lib/corrmask/python" PYTHONDONTWRITEBYTECODE=1 $PYTHON -c 'import corrmask.stream'
 		PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON "$dir/bin/scstream" --version
 		HOME=$PWD in_sources uninstall PREFIX="$prefix" DESTDIR=
 		assert_equal "$(find "$dir" ! -type d)" ""
@@ -46,12 +46,12 @@ broken_links() {
 	in_sources install PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_file_exist package/usr/bin/sctrain
 	# where this Python looks for modules of /usr
-	cmp package/usr/lib/python3/dist-packages/scstream/__init__.py "$BATS_TEST_DIRNAME/../python/scstream/__init__.py"
-	assert_exist package/usr/lib/python3/dist-packages/scstream/py.typed
+	cmp package/usr/lib/python3/dist-packages/corrmask/__init__.py "$BATS_TEST_DIRNAME/../python/corrmask/__init__.py"
+	assert_exist package/usr/lib/python3/dist-packages/corrmask/py.typed
 	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_equal "$(find package ! -type d)" ""
 	run -0 in_sources install PREFIX="$PWD/other" PYTHON=$PYTHON
-	assert_line "for import scstream in Python: PYTHONPATH=$PWD/other/lib/corrmask/python"
+	assert_line "for import corrmask in Python: PYTHONPATH=$PWD/other/lib/corrmask/python"
 }
 
 @test "make install refuses a PREFIX with a space or a quote, where the experiments could not run" {

@@ -325,7 +325,7 @@ loader() {
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import numpy, scstream
+		import numpy, corrmask.stream as scstream
 		h = scstream.read("s.counts").header
 		h["vocab"] = {"id": ["G0"], "symbol": [""], "median": [1]}
 		b = {c["name"]: numpy.zeros(1, int) for c in h["columns"]}

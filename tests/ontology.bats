@@ -12,7 +12,7 @@ setup_file() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("sim.counts"), []
 		col = next(c for c in stream.header["columns"] if c["name"] == "cell_type")
 		old = list(col["categories"])
@@ -160,7 +160,7 @@ ref() { # ref COMMAND ARGUMENT...
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream = scstream.read("one.pred")
 		swap = {"CL:0000624": "CL:0000084", "CL:0000860": "CL:0000037", "CL:0000236": "CL:0000000"}
 		stream.header["labels"] = [swap.get(x, x) for x in stream.header["labels"]]

@@ -27,7 +27,7 @@ writers() {
 
 python_writer() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c "
-import sys, scstream
+import sys, corrmask.stream as scstream
 s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)" "$in/sim.counts" "$1"
 }

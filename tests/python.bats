@@ -105,7 +105,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	$PYTHON - "$SRC" <<-'END'
 	import sys, numpy as np
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	s = scstream.read("sim.tok")
 	more = [{"name": "age", "type": "i64", "shape": "scalar"}, {"name": "age.missing", "type": "u8", "shape": "scalar"},
 	        {"name": "score", "type": "f64", "shape": "scalar"}, {"name": "note", "type": "str", "shape": "scalar"},
@@ -123,7 +123,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	"$PEER_PYTHON" - "$SRC" <<-'END'
 	import sys, datasets, numpy as np, pickle
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	d, n = datasets.load_from_disk("typed.dataset"), 0
 	assert d.column_names == ["input_ids", "length", "barcode", "n_counts", "cell_type", "donor", "age", "score", "note", "flag"], d.column_names
 	for block in scstream.read("typed.tok"):
@@ -154,7 +154,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	"$PEER_PYTHON" - "$SRC" <<-'END'
 	import sys, datasets, numpy as np
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	rows = {"input_ids": [], "length": [], "cell_type": [], "disease": [], "organ": [], "age": [], "ok": [], "cell": [], "vector": []}
 	for b in scstream.read("sim.tok"):
 	    o, t = b["token"]
@@ -217,7 +217,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	"$PEER_PYTHON" - "$SRC" <<-'END'
 	import sys, datasets
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	d, n = datasets.load_from_disk("group.dataset"), 0
 	assert d.column_names[:3] == ["input_ids", "position_ids", "length"], d.column_names
 	for block in scstream.read("group.tok"):
@@ -245,8 +245,8 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 import sys
 sys.modules['pyarrow'] = None
 sys.path.insert(0, '$SRC')
-import scstream
-import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-dataset', 'sim.tok', 'never']))"
+import corrmask.stream as scstream
+import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset', 'sim.tok', 'never']))"
 	assert_output "scstream: datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow"
 }
 
@@ -258,7 +258,7 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	cat >loader.py <<-'END'
 	import sys, torch
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	from torch.utils.data import DataLoader
 	plain = lambda rows: [(r["barcode"], r["cell_type"], r["n_counts"], r["token"].tolist()) for r in rows]
 	def main():
@@ -267,6 +267,7 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	        o, t = b["token"]
 	        want += [(b["barcode"][i], int(b["cell_type"].codes[i]), int(b["n_counts"][i]), t[o[i]:o[i + 1]].tolist()) for i in range(b.rows)]
 	    cells = scstream.Dataset("sim.tok")
+	    assert len(cells) == 700 and len(scstream.Dataset("sim.tok", shard=2, shards=3)) == 233
 	    assert cells.header["kind"] == "tokens"
 	    first = next(iter(cells))
 	    assert first["token"].dtype == torch.int64 and type(first["n_counts"]) is int and type(first["barcode"]) is str
@@ -294,7 +295,7 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	cat >pipe.py <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	from torch.utils.data import DataLoader
 	cells = scstream.Dataset("-")
 	print(len(list(DataLoader(cells, batch_size=None, num_workers=int(sys.argv[2])))))
@@ -307,8 +308,8 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 
 @test "scstream.Dataset: without PyTorch the message says so, and the rest of the module works" {
 	$PYTHON -c 'import torch' 2>/dev/null && skip "torch is installed"
-	run -1 $PYTHON -c "import sys; sys.path.insert(0, '$SRC'); import scstream; scstream.read('sim.tok'); scstream.Dataset('sim.tok')"
-	assert_output --partial "ImportError: scstream.Dataset needs PyTorch"
+	run -1 $PYTHON -c "import sys; sys.path.insert(0, '$SRC'); import corrmask.stream as scstream; scstream.read('sim.tok'); scstream.Dataset('sim.tok')"
+	assert_output --partial "ImportError: stream.Dataset needs PyTorch"
 }
 
 @test "transformers: with the ranks as position_ids a model of shared positions says what sctrain eval says" {
@@ -319,7 +320,7 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	maskgen -q --batch 16 --seed 9 group.tok -o group.masked
 	sctrain eval -q -M group.model group.masked >group.tsv
 	PYTHONPATH=$SRC:$BATS_TEST_DIRNAME/../examples "$PEER_PYTHON" -W ignore - <<-'END'
-	import hf_trainer, scstream, torch, transformers
+	import hf_trainer, corrmask.stream as scstream, torch, transformers
 	model = transformers.BertForMaskedLM.from_pretrained("group.model").eval()
 	loss = count = 0
 	for cells in torch.utils.data.DataLoader(scstream.Dataset("group.masked"), batch_size=16, collate_fn=hf_trainer.collate):
@@ -350,7 +351,7 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	cat hf.tsv
 	# what the collator gives the model is what is in the stream
 	PYTHONPATH=$SRC "$PEER_PYTHON" -W ignore - <<-'END'
-	import small, scstream, torch
+	import small, corrmask.stream as scstream, torch
 	b = next(iter(scstream.read("train.masked")))
 	rows = [r for _, r in zip(range(16), scstream.Dataset("train.masked"))]
 	batch = small.collate(rows)
@@ -369,15 +370,16 @@ import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-datas
 	assert_equal "$(scview hf.emb | wc -l)" 301
 }
 
-@test "make wheel: pip installs the module and its command from it" {
+@test "pip installs the package from the sources, with the command scstream" {
 	for python in "$PYTHON" python3 "$PEER_PYTHON" none; do
 		[ "$python" != none ] || skip "no Python with pip, setuptools and wheel (or a setuptools that has it)"
 		"$python" -c 'import importlib.util as u, sys
 sys.exit(not all(map(u.find_spec, ("numpy", "pip", "setuptools"))) or not (u.find_spec("wheel") or u.find_spec("setuptools.command.bdist_wheel")))' \
 			2>/dev/null && break
 	done
-	build=$(realpath --relative-to "$BATS_TEST_DIRNAME/.." "$BATS_TEST_TMPDIR")
-	env -u MAKEFLAGS make -s -C "$BATS_TEST_DIRNAME/.." wheel BUILD="$build" PYTHON="$python" PIP_NO_INDEX=1
+	mkdir -p "$BATS_TEST_TMPDIR/sources/docs" # setuptools writes beside the sources
+	(cd "$BATS_TEST_DIRNAME/.." && cp -r pyproject.toml LICENSE python "$BATS_TEST_TMPDIR/sources" && cp docs/python.md "$BATS_TEST_TMPDIR/sources/docs")
+	"$python" -m pip wheel -q --no-index --no-deps --no-build-isolation -w "$BATS_TEST_TMPDIR/wheel" "$BATS_TEST_TMPDIR/sources"
 	"$python" -m pip install -q --no-index --no-deps --target site "$BATS_TEST_TMPDIR"/wheel/*.whl
 	run -0 env PYTHONPATH=site "$python" site/bin/scstream --version
 	assert_output "scstream $(sed -n 's/^VERSION := //p' "$BATS_TEST_DIRNAME/../Makefile") (scstream 1.0)"

@@ -88,7 +88,7 @@ fails() {
 		done
 		# a stream of another program
 		PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - "$c" <<-'P'
-			import sys, numpy as np, scstream
+			import sys, numpy as np, corrmask.stream as scstream
 			c = sys.argv[1].encode().decode("unicode_escape")
 			columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "n_counts", "type": "u64", "shape": "scalar"},
 			           {"name": "gene", "type": "u32", "shape": "ragged", "group": "gene"},
@@ -194,7 +194,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	fails "none of the genes is in new.tsv" rankenc -m new.tsv a.counts
 	# a gene that stands twice in a cell, with parts of its count
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		s, blocks = scstream.read("a.counts"), []
 		for b in s:
 		    (at, gene), x = b["gene"], np.asarray(b["count"][1])

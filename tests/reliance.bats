@@ -76,7 +76,7 @@ setup() {
 
 @test "maskgen --strategy probe: a gene with more partners in its cell than unrelated tokens is never the target" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		vocab = {"id": ["<pad>", "<mask>", "HUB", "A", "B", "C", "ALONE"], "symbol": [""] * 7, "median": [None, None] + [1] * 5}
 		column = lambda name, kind, group=None: dict(name=name, type=kind, shape="ragged", group=group) if group else dict(name=name, type=kind, shape="scalar")
 		ragged = lambda lists, kind: (np.cumsum([0] + [len(x) for x in lists]), np.array([t for x in lists for t in x], kind))

@@ -67,7 +67,7 @@ setup() {
 
 @test "scmetric effective-rank: cells without an embedding are left out and counted" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		stream = scstream.read("tr.emb")
 		some, blocks = [], list(stream)
 		for b in blocks:

@@ -160,7 +160,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	}
 	refused what=onelabel "" "a.emb 400 type1 cell_type"
 	refused what=ownlabel "" "a.emb 400 cell_type"
-	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
 		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
 	run -1 timeout 60 scmetric integration -l cell_type alike.emb

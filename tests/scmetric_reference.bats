@@ -101,7 +101,7 @@ tables() {
 	assert_not_exist out
 	# a position beyond the cell, a special token as a target
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import scstream
+		import corrmask.stream as scstream
 		for name, column, value in ("far", "position", 200), ("special", "target", 0):
 		    s = scstream.read("t.masked")
 		    blocks = list(s)

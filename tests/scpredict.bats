@@ -148,7 +148,7 @@ setup() {
 	$PYTHON - <<-END
 		import sys
 		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
-		import scstream
+		import corrmask.stream as scstream
 		s = scstream.read("cells.tok")
 		h = dict(s.header)
 		h["columns"] = [dict(c, name="predicted") if c["name"] == "donor" else c for c in h["columns"]]

@@ -65,7 +65,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	for scale in 1e36 1e-36; do
 		PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - $scale <<-'END'
 			import sys
-			import numpy as np, scstream
+			import numpy as np, corrmask.stream as scstream
 			with scstream.read("c.emb") as s:
 			    blocks = [dict(b) for b in s]
 			    header = s.header
@@ -88,7 +88,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		for name, size, n in ("one", 1e18, 1), ("many", 1e24, 30):
 		    stream = scstream.read("c.emb")
 		    blocks = [dict(b, x=np.concatenate([b["x"], np.tile(size * (1 + 0.37 * np.arange(n)), (len(b["x"]), 1))], 1).astype(np.float32))
@@ -135,7 +135,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 
 @test "screduce map: a cell without an embedding has no position, and the others are as without it" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		stream = scstream.read("c.emb")
 		blocks = list(stream)
 		blocks[0]["x"][[3, 7]] = np.nan

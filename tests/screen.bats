@@ -25,7 +25,7 @@ compare() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		names = [l.split("\t")[1] for l in open("model/vocab.tsv").read().split("\n")[1:-1]]
 		state = np.concatenate([b["x"] for b in scstream.read(sys.argv[3])]).astype(float).mean(0)
 		cosine = lambda x: x @ state / np.linalg.norm(x) / np.linalg.norm(state)
@@ -100,7 +100,7 @@ compare() {
 
 @test "scperturb screen, scperturb: a column of obs that is called rank or tie is one like others" {
 	for c in rank tie; do
-		$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1] + "/../python"); import scstream
+		$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1] + "/../python"); import corrmask.stream as scstream
 r = scstream.read("from.tok"); blocks = list(r)
 for c in r.header["columns"]:
     if c["name"] == "n_counts": c["name"] = sys.argv[2]

@@ -108,7 +108,7 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 # labelled PATH COLUMN~VALUE,VALUE...: an embedding with columns of labels; the value - is missing
 labelled() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - "$@" <<-'P'
-		import sys, numpy as np, scstream
+		import sys, numpy as np, corrmask.stream as scstream
 		columns, block = [], {}
 		for text in sys.argv[2:]:
 		    name, values = text.rsplit("~", 1)
@@ -167,7 +167,7 @@ labelled() {
 	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
 	# texts that are no numbers, however long
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
-import scstream
+import corrmask.stream as scstream
 s = scstream.read("sim.counts")
 scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i in range(len(b["cell"]))]) for b in s])'
 	assert_equal "$(scsample --where 'barcode>=9999' long.counts | scview -c barcode | awk 'NR > 1 && length($1) > 3 && length($1) < 64 { n++ } NR > 1 { all++ } END { print (n == all && n > 50) }')" 1
@@ -195,7 +195,7 @@ scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i i
 	assert_equal "$(scsample --min-genes $genes few.tok | scview -c cell | tail -n +2 | wc -l)" "$some"
 	# a gene without a symbol has its id
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
-import scstream
+import corrmask.stream as scstream
 s = scstream.read("sim.counts")
 header = dict(s.header, vocab=dict(s.header["vocab"], id=["mt-nd1"] + s.header["vocab"]["id"][1:]))
 scstream.write("mito.counts", header, list(s))'
@@ -239,7 +239,7 @@ scstream.write("mito.counts", header, list(s))'
 
 @test "scsample: a column that one file lacks is missing there" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
-import scstream
+import corrmask.stream as scstream
 s = scstream.read("sim.counts")
 blocks = [dict(b, batch=[0] * b.rows) for b in s]
 columns = s.header["columns"] + [{"name": "batch", "type": "categorical", "shape": "scalar", "categories": ["sim.counts"]}]
@@ -256,7 +256,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'P'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		def make(path, columns, labels, **more):
 		    n = 3
 		    cols = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"}]
@@ -482,7 +482,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import numpy, scstream
+		import numpy, corrmask.stream as scstream
 		s = scstream.read("sim.counts")
 		h, blocks = s.header, list(s)
 		h["columns"] += [dict(name="beside", type="f32", shape="ragged", group="gene"), dict(name="own", type="i8", shape="ragged", group="own")]
@@ -596,7 +596,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import numpy, scstream
+		import numpy, corrmask.stream as scstream
 		h = scstream.read("sim.counts").header
 		h["columns"] = [c for c in h["columns"] if c["name"] in ("cell", "barcode", "n_counts", "gene", "count")]
 		n = 12
@@ -661,7 +661,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		from scipy import stats
 		sizes = [1, 2, 7, 16, 17, 40, 1000, 300000]
 		def read(path):

@@ -86,7 +86,7 @@ setup() {
 	cat >train.py <<-END
 	import resource, sys
 	sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
-	import scstream
+	import corrmask.stream as scstream
 	before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 	rows = largest = total = 0
 	for block in scstream.read("-"):
@@ -115,7 +115,7 @@ setup() {
 	$PYTHON -W error -W "ignore:The 'future.infer_string' option" - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys, anndata, numpy, pandas
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	stream = scstream.read("types.scs")
 	columns = {c["name"]: c for c in stream.header["columns"]}
 	blocks = list(stream)
@@ -161,7 +161,7 @@ setup() {
 	for f in sim.counts sim.emb; do scview -q -O h5ad -o $f.h5ad $f; done
 	depgraph -q -O tsv sim.graph -o edges.tsv
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
-		import io, anndata, numpy as np, pandas as pd, scstream
+		import io, anndata, numpy as np, pandas as pd, corrmask.stream as scstream
 		for f in "sim.counts", "sim.emb":
 		    got, want = scstream.to_anndata(f), anndata.read_h5ad(f + ".h5ad")
 		    assert list(got.obs_names) == list(want.obs_names) and got.n_obs == 400
@@ -197,14 +197,14 @@ setup() {
 
 @test "scstream: what __all__ names is there, the package has types, and mypy finds no fault in them" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c '
-from scstream import *
-import scstream
+from corrmask.stream import *
+import corrmask.stream as scstream
 assert all(hasattr(scstream, name) for name in scstream.__all__) and read is scstream.read and to_anndata is scstream.to_anndata'
-	assert_exist "$BATS_TEST_DIRNAME/../python/scstream/py.typed"
+	assert_exist "$BATS_TEST_DIRNAME/../python/corrmask/py.typed"
 	mypy=${MYPY:-mypy}
 	command -v "$mypy" > /dev/null || skip "no mypy (MYPY=)"
 	printf '[mypy]\nstrict = True\nignore_missing_imports = True\n' > mypy.ini
-	run -0 "$mypy" --config-file mypy.ini "$BATS_TEST_DIRNAME/../python/scstream"
+	run -0 "$mypy" --config-file mypy.ini "$BATS_TEST_DIRNAME/../python/corrmask"
 }
 
 @test "scstream: without numpy, xxhash, zstandard or a module of the example, one line names what to install" {
@@ -216,8 +216,8 @@ runpy.run_path('$BATS_TEST_DIRNAME/../python/scstream', run_name='__main__')"
 		assert_output "scstream: this Python has no $m: install the Debian package python3-$m, or pip install $m"
 	done
 	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../examples/hf_trainer.py" in.masked out.model
-	assert_output "hf_trainer.py: this Python has no accelerate: pip install torch transformers accelerate, and scstream from the sources of corrmask"
-	PYTHONPATH=$BATS_TEST_DIRNAME/../python run -1 $PYTHON -S -c "import scstream"
+	names hf_trainer.py: accelerate pip install corrmask
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python run -1 $PYTHON -S -c "import corrmask.stream as scstream"
 	assert_line --partial "No module named 'numpy'"
 }
 

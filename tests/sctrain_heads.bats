@@ -13,7 +13,7 @@ setup_file() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("full.tok"), []
 		for b in stream:
 		    b["cell_type"].codes[::3] = -1
@@ -78,7 +78,7 @@ above() {
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream, blocks = scstream.read("step.masked"), []
 		for i, b in enumerate(stream):
 		    if i == 0:
@@ -196,7 +196,7 @@ above() {
 		import numpy as np
 		from scipy import stats
 		sys.path[:0] = [os.environ["BATS_TEST_DIRNAME"] + d for d in ("/../python", "/ref")]
-		import results, scstream
+		import results, corrmask.stream as scstream
 		blocks = list(scstream.read("size.pred"))
 		y, x = (np.concatenate([b[c] for b in blocks]).astype(float) for c in ("size", "predicted"))
 		known = ~np.isnan(y)
@@ -230,7 +230,7 @@ above() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		for name, f in ("huge", lambda x: x * 1e300), ("close", lambda x: 2.0 ** 62 + x):
 		    stream = scstream.read("test.tok")
 		    blocks = [dict(b, size=f(b["size"])) for b in stream]
@@ -258,7 +258,7 @@ above() {
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream = scstream.read("test.tok")
 		blocks = [dict(b, size=b["size"] * 40 + 1000) for b in stream]
 		scstream.write("moved.tok", stream.header, blocks)
@@ -273,7 +273,7 @@ above() {
 		import json, os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		scale = [next(h for h in json.load(open(n + "/config.json"))["corrmask_heads"] if h["name"] == "size")["scale"] for n in ("model", "moved")]
 		assert scale[1] > 10 * scale[0], scale
 		was, moved, single = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "moved", "single"))
@@ -302,7 +302,7 @@ above() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		near, far = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "far"))
 		assert near.dtype == far.dtype == np.float64 and np.ptp(near) > 0.1 and abs(far - 1e9 - near).max() < 1e-6
 	END
@@ -316,7 +316,7 @@ above() {
 		import os, sys
 		import numpy as np
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		stream = scstream.read("size.pred")
 		blocks = [dict(b, predicted=b["predicted"].astype(np.float32)) for b in stream]
 		next(c for c in stream.header["columns"] if c["name"] == "predicted")["type"] = "f32"
@@ -401,7 +401,7 @@ above() {
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		import corrmask.stream as scstream
 		for name, value in (("same", 3), ("infinite", float("inf"))):
 		    stream, blocks = scstream.read("train.tok"), []
 		    for b in stream:

@@ -356,7 +356,7 @@ same_training() {
 		import copy, sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy as np
-		import scstream
+		import corrmask.stream as scstream
 		def change(name, edit):
 		    s = scstream.read("test.mc")
 		    header, blocks = copy.deepcopy(s.header), [dict(b) for b in s]

@@ -37,7 +37,7 @@ same_training() {
 # edited IN OUT CODE: the stream with CODE run on every block b (python/scstream)
 edited() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" "$3" <<-'END'
-		import sys, numpy, scstream
+		import sys, numpy, corrmask.stream as scstream
 		stream = scstream.read(sys.argv[1])
 		with scstream.Writer(sys.argv[2], stream.header) as out:
 		    for b in stream:

@@ -165,7 +165,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 
 @test "scview -s: statistics of a fixed column are over all its values" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
-		import numpy as np, scstream
+		import numpy as np, corrmask.stream as scstream
 		x = np.arange(60, dtype=np.float32).reshape(12, 5)
 		x[11, 4] = 1000
 		columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "x", "type": "f32", "shape": "fixed", "n": 5}]
@@ -379,7 +379,7 @@ a = anndata.read_h5ad("index.h5ad"); print(a.obs.index.name, ",".join(a.obs), a.
 	# not a name, a name that HDF5 takes for a path, and the name of a column
 	for name in 3 '""' '"a/b"' '"."' '"n"'; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$name" <<-'END'
-		import json, sys, scstream
+		import json, sys, corrmask.stream as scstream
 		s = scstream.read("cell.counts")
 		scstream.write("odd.counts", {**s.header, "obs_index": json.loads(sys.argv[1])}, list(s))
 		END

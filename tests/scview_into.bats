@@ -47,7 +47,7 @@ check_into() { # check_into OLD NEW
 		cat <<-'END'
 		import anndata, collections.abc, numpy as np, pandas as pd, scipy.sparse as sp, sys
 		sys.path.insert(0, sys.argv[3])
-		import scstream
+		import corrmask.stream as scstream
 		old, new = (anndata.read_h5ad(f) for f in sys.argv[1:3])
 		def same(a, b):
 		    if sp.issparse(a):
@@ -155,7 +155,7 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	for name, change in ("stranger", lambda b: ["someone"] + b[1:]), ("twice", lambda b: [b[1]] + b[1:]):
 	    s = scstream.read("into.emb")
 	    scstream.write(name + ".emb", s.header, [{**b, "barcode": change(b["barcode"])} for b in s])
@@ -191,7 +191,7 @@ make_maps() {
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
-	import scstream
+	import corrmask.stream as scstream
 	s = scstream.read("into.emb")
 	scstream.write("again.emb", s.header, [{**b, "x": -2 * b["x"]} for b in s])
 	END

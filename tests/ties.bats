@@ -154,7 +154,7 @@ refused() {
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import scstream
+		import corrmask.stream as scstream
 		for name in "random", "group":
 		    s = scstream.read(name + ".tok")
 		    columns = [dict(c, type="u32") if c["name"] in ("tie", "rank") else c for c in s.header["columns"]]

@@ -44,7 +44,7 @@ same_training() {
 # edited IN OUT CODE: the stream with CODE run on its header h and on every block b (python/scstream)
 edited() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" "$3" <<-'END'
-		import sys, numpy, scstream
+		import sys, numpy, corrmask.stream as scstream
 		stream = scstream.read(sys.argv[1])
 		h, blocks = dict(stream.header), list(stream)
 		def at(name, row):

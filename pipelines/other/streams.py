@@ -15,7 +15,7 @@ import numpy as np
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(here, "../../python"), os.path.join(here, "../../../../lib/corrmask/python")]     # in the sources, installed
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 WINDOW, STRETCH = 64, 4096     # every fourth stretch is for the test, so that windows of both parts are seldom neighbours
 BASES_MAX = 200_000

@@ -10,8 +10,14 @@
 
 # $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html after FILES, and prints those that are text, and the names of .h5ad files or
 # of a first figure. Other figures, NAME.svg, are drawn by NAME.gp when the first file is there, as .png too; gnuplot_NAME has more variables.
+# Without gnuplot there are no figures; an experiment that is a figure is refused at once.
+no_gnuplot := $(if $(shell command -v gnuplot),,gnuplot is not there (Debian package gnuplot-nox))
 define page
-$(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3))
+$(if $(and $(no_gnuplot),$(filter %.svg,$(firstword $3)),$(filter $1,$(MAKECMDGOALS))),$(error $1: $(no_gnuplot)))
+$(call page_of,$1,$2,$(if $(no_gnuplot),$(filter-out %.svg,$3),$3),$(and $(no_gnuplot),$(filter %.svg,$3)))
+endef
+define page_of
+$(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3,$4))
 $(foreach f,$(basename $(filter %.svg,$(wordlist 2,9,$3))),$(call figure,$f,$(firstword $3)))
 $(call page_alone,$1,$2,$3)
 endef
@@ -25,6 +31,7 @@ define shown
 .PHONY: $1
 $1: $2 $(patsubst %.svg,%.png,$(filter %.svg,$2))
 	$(patsubst %,@cat % &&,$(filter %.txt,$2)) $(patsubst %,echo '%' &&,$(filter %.h5ad,$2)) $(patsubst %,@echo '  %' &&,$(filter %.svg,$(firstword $2))) :
+	$(if $3,@echo '  no figures: $(no_gnuplot)')
 endef
 # $(call figure,FOLDER/NAME,FILE): both files, drawn when FILE is there
 define figure

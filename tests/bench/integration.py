@@ -21,7 +21,7 @@ sys.path[:0] = [here + "/../ref", here + "/../../python"]
 def make(path, cells):
     """Overlapping types in 40 dimensions of 256."""
     import numpy as np
-    import scstream
+    import corrmask.stream as scstream
     rng = np.random.default_rng(3)
     y, b = rng.integers(0, 30, cells), rng.integers(0, 8, cells)
     z = rng.normal(size=(30, 40))[y] * 0.9 + rng.normal(size=(8, 40))[b] * 0.3 + rng.normal(size=(cells, 40))

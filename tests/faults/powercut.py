@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 CALLS = ("open,openat,creat,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,fsync,fdatasync,"
          "rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,mmap")
 OLD = "old\n"
-PYTHON = """/usr/bin/python3 -c 'import sys, scstream
+PYTHON = """/usr/bin/python3 -c 'import sys, corrmask.stream as scstream
 s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)' $I/counts out"""
 

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 NUMBERS = [t for t in scstream.DTYPES if t != "categorical"]
 TEXTS = ["", "a", "tab\there", "line\nbreak", "grüße", "\udcff no UTF-8"]

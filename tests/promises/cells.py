@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../python"))
-import scstream                                                         # noqa: E402
+import corrmask.stream as scstream                                                         # noqa: E402
 
 GENES = 150
 SHARES = np.array([.34, .26, .18, .14, .08])

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
-import scstream                                                         # noqa: E402
+import corrmask.stream as scstream                                                         # noqa: E402
 
 
 def make(out, cells=60, genes=40, classes=2, seed=1, what=""):

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 warnings.filterwarnings("ignore")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
 import results                                                          # noqa: E402
-import scstream                                                         # noqa: E402
+import corrmask.stream as scstream                                                         # noqa: E402
 
 
 def make(out, cells=400, features=12, types=5, batches=3, seed=1, what=""):

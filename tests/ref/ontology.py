@@ -15,7 +15,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
 import results  # noqa: E402
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 
 class Ontology:

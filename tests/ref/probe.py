@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
-import scstream                                                         # noqa: E402
+import corrmask.stream as scstream                                                         # noqa: E402
 
 
 def make(out, cells=400, features=24, classes=5, seed=1, what=""):

@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 NUMBERS = [t for t in scstream.DTYPES if t != "categorical"]
 

@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
-import scstream
+import corrmask.stream as scstream
 
 CASES, NOISE, SETS = 1000, (0.3, 1, 2), 60
 what, tool = sys.argv[1:]

@@ -12,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
 sys.path.insert(0, os.path.dirname(__file__))
-import scstream                                                         # noqa: E402
+import corrmask.stream as scstream                                                         # noqa: E402
 from probe import close, read_metrics                                   # noqa: E402
 
 

@@ -1,22 +1,22 @@
 """Read and write scstreams, the streams of corrmask's tools, as numpy arrays. The format is in scstream(5).
 
-    import scstream
+    from corrmask import stream
 
-    stream = scstream.read("cells.tok")          # a path, "-" for standard input, or a binary file object
-    print(stream.header["kind"], stream.header["vocab"]["id"][:5])
-    for block in stream:                         # one block at a time; raises scstream.Error unless the stream is whole
+    cells = stream.read("cells.tok")             # a path, "-" for standard input, or a binary file object
+    print(cells.header["kind"], cells.header["vocab"]["id"][:5])
+    for block in cells:                          # one block at a time; raises stream.Error unless the stream is whole
         block.rows                               # number of rows
         block["n_counts"]                        # scalar: array [rows]; fixed: array [rows, n]; str: list of str
         offsets, values = block["token"]         # ragged: row i is values[offsets[i]:offsets[i + 1]]
         codes, categories = block["cell_type"]   # categorical: codes [rows], -1 is missing
 
-    scstream.write("out.tok", stream.header, blocks)        # blocks: dicts of the same shapes
-    maskgen ... | python3 train.py                          # scstream.read("-") in train.py
+    stream.write("out.tok", cells.header, blocks)           # blocks: dicts of the same shapes
+    maskgen ... | python3 train.py                          # stream.read("-") in train.py
 
-    cells = scstream.Dataset("cells.tok")                   # for torch.utils.data.DataLoader, with any number of workers
+    cells = stream.Dataset("cells.tok")                     # for torch.utils.data.DataLoader, with any number of workers
     row = next(iter(cells))                                 # the columns of one cell: tensors, numbers and texts
 
-As a command, scstream or python3 -m scstream, it converts Hugging Face datasets and Geneformer's dictionaries: scstream --help.
+The command scstream converts Hugging Face datasets and Geneformer's dictionaries: scstream --help.
 Needs numpy, xxhash and zstandard; Dataset needs PyTorch, and datasets need pyarrow.
 """
 from __future__ import annotations
@@ -314,6 +314,24 @@ def read(source: Source, verify: bool = True) -> Reader:
     return Reader(source, verify)
 
 
+def ends_with(path: Any) -> tuple[int, int]:
+    """The numbers of rows and blocks, which the last frame of a file has, without reading the others."""
+    try:
+        with open(path, "rb") as f:
+            f.seek(-9, os.SEEK_END)
+            frames, _, footer = struct.unpack("<IBI", f.read(9))
+            f.seek(-9 - 8 * frames, os.SEEK_END)
+            table = f.read(8 * frames)
+            f.seek(-9 - 8 * frames - 8 - struct.unpack("<II", table[-8:])[0], os.SEEK_END)
+            end = zstandard.ZstdDecompressor().stream_reader(f).read(20)
+        if footer != SEEK_FOOTER or end[:4] != b"END1":
+            raise ValueError
+        rows, blocks = struct.unpack("<QQ", end[4:])
+    except (OSError, ValueError, struct.error, zstandard.ZstdError) as error:
+        raise error if isinstance(error, OSError) and error.errno != 22 else Error("%s: the stream is cut short or damaged" % path) from None
+    return rows, blocks
+
+
 # ---- writing ----
 
 def temporary(path: str) -> Any:
@@ -547,7 +565,7 @@ def _dataset_class() -> Any:
         import torch
         import torch.utils.data
     except ImportError:
-        raise ImportError("scstream.Dataset needs PyTorch, which this Python does not have: install the Debian package python3-torch, or pip install torch") from None
+        raise ImportError("stream.Dataset needs PyTorch, which this Python does not have: install the Debian package python3-torch, or pip install torch") from None
 
     def tensor(values: Array) -> Any:
         return torch.from_numpy(values.astype("f4" if values.dtype.kind == "f" else "i8"))
@@ -559,7 +577,7 @@ def _dataset_class() -> Any:
 
         Every worker of a DataLoader reads the whole file and keeps each n-th item; a DataLoader without batches (batch_size=None) gives
         the items in the order of the stream. The ranks of a distributed run: shard=rank, shards=ranks, or `maskgen --shard`. All items are
-        checked as Reader does, so a damaged stream raises scstream.Error in the last item at the latest."""
+        checked as Reader does, so a damaged stream raises stream.Error in the last item at the latest. len() is the number of items."""
 
         def __init__(self, source: Source, blocks: bool = False, shard: int = 0, shards: int = 1) -> None:
             if not 0 <= shard < shards:
@@ -570,6 +588,13 @@ def _dataset_class() -> Any:
             if self.reader.own:             # opened anew by every iterator
                 self.reader.close()
                 self.reader = None
+
+        def __len__(self) -> int:
+            """The number of items of this shard, which the end of a file says. A pipe has no length: TypeError."""
+            if self.reader:
+                raise TypeError("%s: a pipe has no length" % self.reader.name)
+            rows, blocks = ends_with(self.source)
+            return len(range(self.shard, blocks if self.blocks else rows, self.shards))
 
         def __iter__(self) -> Iterator[Any]:
             worker = torch.utils.data.get_worker_info()
@@ -605,13 +630,13 @@ def _dataset_class() -> Any:
                     out[c["name"]] = value[row] if c["type"] == "str" else value[row].item()
             return out
 
-    Dataset.__module__, Dataset.__qualname__ = "scstream", "Dataset"        # so that workers which do not fork can find it
+    Dataset.__module__, Dataset.__qualname__ = "corrmask.stream", "Dataset"        # so that workers which do not fork can find it
     return Dataset
 
 
 def __getattr__(name: str) -> Any:
     """Dataset is made when it is first used, because it takes seconds to import PyTorch."""
     if name != "Dataset":
-        raise AttributeError("module 'scstream' has no attribute %r" % name)
+        raise AttributeError("module 'corrmask.stream' has no attribute %r" % name)
     globals()["Dataset"] = _dataset_class()
     return globals()["Dataset"]

@@ -18,8 +18,8 @@ import tempfile
 
 import numpy as np
 
-import scstream
-from scstream import Error
+import corrmask.stream as scstream
+from corrmask.stream import Error
 
 ROWS = 1000                     # of a record batch, as datasets writes them
 SHARD_BYTES = 500 << 20         # of tokens in a data file, about
@@ -464,7 +464,7 @@ def main(argv: list) -> int:
     elif a.command == "from-geneformer":
         from_geneformer(a.tokens, a.medians, a.names, a.output)
     elif a.command == "from-bmfm":
-        from scstream import bmfm
+        from corrmask import bmfm
         with new_folder(a.folder) as temporary:
             bmfm.convert(a.model, temporary, a.tokenizer, a.ontology)
     else:

@@ -1,4 +1,4 @@
-"""The command scstream: the header of a stream, and conversions (convert.py). Also python3 -m scstream, and this folder as a program."""
+"""The command scstream: the header of a stream, and conversions (convert.py)."""
 from __future__ import annotations
 
 import json
@@ -6,28 +6,12 @@ import os
 import sys
 
 
-def _spare_addresses() -> None:
-    """OpenBLAS, which numpy loads, waits for ever where a limit (ulimit -v) leaves no addresses for its threads: have one."""
-    try:
-        import resource
-    except ImportError:
-        return
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
-
-if __name__ == "__main__":
-    _spare_addresses()
-    sys.dont_write_bytecode = True
-    if sys.path and os.path.realpath(sys.path[0]) == os.path.dirname(os.path.realpath(__file__)):
-        sys.path[0] = os.path.dirname(sys.path[0])      # python3 FOLDER looks for modules in the folder, not beside it
-
 try:
     import numpy, xxhash, zstandard  # noqa: E401, F401
 except ModuleNotFoundError as error:
     sys.exit("scstream: this Python has no {0}: install the Debian package python3-{0}, or pip install {0}".format(error.name))
 
-import scstream  # noqa: E402
+import corrmask.stream as scstream  # noqa: E402
 
 USAGE = """Usage: scstream FILE                   print the header of a stream (- is standard input); of the vocabulary only its size
        scstream COMMAND [OPTION...]    (scstream COMMAND --help says more)
@@ -59,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0 if asked else 2
     try:
         if argv[1] in COMMANDS:
-            from scstream import convert
+            from corrmask import convert
             convert.main(argv[1:])
         else:
             print_header(argv[1])

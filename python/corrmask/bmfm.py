@@ -12,7 +12,7 @@ import pickle
 import sys
 import zipfile
 
-from scstream import Error
+from corrmask.stream import Error
 
 CLS_MAX = 32
 RMS_NORM_EPS = 1e-5             # in the code of the released model, not in its config

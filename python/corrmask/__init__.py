@@ -1,0 +1,287 @@
+"""corrmask for AnnData: the tools, run as pipes, with what they find in obs and obsm.
+
+    import anndata, corrmask
+
+    adata = anndata.read_h5ad("new.h5ad")                           # raw counts in X, raw or layers["counts"]
+    corrmask.annotate(adata, "atlas.h5ad", label="cell_type")       # obs: transfer_assigned, transfer_probability, ...
+    corrmask.embed(adata, "lung.model")                             # obsm["X_corrmask"]
+    corrmask.integration(adata, label="cell_type", batch="donor", embeddings=["X_pca", "X_corrmask"])   # a table
+    corrmask.perturb(adata, "lung.model", ["TP53", "MYC"])          # a table
+    corrmask.tokenize(adata, "lung.model", "cells.tok")             # a stream: corrmask.stream.read("cells.tok")
+
+A function that adds columns changes adata and returns None, or returns a changed copy with copy=True. One that measures returns a
+pandas.DataFrame. An error of a tool is corrmask.Error, with the tool's own line. Cells are told by their place, so names may repeat.
+
+A backed AnnData (read_h5ad(..., backed="r")) is not loaded: the tools read its file. So the counts, and the columns that a function is given,
+must be in that file as they are in memory, which is checked for the columns of obs.
+"""
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
+
+from corrmask._tools import Error, folder_of_tools, run, script, talk
+
+if TYPE_CHECKING:
+    import anndata
+    import pandas
+
+    from corrmask import stream
+
+__all__ = ["Error", "annotate", "embed", "integration", "perturb", "stream", "tokenize"]
+
+Path = Union[str, "os.PathLike[str]"]
+Cells = Union["anndata.AnnData", Path]
+RAW = ("counts", "raw_counts", "raw")       # layers in which h5tok looks for counts
+
+
+def __getattr__(name: str) -> Any:
+    """The module stream needs numpy, xxhash and zstandard: it is loaded when it is first used."""
+    if name != "stream":
+        raise AttributeError("module 'corrmask' has no attribute %r" % name)
+    import importlib
+    return importlib.import_module("corrmask.stream")
+
+
+# ---- AnnData as a file that the tools read ----
+
+def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]]) -> List[str]:
+    for name in names:
+        if name is not None and name not in adata.obs:
+            raise Error("corrmask: obs has no column %r" % name)
+    return [name for name in names if name is not None]
+
+
+def _check_backed(adata: anndata.AnnData, columns: List[str]) -> str:
+    """The file of a backed AnnData, unless it says something else than obs does."""
+    import anndata
+    path = str(adata.filename)
+    if adata.is_view:
+        raise Error("corrmask: %s: a view of a backed AnnData; use .to_memory(), or .copy(filename=)" % path)
+    stored = anndata.read_h5ad(path, backed="r")
+    try:
+        if not stored.obs_names.equals(adata.obs_names):
+            raise Error("corrmask: %s: holds other cells than the AnnData in memory" % path)
+        for name in columns:
+            if name not in stored.obs or list(stored.obs[name].astype(str)) != list(adata.obs[name].astype(str)):
+                raise Error("corrmask: %s: obs %r is not as in memory; write it to the file first" % (path, name))
+    finally:
+        stored.file.close()
+    return path
+
+
+def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optional[str] = None, counts: bool = True,
+          obsm: Sequence[str] = ()) -> str:
+    """A file that the tools read: the one that cells is or has, or one in folder, with what is needed. Its barcodes are the numbers of the rows."""
+    if isinstance(cells, (str, os.PathLike)):
+        return os.fspath(cells)
+    if cells.isbacked:
+        return _check_backed(cells, columns)
+    import anndata
+    obs = cells.obs[columns].copy()
+    obs.index = [str(i) for i in range(cells.n_obs)]
+    small = anndata.AnnData(obs=obs, obsm={key: cells.obsm[key] for key in obsm})
+    if counts:
+        var = cells.var.select_dtypes(["object", "string", "category"]).copy()
+        small = anndata.AnnData(X=cells.X if layer is None else None, obs=obs, var=var,
+                                layers={k: cells.layers[k] for k in ([layer] if layer else RAW) if k in cells.layers})
+        if cells.raw is not None and layer is None:
+            raw = cells.raw.to_adata()
+            small.raw = anndata.AnnData(X=raw.X, obs=obs, var=raw.var.select_dtypes(["object", "string", "category"]).copy())
+    path = os.path.join(folder, name + ".h5ad")
+    small.write_h5ad(path)
+    return path
+
+
+def _place(adata: anndata.AnnData, names: List[str]) -> Any:
+    """For each cell of adata the number of its row in a result with the barcodes `names`, or -1."""
+    import numpy
+    import pandas
+    wanted = adata.obs_names.astype(str) if adata.isbacked else pandas.Index([str(i) for i in range(adata.n_obs)])
+    if list(wanted) == names:
+        return numpy.arange(len(names))
+    if wanted.has_duplicates:
+        raise Error("corrmask: names of cells repeat, and not all cells have a result; use adata.obs_names_make_unique()")
+    return pandas.Index(names).get_indexer(wanted)
+
+
+def _tool(name: str) -> str:
+    return os.path.join(folder_of_tools(), name)
+
+
+def _threads(threads: Optional[int]) -> List[str]:
+    return ["-@", str(threads or len(os.sched_getaffinity(0)))]
+
+
+def _layer(layer: Optional[str]) -> List[str]:
+    return ["--layer", layer] if layer else []
+
+
+def _table(text: bytes) -> pandas.DataFrame:
+    import pandas
+    return pandas.read_csv(io.BytesIO(text), sep="\t", index_col=0, na_values=["NA"], keep_default_na=True)
+
+
+# ---- what users call ----
+
+def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: float = 0.05,
+             min_cells: int = 2, layer: Optional[str] = None, key_added: str = "transfer", copy: bool = False, seed: int = 1,
+             threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
+    """Give the cells types, from a reference whose types are known (corrmask annotate; ctaprobe-transfer(1)).
+
+    reference   AnnData, or a file that h5tok reads (.h5ad, .zarr, 10x), with raw counts
+    label       its column of obs with the types
+    group       its column of donors, which are held out to calibrate; "auto" looks for one, None holds out cells
+    coverage    share of the cells whose label set has the true type
+    unknown     share of cells like those of the reference that may be called unknown
+    min_cells   types of the reference with fewer cells are left out
+    layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]
+
+    Adds to obs KEY_assigned (type or "unknown"), KEY_predicted, KEY_probability, KEY_label_set and KEY_p_known, and to uns[KEY] a table of what
+    was measured on the reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
+    import pandas
+
+    from corrmask import stream
+    adata = adata.copy() if copy else adata
+    columns = [label] + ([group] if group not in (None, "auto") else [])
+    if not isinstance(reference, (str, os.PathLike)):
+        columns = _columns(reference, columns) if group != "auto" else _columns(reference, columns) + [
+            c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
+            and c != label]
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+        known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
+        run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), _file(reference, folder, "reference", columns)],
+            [_tool("scsample"), "--where", label + "!=NA", "--min-class", "%s:%d" % (label, min_cells), *talk(False), "-o", known], progress=progress)
+        run([_tool("h5tok"), "--obs", "none", *_layer(layer), *_threads(threads), *talk(progress), "-o", counts, _file(adata, folder, "new", [], layer)],
+            progress=progress)
+        donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
+        run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), "--coverage", str(coverage),
+             "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
+            progress=progress)
+        found = stream.to_anndata(new).obs
+        report = pandas.read_csv(new + ".report", sep="\t", names=["name", "value"], skiprows=1, dtype=str, keep_default_na=False, quoting=3)
+    rows = _place(adata, [str(name) for name in found.index])
+    for name in ("assigned", "predicted", "probability", "label_set", "p_known"):
+        column = found[name].array.take(rows, allow_fill=True)
+        adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
+    adata.uns[key_added] = report
+    return adata if copy else None
+
+
+def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], max_len: Optional[int],
+            threads: Optional[int], progress: bool) -> None:
+    """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path."""
+    model = os.fspath(model)
+    cells = _file(adata, folder, "cells", columns, layer)
+    options = ["--obs", ",".join(columns) or "none", *_layer(layer), *_threads(threads), *talk(progress)]
+    if os.path.isdir(model):        # the script knows models of sctrain, Geneformer and BMFM-RNA; the folder `model` has a converted one
+        run([script("embed/tokens.sh"), model, "", "", "", str(max_len or ""), cells, os.path.join(folder, "cells.tok"), *options], progress=progress)
+        if path != os.path.join(folder, "cells.tok"):
+            run([_tool("scsample"), "-q", "-o", path, os.path.join(folder, "cells.tok")])
+    else:
+        run([_tool("h5tok"), "--rank", model, *(["--max-len", str(max_len)] if max_len else []), *options, "-o", path, cells], progress=progress)
+
+
+def _model(model: Path, folder: str) -> str:
+    converted = os.path.join(folder, "model")
+    return converted if os.path.exists(converted) else os.fspath(model)
+
+
+def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *, obs: Sequence[str] = (), layer: Optional[str] = None,
+             max_len: Optional[int] = None, threads: Optional[int] = None, progress: bool = True) -> Optional[stream.Ragged]:
+    """Rank value encoding of the cells, with the vocabulary of a model (a folder) or of a table (vocab.tsv; rankenc(1)).
+
+    With path, a tokens stream is written there, with the columns obs: stream.read, stream.Dataset and the tools read it. Without path the tokens
+    are returned: cell i has values[offsets[i]:offsets[i + 1]]."""
+    import numpy
+
+    from corrmask import stream
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+        out = os.path.join(folder, "cells.tok") if path is None else os.fspath(path)
+        _tokens(adata, model, folder, out, _columns(adata, obs), layer, max_len, threads, progress)
+        if path is not None:
+            return None
+        with stream.read(out) as cells:
+            blocks = list(cells)
+    rows = _place(adata, [name for b in blocks for name in b["barcode"]])
+    lists = [b["token"].values[b["token"].offsets[i]:b["token"].offsets[i + 1]] for b in blocks for i in range(b.rows)] + [numpy.zeros(0, "u2")]
+    lists = [lists[i] for i in rows]        # -1: a cell without tokens
+    return stream.Ragged(numpy.cumsum([0] + [len(x) for x in lists]), numpy.concatenate(lists) if lists else numpy.zeros(0, "u2"))
+
+
+def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hidden_layer: Optional[int] = None, layer: Optional[str] = None,
+          max_len: Optional[int] = None, key_added: str = "X_corrmask", copy: bool = False, threads: Optional[int] = None,
+          progress: bool = True) -> Optional[anndata.AnnData]:
+    """Embed the cells by a trained model: the folder of one of sctrain, of a Geneformer or of a released BMFM-RNA (scembed(1)).
+
+    pool, hidden_layer   which hidden states are kept: scembed --pool, --layer; by default the model's
+    layer                layer of adata with the raw counts; by default it is found
+    max_len              cut cells to so many tokens
+
+    Adds obsm[key_added]. A cell without any gene of the vocabulary gets nan."""
+    import numpy
+
+    from corrmask import stream
+    adata = adata.copy() if copy else adata
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+        tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
+        _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
+        run([_tool("scembed"), "-M", _model(model, folder), *(["--pool", pool] if pool else []),
+             *(["--layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
+             *talk(progress), "-o", made, tokens], progress=progress)
+        with stream.read(made) as cells:
+            width = next(c["n"] for c in cells.header["columns"] if c["name"] == "x")
+            blocks = [(b["barcode"], b["x"]) for b in cells]
+    rows = _place(adata, [name for names, _ in blocks for name in names])
+    x = numpy.concatenate([x for _, x in blocks] + [numpy.full((1, width), numpy.nan, "f4")])
+    adata.obsm[key_added] = x[rows]
+    return adata if copy else None
+
+
+def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]] = "all", *, how: str = "delete", state: Optional[str] = None,
+            source: Optional[str] = None, target: Optional[str] = None, group: Optional[str] = None, controls: int = 0, layer: Optional[str] = None,
+            max_len: Optional[int] = None, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
+    """Perturb genes of cells in silico, and measure what that does to their embeddings (scperturb(1)).
+
+    genes            ids of the vocabulary, "A+B" for two together, or "all": each gene of each cell
+    how              "delete", "overexpress", "activate" or "inhibit"
+    state            column of obs with states: cells of `source` are perturbed, and shifts towards `target` measured; without it, similarities
+    group            column of obs, such as donors, over which intervals and tests are made
+    controls         random genes next to each perturbation
+
+    Returns the table of scperturb shift: a row for each perturbation."""
+    if how not in ("delete", "overexpress", "activate", "inhibit"):
+        raise ValueError("how=%r: expected delete, overexpress, activate or inhibit" % how)
+    if (state is None) != (source is None) or (state is None) != (target is None):
+        raise ValueError("state, source and target belong together")
+    columns = _columns(adata, [state, group])
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+        tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
+        _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
+        run([_tool("scperturb"), "apply", "-u", *talk(False), "--" + how, genes if isinstance(genes, str) else ",".join(genes),
+             *(["--controls", str(controls)] if controls else []), *(["--where", "%s=%s" % (state, source)] if state else []),
+             *(["--max-len", str(max_len)] if max_len else []), tokens],
+            [_tool("scembed"), "-M", _model(model, folder), *_threads(threads), *talk(progress), "-o", made], progress=progress)
+        return _table(run([_tool("scperturb"), "shift", *(["--state", state, "--from", str(source), "--to", str(target)] if state else []),
+                           *(["--group", group] if group else []), *talk(progress), made], progress=progress))
+
+
+def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = None, embeddings: Sequence[str] = ("X_pca",), preset: str = "scib-metrics",
+                seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
+    """How well embeddings keep cell types apart and batches together: the metrics of scib-metrics, scIB or BMFM-RNA (scmetric(1)).
+
+    label, batch   columns of obs
+    embeddings     keys of obsm; the first is that before integration
+    preset         "scib-metrics", "scib" or "bmfm": metrics and their means
+
+    Returns a table with a row for each metric and a column for each embedding."""
+    columns = _columns(adata, [label, batch])
+    missing = [key for key in embeddings if key not in adata.obsm]
+    if missing:
+        raise Error("corrmask: obsm has no %r" % missing[0])
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+        path = _file(adata, folder, "cells", columns, counts=False, obsm=embeddings)
+        return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch", batch] if batch else []), "--embedding", ",".join(embeddings),
+                           "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path], progress=progress))

@@ -1,0 +1,134 @@
+"""Where the tools are, and how they are run: as pipes, with their messages passed on, and without anything left when they or Python are interrupted."""
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Iterator, List, Sequence
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+WHEEL, INSTALLED, SOURCES = (os.path.join(HERE, *place, "bin") for place in ([], [".."] * 4, [".."] * 2))
+PIPELINES = ("../share/corrmask/pipelines", "../pipelines")
+SIGPIPE = -13
+OF_OURS = re.compile(r"[^\s:]*/corrmask-\w{8}/")      # a message names new.h5ad, not the folder for an hour in which it is
+
+
+class Error(RuntimeError):
+    """A tool failed. The text is its own line; .tool is its name, .status its exit status, .messages all that was printed."""
+
+    def __init__(self, text: str, tool: str = "", status: int = 1, messages: str = "") -> None:
+        super().__init__(text)
+        self.tool, self.status, self.messages = tool, status, messages
+
+
+Error.__module__ = "corrmask"
+
+
+def folder_of_tools() -> str:
+    """The folder of the tools: in the wheel, of make install, of PATH, or in the sources."""
+    on_path = os.path.dirname(os.path.realpath(shutil.which("h5tok") or "/h5tok"))
+    for place in (WHEEL, INSTALLED, on_path, SOURCES):
+        if os.access(os.path.join(place, "h5tok"), os.X_OK):
+            return os.path.realpath(place)
+    raise Error("corrmask: no tools beside this package or on PATH: install the wheel, or make install")
+
+
+def script(name: str) -> str:
+    """The path of a script of the pipelines."""
+    for place in PIPELINES:
+        path = os.path.normpath(os.path.join(folder_of_tools(), place, name))
+        if os.path.exists(path):
+            return path
+    raise Error("corrmask: no pipelines beside %s" % folder_of_tools())
+
+
+def environment() -> dict[str, str]:
+    """Tools are found first; then this Python and what is installed with it; a make that is in the wheel is the last one."""
+    bin, own = folder_of_tools(), os.path.dirname(os.path.abspath(sys.executable))
+    path = [bin, own, os.environ.get("PATH", os.defpath), os.path.join(HERE, "make")]
+    return dict(os.environ, BIN=bin, PATH=os.pathsep.join(path))
+
+
+def _pass_on(source: IO[bytes], kept: List[str], show: bool) -> None:
+    with source:
+        for piece in iter(lambda: os.read(source.fileno(), 4096), b""):
+            text = OF_OURS.sub("", piece.decode("utf-8", "replace"))
+            kept.append(text)
+            if show:
+                sys.stderr.write(text)
+                sys.stderr.flush()
+
+
+def _line_of(name: str, messages: str) -> str:
+    """The last line of a tool that is no warning or note; a line of progress was rewritten, up to the last return."""
+    lines = [line.split("\r")[-1].strip() for line in messages.split("\n")]
+    own = [line for line in lines if line.startswith(name) and ": warning: " not in line and ": note: " not in line]
+    return (own or [line for line in lines if line] or [""])[-1]
+
+
+@contextlib.contextmanager
+def pipe(*commands: Sequence[str], progress: bool = True) -> Iterator[IO[bytes]]:
+    """Run commands, each reading what the one before writes; the value is the standard output of the last one. At the end of the block all have
+    ended well, or Error is raised. If the block ends by an exception, KeyboardInterrupt too, all are killed."""
+    env, running, kept = environment(), [], []  # type: ignore[var-annotated]
+    names = [os.path.basename(c[0]) for c in commands]
+    get, put = os.pipe()
+    thread = threading.Thread(target=_pass_on, args=(open(get, "rb", 0), kept, progress), daemon=True)
+    thread.start()
+    try:
+        before: Any = subprocess.DEVNULL
+        try:
+            for c in commands:
+                # in a session of its own, so that what a script runs can be killed with it
+                p = subprocess.Popen(c, stdin=before, stdout=subprocess.PIPE, stderr=put, env=env, start_new_session=True)
+                if running:
+                    before.close()
+                running.append(p)
+                before = p.stdout
+        finally:
+            os.close(put)
+        yield before
+        before.read()       # what the block left is not needed, but the tool must not end by it
+        status = [p.wait() for p in running]
+        thread.join()
+    finally:
+        for p in running:
+            if p.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+            if p.stdout:
+                p.stdout.close()
+    # a tool whose reader ended before it has no fault
+    failed = [i for i, s in enumerate(status) if s not in (0, SIGPIPE)] or [i for i, s in enumerate(status) if s]
+    if failed:
+        name, text = names[failed[0]], "".join(kept)
+        raise Error(_line_of(os.path.splitext(name)[0], text) or "%s: ended with status %d" % (name, status[failed[0]]), name, status[failed[0]], text)
+
+
+def talk(progress: bool) -> list[str]:
+    """Options of the tool whose progress is shown: a line that is rewritten, where that can be seen."""
+    return (["--progress", "always"] if sys.stderr.isatty() or "ipykernel" in sys.modules else []) if progress else ["-q"]
+
+
+def run(*commands: Sequence[str], progress: bool = True) -> bytes:
+    """pipe(), and what the last command prints."""
+    with pipe(*commands, progress=progress) as out:
+        return out.read()
+
+
+def main() -> None:
+    """The commands of the wheel: this program gives way to the tool of its own name."""
+    name = os.path.basename(sys.argv[0])
+    try:
+        path, env = os.path.join(folder_of_tools(), name), environment()
+        del env["BIN"]
+        env["PATH"] = env["PATH"].split(os.pathsep, 1)[1]      # the tools are those of the same names in the folder of this program
+        os.execve(path, [name] + sys.argv[1:], env)
+    except (Error, OSError) as error:
+        sys.exit("%s: %s" % (name, error))
