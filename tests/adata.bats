@@ -68,6 +68,24 @@ setup() {
 	names corrmask.Error: tools PATH
 }
 
+@test "a processor that the wheel is not for is one line, before a tool runs" {
+	mkdir -p wheel old
+	cp -r "$BATS_TEST_DIRNAME/../python/corrmask" wheel
+	ln -s "$(realpath "$BIN")" wheel/corrmask/bin
+	printf 'processor\t: 0\nflags\t\t: fpu sse2 avx fma movbe\n' > old/cpuinfo
+	cat > command.py <<- 'END'
+		import sys, corrmask._tools as t
+		t.CPUINFO = sys.argv.pop(1)
+		sys.argv[0] = "scsim"
+		t.main()
+	END
+	PYTHONPATH=$PWD/wheel run -1 $PYTHON command.py old/cpuinfo --version
+	assert_equal "${#lines[@]}" 1
+	names scsim corrmask: x86-64-v3 avx2 bmi2
+	PYTHONPATH=$PWD/wheel run -0 $PYTHON command.py /proc/cpuinfo --version
+	names scsim scstream
+}
+
 @test "the functions are typed, and every argument is in the docstring or in the text of all" {
 	$PYTHON -W ignore -c '
 import corrmask, inspect

@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 WHEEL, INSTALLED, SOURCES = (os.path.join(HERE, *place, "bin") for place in ([], [".."] * 4, [".."] * 2))
 PIPELINES = ("../share/corrmask/pipelines", "../pipelines")
 SIGPIPE = -13
+CPUINFO = "/proc/cpuinfo"
 OF_OURS = re.compile(r"[^\s:]*/corrmask-\w{8}/")      # a message names new.h5ad, not the folder for an hour in which it is
 
 
@@ -29,11 +30,22 @@ class Error(RuntimeError):
 Error.__module__ = "corrmask"
 
 
+def _check_processor() -> None:
+    """The wheel's tools are built for x86-64-v3: say so before one ends by an illegal instruction."""
+    with open(CPUINFO) as f:
+        flags = next((line.split() for line in f if line.startswith("flags")), [])
+    missing = [name for name in ("avx2", "fma", "bmi2", "movbe") if flags and name not in flags]
+    if missing:
+        raise Error("corrmask: the wheel is for x86-64-v3, and this processor has no %s: build the tools from the sources" % ", ".join(missing))
+
+
 def folder_of_tools() -> str:
     """The folder of the tools: in the wheel, of make install, of PATH, or in the sources."""
     on_path = os.path.dirname(os.path.realpath(shutil.which("h5tok") or "/h5tok"))
     for place in (WHEEL, INSTALLED, on_path, SOURCES):
         if os.access(os.path.join(place, "h5tok"), os.X_OK):
+            if place == WHEEL:
+                _check_processor()
             return os.path.realpath(place)
     raise Error("corrmask: no tools beside this package or on PATH: install the wheel, or make install")
 
