@@ -27,7 +27,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 
 @test "transfer: classes, probabilities, sets, unknown cells and thresholds are those of scikit-learn, scipy and plain loops" {
 	agree "--group donor --coverage .8 --unknown .2" coverage=.8 unknown=.2
-	agree "--nearest 7 --group donor --coverage .8 --unknown .2" nearest=7 coverage=.8 unknown=.2
+	agree "--nearest 7 --group donor --coverage .8 --unknown .2 --report report" nearest=7 coverage=.8 unknown=.2
+	run -0 ref shift ref.emb new.emb held.s new.s report
 }
 
 # bats test_tags=slow
@@ -286,7 +287,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	assert_not_exist x
 }
 
-@test "transfer: promises are rows of --report: none without donors, none for shallower cells; a much deeper reference is thinned" {
+@test "transfer: promises are rows of --report: none without donors, none for cells of other genes; a much deeper reference is thinned" {
 	scsim -q --cells 900 --genes 300 --types 3 --donors 20 --depth 2000 --seed 4 -o all.counts
 	scsample -q --test-fraction .3 --by donor --part train all.counts -o ref.counts
 	scsample -q --test-fraction .3 --by donor --part test all.counts -o new.counts
@@ -301,7 +302,11 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	assert_equal "$(value promise:coverage report)" 0
 	scsample -q --thin .6 new.counts -o less.counts
 	told --group donor less.counts
-	assert_equal "$(value promise:coverage report) $(value thinned report)" "0 1"
+	assert_equal "$(value promise:coverage report) $(value thinned report)" "1 1"
+	ctaprobe score -q -l cell_type new.s | awk -F'\t' '$1 == "coverage" { print; exit !($2 > .9) }'
+	scsim -q --cells 300 --genes 300 --types 3 --donors 3 --depth 2000 --seed 5 -o other.counts
+	told --group donor other.counts
+	assert_equal "$(value promise:coverage report)" 0
 	grep -q '^why:coverage' report
 	scsample -q --thin .1 new.counts -o shallow.counts
 	told --group donor shallow.counts

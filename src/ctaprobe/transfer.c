@@ -271,7 +271,7 @@ static void held_out_predict(struct held_out *h, struct reference *r, const stru
 static void calibrate_on(struct calibrated *c, const struct held_out *h, const struct reference *r)
 {
 	const struct embeddings *d = h->d;
-	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n, d->depth};
+	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n, d, NULL};
 	calibrate(c, &u, coverage, unknown, stream_name(d->s));
 	const char *units = group ? "groups" : "cells";
 	double need = coverage * (double)(c->groups + 1) / (double)c->groups;
@@ -466,7 +466,7 @@ static void write_gathered(struct writer *w, struct gathered *g, const struct me
 		((uint8_t *)w->out.col[w->in_reference].data)[i] = (uint8_t)known;
 		w->known += (uint64_t)known;
 		if (g->there[i])
-			shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), far[at], g->d.depth ? g->d.depth[at] : 0);
+			shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), &g->d, at);
 		at += g->there[i];
 	}
 	flush(w);

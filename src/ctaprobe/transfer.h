@@ -1,5 +1,5 @@
 /* The parts of ctaprobe transfer: transfer.c has the options and the streams, transfer_method.c what predicts and how it is calibrated,
- * transfer_verdict.c what is promised, transfer_other.c cells that are left out or are in two streams. */
+ * transfer_shift.c whether new cells are like the reference, transfer_verdict.c what is promised, transfer_other.c cells that are left out or are in two streams. */
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
@@ -47,31 +47,38 @@ void method_release(struct method *m); /* accepts a zeroed struct */
  */
 void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far);
 
+/* Sums over cells that were predicted to be of each class. */
+struct sums {
+	size_t k, d;
+	double *x; /* [k, d] features */
+	double *square, *depth, *n; /* [k] |x|^2, log of the depth, cells */
+};
+
 /*
- * Do new cells differ from the reference more than its groups, such as donors, differ from each other? The groups that were held out are what is to be expected:
- * the mean of a group over its cells, less that of the type that was predicted for each, has a spread s over n groups; the mean m of new cells has
- *     t = (m - mean of groups) / (s sqrt(1 + 1 / n))
- * A new group like them has Student's distribution with n - 1 degrees of freedom.
+ * Do new cells differ from the reference more than its groups, such as donors, differ from each other? Of each group that was held out, the mean features
+ * of the cells that were predicted to be of a class are compared with those of all other groups. The distance of the group is the root mean square over its
+ * cells, without what the sampling of cells adds to it. Its logarithm has the mean m and the standard deviation s over n groups; with that of the new
+ * cells, l,
+ *     t = (l - m) / (s sqrt(1 + 1 / n))
+ * A new group like them has about Student's distribution with n - 1 degrees of freedom; several groups together are nearer.
  */
-enum shift_measure { SHIFT_FAR, SHIFT_DEPTH, SHIFT_MEASURES }; /* distance to the reference, logarithm of the depth */
 #define SHIFT_FALSE_ALARM 0.05 /* share of new groups like those of the reference that are called different */
 struct spread {
 	size_t n;
-	double mean, sd; /* over n groups; NaN: too few */
+	double mean, sd; /* of the logarithms of distances of n groups; NaN: too few */
 };
 struct shift {
 	size_t k;
-	struct spread *
-		of; /* [k + 1, measures] of the cells that were predicted to be of a class; the last one of all, less the means of classes */
+	struct spread *of; /* [k + 1] of each class, and of all */
 	double limit; /* of t; NaN: too few groups */
-	double *sum; /* [k, measures] of new cells */
-	uint64_t *cells; /* [k] new cells */
+	struct sums reference, new;
 };
 struct unseen;
 /* guess [u->n]: predicted classes. u->group is there. */
 void shift_init(struct shift *s, const struct unseen *u, const uint32_t *guess);
-void shift_add(struct shift *s, uint32_t guess, double far, uint64_t depth); /* a new cell */
-double shift_of(const struct shift *s, size_t c, enum shift_measure m); /* t of class c, which has new cells; k: of all */
+void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size_t i); /* a new cell, cell i of d */
+double shift_of(const struct shift *s, size_t c); /* t of class c; k: of all */
+double depth_ratio(const struct shift *s, size_t c); /* of class c: depth of new cells over that of the reference, of means of logarithms */
 void shift_release(struct shift *s); /* accepts a zeroed struct */
 
 /* The median of depth [n]; NaN: n is 0. */
@@ -118,7 +125,8 @@ struct unseen {
 	const double *logit, *far;
 	const uint32_t *y, *group;
 	size_t n, k, groups;
-	const uint64_t *depth; /* [n] molecules, NULL: embeddings */
+	const struct embeddings *cells; /* row[i] is cell i; NULL: it is row i */
+	const uint32_t *row;
 };
 
 /* coverage, unknown: shares of cells. Cells whose class the method did not know (logit -INFINITY) are left out; dies if all are. */

@@ -161,21 +161,21 @@ void method_score(const struct method *m, const struct embeddings *d, const uint
 /* ---- calibration ---- */
 
 /* The cells whose class the method knew, closed up. Returns their number; kept is malloced copies. */
-static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group, uint64_t **depth)
+static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group, uint32_t **row)
 {
 	size_t n = 0;
 	*logit = xmalloc(u->n * u->k * sizeof **logit);
 	*far = xmalloc(u->n * sizeof **far);
 	*y = xmalloc(u->n * sizeof **y);
 	*group = xmalloc(u->n * sizeof **group);
-	*depth = xcalloc(u->n, sizeof **depth);
+	*row = xmalloc(u->n * sizeof **row);
 	for (size_t i = 0; i < u->n; i++) {
 		if (!isfinite(u->logit[i * u->k + u->y[i]]))
 			continue;
 		memcpy(*logit + n * u->k, u->logit + i * u->k, u->k * sizeof **logit);
 		(*far)[n] = u->far[i];
 		(*y)[n] = u->y[i];
-		(*depth)[n] = u->depth ? u->depth[i] : 0;
+		(*row)[n] = (uint32_t)i;
 		(*group)[n++] = u->group ? u->group[i] : 0;
 	}
 	return n;
@@ -224,10 +224,9 @@ static void calibrate_strange(struct calibrated *c, const double *strange, const
 void calibrate(struct calibrated *c, const struct unseen *u, double coverage, double unknown, const char *name)
 {
 	double *logit, *far;
-	uint32_t *y, *group;
-	uint64_t *depth;
+	uint32_t *y, *group, *row;
 	struct conformal missed;
-	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group, &depth)};
+	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group, &row)};
 	if (!c->cells)
 		die("%s: no class has cells both to learn from and to calibrate with", name);
 	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
@@ -251,7 +250,7 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 	for (size_t i = 0; i < c->cells; i++)
 		score[i] = calibrated_strange(c, far[i], 1 - unsure[i]);
 	calibrate_strange(c, score, guess, u->group ? group : NULL, unknown);
-	shift_init(&c->shift, &(struct unseen){logit, far, y, group, c->cells, u->k, u->group ? c->groups : 1, depth}, guess);
+	shift_init(&c->shift, &(struct unseen){logit, far, y, group, c->cells, u->k, u->group ? c->groups : 1, u->cells, row}, guess);
 	conformal_release(&missed);
 	free(score);
 	free(unsure);
@@ -260,7 +259,7 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 	free(far);
 	free(y);
 	free(group);
-	free(depth);
+	free(row);
 }
 
 void calibrated_release(struct calibrated *c)

@@ -1,6 +1,6 @@
 """Cells by a model of its own, independent of scsim: what a promise of ctaprobe transfer is tested on.
 
-    log rate of gene g in a cell of type t of donor d = base_g + type_tg + donor_dg + both_dtg
+    log rate of gene g in a cell of type t of donor d = base_g + type_tg + donor_dg + both_dtg + study_dg
     count = Poisson(depth * rate / sum of rates * Gamma(8, 1/8))      depth: lognormal over donors and cells
 Types 0 and 1, 2 and 3 are pairs that share most of their profile, so they are told apart in part only. The shares of the types of a donor are
 Dirichlet about those of the world.
@@ -26,11 +26,14 @@ class World:
         self.type = pair[np.arange(len(shares)) // 2] + rng.normal(0, apart, (len(shares), GENES))
         self.donor, self.shares, self.donors = donor, shares, 0
 
-    def cells(self, rng, sizes, depth=150, shares=None, only={}, platform=0):
-        """Counts [cells, GENES], types and donors. only: of a type, the donors that have it; platform: sd of factors of genes, as logarithms."""
+    def cells(self, rng, sizes, depth=150, shares=None, only={}, platform=0, study=None):
+        """Counts [cells, GENES], types and donors. only: of a type, the donors that have it; platform: sd of factors of genes, as logarithms; study: the same
+        for each study of three donors, whose number then stands for the donor's."""
         factor = rng.normal(0, platform, GENES) if platform else 0
         counts, types, donors = [], [], []
         for i, n in enumerate(sizes):
+            if study and i % 3 == 0:
+                factor = rng.normal(0, study, GENES)
             p = rng.dirichlet(12 * np.asarray(self.shares if shares is None else shares))
             p *= [t not in only or i in only[t] for t in range(len(p))]
             t = rng.choice(len(p), n, p=p / p.sum())
@@ -39,7 +42,7 @@ class World:
             rate *= (depth * np.exp(rng.normal(0, .3) + rng.normal(0, .3, n)) / rate.sum(1))[:, None]
             counts.append(rng.poisson(rate * rng.gamma(8, 1 / 8, rate.shape)))
             types.append(t)
-            donors += ["d%d" % (self.donors + i)] * n
+            donors += ["d%d" % ((self.donors + i) // (3 if study else 1))] * n
         self.donors += len(sizes)
         return np.concatenate(counts), np.concatenate(types), np.array(donors)
 

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from cells import SHARES, World, corrmask.stream as scstream, write                        # noqa: E402
 
 COVERAGE, UNKNOWN = .9, .1      # what is asked for
-NEW = [40] * 8                  # cells of the new donors
+NEW = [40] * 9                  # cells of the new donors, or of three studies
 SENTENCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../pipelines/annotate/sentences.awk")
 ERRORS = 2.6                    # a mean may be on the wrong side of a promise by so many of its standard errors
 
@@ -43,8 +43,12 @@ SCENARIOS = {
     "type of one donor": dict(TWENTY, donors=dict(only={3: [0]})),
     "class shift": dict(TWENTY, new=dict(shares=SHARES[::-1]), promised=(None, None, None)),
     "a tenth of the depth": dict(TWENTY, new=dict(depth=15), promised=(None, None, None)),
-    # Known to fail: the rule sees a change of the genes at the same depth in some of the replicates only
-    "another platform": dict(TWENTY, new=dict(platform=1.2), promised=(0, 0, 0), open=True),
+    "another platform": dict(TWENTY, new=dict(platform=1.2), promised=(0, 0, 0)),
+    "another platform, 5 donors": dict(reference=[80] * 5, new=dict(platform=1.2), promised=(0, 0, 0)),
+    # the studies of a joined reference are what is held out, and the new cells are of other studies
+    "2 studies": dict(reference=[70] * 6, donors=dict(study=.4), new=dict(study=.4), promised=(0, 0, None)),
+    "9 studies": dict(reference=[20] * 27, donors=dict(study=.4), new=dict(study=.4), promised=(MOST, None, None)),
+    "20 studies": dict(reference=[10] * 60, donors=dict(study=.4), new=dict(study=.4), promised=(MOST, MOST, MOST)),
 }
 
 
@@ -142,8 +146,8 @@ def main(replicates="8", *names):
             shown = print("scenario", *r, sep="\t") or 1
         print(name, *("%.3f" % v.mean() for v in r.values()), sep="\t", flush=True)
         for text in false_promises(s, r):
-            print("known to be false:" if "open" in s else "false:", name + ":", text)
-            wrong += [text] * ("open" not in s)
+            print("false:", name + ":", text)
+            wrong.append(text)
     return bool(wrong)
 
 

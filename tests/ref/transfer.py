@@ -183,6 +183,29 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
     check(p, logit2, far2, "new")
 
 
+def shift(ref, new, held, pred, report):
+    """The row shift: how far the new cells are from the reference, of the spread of its donors."""
+    from scipy.stats import t as student
+    r, n, h, p = (load(path)[0] for path in (ref, new, held, pred))
+    said = dict(line.rstrip("\n").split("\t")[:2] for line in open(report))
+    with_class = [c is not None for c in r["cell_type"]]
+    x, donor, guess = r["x"][with_class].astype(float), r["donor"][with_class], h["predicted"]
+
+    def log_distance(x, guess, others, of_others):
+        classes = [c for c in set(guess) if c in of_others]
+        own = [(x[guess == c], others[of_others == c]) for c in classes]
+        cells = sum(len(a) for a, _ in own)
+        variance = sum(((a - a.mean(0)) ** 2).sum() for a, _ in own) / sum(len(a) - 1 for a, _ in own)
+        square = sum(len(a) * ((a.mean(0) - b.mean(0)) ** 2).sum() for a, b in own)
+        noise = sum(len(a) * variance * (1 / len(a) + 1 / len(b)) for a, b in own)
+        return np.log(max(square - noise, noise / 10) / cells) / 2
+
+    far = np.array([log_distance(x[donor == d], guess[donor == d], x[donor != d], guess[donor != d]) for d in sorted(set(donor))])
+    t = (log_distance(n["x"].astype(float), p["predicted"], x, guess) - far.mean()) / (far.std(ddof=1) * np.sqrt(1 + 1 / len(far)))
+    close("shift", float(said["shift"]), t, 1e-6)
+    close("limit", float(said["shift:limit"]), student.isf(.05, len(far) - 1), 1e-9)
+
+
 def score(pred, metrics, curves):
     from sklearn.calibration import calibration_curve
     from sklearn.metrics import roc_auc_score
@@ -226,7 +249,7 @@ def main():
     for k, v in options.items():
         if k not in ("what", "group", "calibration"):
             options[k] = float(v) if k in ("C", "coverage", "unknown", "shift") else int(v)
-    {"make": make, "compare": compare, "score": score}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)
+    {"make": make, "compare": compare, "shift": shift, "score": score}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)
 
 
 main()

@@ -1,0 +1,146 @@
+/* ctaprobe transfer: do new cells differ from the reference more than its groups, such as donors, differ from each other? (transfer.h) */
+#include "transfer.h"
+
+#include "eval/distribution.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void sums_init(struct sums *s, size_t k, size_t d)
+{
+	*s = (struct sums){k, d, xcalloc(k * d + 1, sizeof *s->x), xcalloc(k, sizeof *s->square), xcalloc(k, sizeof *s->depth),
+		xcalloc(k, sizeof *s->n)};
+}
+
+static void sums_clear(struct sums *s)
+{
+	memset(s->x, 0, s->k * s->d * sizeof *s->x);
+	memset(s->square, 0, s->k * sizeof *s->square);
+	memset(s->depth, 0, s->k * sizeof *s->depth);
+	memset(s->n, 0, s->k * sizeof *s->n);
+}
+
+static void sums_release(struct sums *s)
+{
+	free(s->x);
+	free(s->square);
+	free(s->depth);
+	free(s->n);
+}
+
+/* Cell i of d, which was predicted to be of class c. */
+static void sums_add(struct sums *s, uint32_t c, const struct embeddings *d, size_t i)
+{
+	double *x = s->x + c * s->d, square = 0;
+	for (size_t j = 0; d->x && j < s->d; j++) {
+		double v = (double)d->x[i * s->d + j];
+		x[j] += v;
+		square += v * v;
+	}
+	for (uint64_t j = d->x ? 0 : d->sparse.offset[i]; !d->x && j < d->sparse.offset[i + 1]; j++) {
+		double v = (double)d->sparse.value[j];
+		x[d->sparse.column[j]] += v;
+		square += v * v;
+	}
+	s->square[c] += square;
+	s->depth[c] += d->x ? 0 : log((double)d->depth[i]);
+	s->n[c]++;
+}
+
+/* How far the means of classes first..last of `own` are from those of the other cells, which are all less own (mine: own is among all): the logarithm of the
+ * root mean square of the distances over the cells of own, less what the sampling of cells adds to the squares, of which a tenth stays. NaN: no class has two
+ * cells of own and one other. */
+static double distance(const struct sums *own, const struct sums *all, int mine, size_t first, size_t last)
+{
+	double n = 0, within = 0, free_cells = 0, square = 0, noise = 0;
+	for (size_t c = first; c < last; c++) {
+		const double *x = own->x + c * own->d, *y = all->x + c * own->d;
+		double a = own->n[c], b = all->n[c] - (mine ? a : 0), of_mean = 0, of_gap = 0;
+		if (!(a > 0 && b > 0))
+			continue;
+		for (size_t j = 0; j < own->d; j++) {
+			double gap = x[j] / a - (y[j] - (mine ? x[j] : 0)) / b;
+			of_gap += gap * gap;
+			of_mean += x[j] * x[j] / a;
+		}
+		square += a * of_gap;
+		within += own->square[c] - of_mean;
+		free_cells += a - 1;
+		noise += 1 + a / b;
+		n += a;
+	}
+	noise *= within / free_cells;
+	return free_cells > 0 && noise > 0 ? log(fmax(square - noise, noise / 10) / n) / 2 : NAN;
+}
+
+/* The mean and the spread of v [n] without NaN. */
+static void spread_of(struct spread *s, const double *v, size_t n)
+{
+	double square = 0;
+	*s = (struct spread){0};
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(v[i])) {
+			s->n++;
+			s->mean += v[i];
+		}
+	s->mean /= (double)s->n;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(v[i]))
+			square += (v[i] - s->mean) * (v[i] - s->mean);
+	s->sd = s->n > 2 ? sqrt(square / (double)(s->n - 1)) : NAN;
+}
+
+void shift_init(struct shift *s, const struct unseen *u, const uint32_t *guess)
+{
+	size_t k = u->k, groups = u->groups, d = u->cells->d;
+	double *far = xmalloc((k + 1) * groups * sizeof *far);
+	struct sums own;
+	*s = (struct shift){.k = k, .of = xcalloc(k + 1, sizeof *s->of), .limit = NAN};
+	sums_init(&s->reference, k, d);
+	sums_init(&s->new, k, d);
+	sums_init(&own, k, d);
+	for (size_t i = 0; i < u->n; i++)
+		sums_add(&s->reference, guess[i], u->cells, u->row[i]);
+	for (size_t g = 0; g < groups; g++) {
+		sums_clear(&own);
+		for (size_t i = 0; i < u->n; i++)
+			if (u->group[i] == g)
+				sums_add(&own, guess[i], u->cells, u->row[i]);
+		for (size_t c = 0; c <= k; c++)
+			far[c * groups + g] = distance(&own, &s->reference, 1, c < k ? c : 0, c < k ? c + 1 : k);
+	}
+	for (size_t c = 0; c <= k; c++)
+		spread_of(&s->of[c], far + c * groups, groups);
+	if (s->of[k].n > 2) /* one side */
+		s->limit = student_quantile(2 * SHIFT_FALSE_ALARM, (double)(s->of[k].n - 1));
+	sums_release(&own);
+	free(far);
+}
+
+void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size_t i)
+{
+	sums_add(&s->new, guess, d, i);
+}
+
+double shift_of(const struct shift *s, size_t c)
+{
+	const struct spread *of = &s->of[c];
+	double far = distance(&s->new, &s->reference, 0, c < s->k ? c : 0, c < s->k ? c + 1 : s->k);
+	return (far - of->mean) / (of->sd * sqrt(1 + 1 / (double)of->n));
+}
+
+double depth_ratio(const struct shift *s, size_t c)
+{
+	return exp(s->new.depth[c] / s->new.n[c] - s->reference.depth[c] / s->reference.n[c]);
+}
+
+void shift_release(struct shift *s)
+{
+	free(s->of);
+	if (s->of) {
+		sums_release(&s->reference);
+		sums_release(&s->new);
+	}
+	*s = (struct shift){0};
+}
