@@ -325,6 +325,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		t[:20], d[20:30] = "Unknown", None
 		last = np.flatnonzero(d == d[299])
 		t[last[-8:]] = "rare"
+		a.obs["cluster"] = a.obs["cell_type"].cat.codes.astype(str).astype("category")
 		a.obs["cell_type"], a.obs["donor"] = t, d
 		a.write_h5ad("marked.h5ad")
 	P
@@ -333,6 +334,18 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	assert_equal "$(value set_aside:unknown_label report) $(value set_aside:no_group report)" "20 10"
 	assert_equal "$(value in_reference report)" 270
 	assert_equal "$(scview -c in_reference new.s | sed 1d | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 30 0; 270 1;"
+	run -0 ctaprobe transfer --reference marked.counts -l cluster --group donor all.counts -o clusters.s
+	names "warning: 'cluster' numbers"
+	run -0 ctaprobe transfer --reference ref.emb -l cell_type --group donor new.emb -o sets.s
+	names "warning: 'mono | DC' label_set in_set"
+	run -0 --separate-stderr ctaprobe score -l cell_type new.s
+	assert_line --regexp '^cells	30$'
+	assert_line --regexp '^in_reference	270$'
+	assert_regex "$stderr" '270'
+	scsample -q --where in_reference=1 new.s -o there.s
+	run -1 ctaprobe score -l cell_type there.s -o x
+	names "there.s 270 reference"
+	assert_not_exist x
 	awk -F'\t' '$1 == "untested:rare" { found = $2 > 0 } END { exit !found }' report
 	assert_equal "$(scview -c untested new.s | grep -c '^1$')" "$(value untested_cells report)"
 }

@@ -48,7 +48,7 @@ struct scored {
 	uint32_t *y, *predicted; /* [n] classes */
 	uint32_t *group; /* [n], NULL without --group */
 	size_t model_classes; /* the first model_classes classes are the model's */
-	size_t unlabelled, unknown, unpredicted;
+	size_t unlabelled, unknown, unpredicted, in_reference;
 	struct confident confident;
 };
 
@@ -89,7 +89,7 @@ static int check_logits(const double *z, size_t k, uint64_t cell, const char *na
 
 /* Where the predictions are in a block. `predicted` is what the tool that made them decided; it may have known more digits of the logits. */
 struct predictions {
-	int cell, logit, predicted; /* columns; predicted: -1 if there is none */
+	int cell, logit, predicted, in_reference; /* columns; the last two: -1 if there is none */
 	uint32_t *class; /* of each category of `predicted` */
 };
 
@@ -97,8 +97,9 @@ static void predictions_init(struct predictions *p, struct classes *c, const str
 {
 	*p = (struct predictions){.cell = header_need(h, "cell", U64, SCALAR, name, &e),
 		.logit = header_find(h, "logit"),
-		.predicted = header_find(h, "predicted")};
-	if (p->cell < 0)
+		.predicted = header_find(h, "predicted"),
+		.in_reference = header_find(h, "in_reference")};
+	if (p->cell < 0 || (p->in_reference >= 0 && header_need(h, "in_reference", U8, SCALAR, name, &e) < 0))
 		die("%s", e.msg);
 	if (p->predicted < 0)
 		return;
@@ -136,6 +137,10 @@ static void score_block(
 		uint32_t y = labels_at(l, b, i), p = predictions_at(from, b, i, s->model_classes, z, name);
 		if (y == MISSING_CODE) {
 			s->unlabelled++;
+			continue;
+		}
+		if (from->in_reference >= 0 && ((const uint8_t *)b->col[from->in_reference].data)[i]) {
+			s->in_reference++;
 			continue;
 		}
 		s->unknown += y >= s->model_classes;
@@ -197,8 +202,9 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	if (got < 0)
 		die("%s", e.msg);
 	if (!s->n)
-		die("%s: no cell to score: %zu without a value in column '%s', %zu of classes that the model does not know, %zu without logits",
-			name, s->unlabelled, label, s->unknown, s->unpredicted);
+		die("%s: no cell to score: %zu without a value in column '%s', %zu that are in the reference, %zu of classes that the model does not know, %zu "
+		    "without logits",
+			name, s->unlabelled, label, s->in_reference, s->unknown, s->unpredicted);
 	labels_release(&l);
 	labels_release(&g);
 	block_release(&b);
@@ -297,6 +303,8 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	results_add(to, "unlabelled", (double)s->unlabelled);
 	results_add(to, "unknown", (double)s->unknown);
 	results_add(to, "unpredicted", (double)s->unpredicted);
+	if (s->in_reference)
+		results_add(to, "in_reference", (double)s->in_reference);
 	report_classes(to, &m, c->name, frequency, train ? frequency : NULL);
 	cli_write_results(&score_cli, to);
 	free(frequency);
@@ -390,6 +398,10 @@ int ctaprobe_score(int argc, char **argv)
 	if (s.unpredicted)
 		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
+	if (s.in_reference)
+		warn("%s: %zu %s left out: the model has learned from %s", stream_name(in), s.in_reference,
+			s.in_reference == 1 ? "cell of the reference is" : "cells of the reference are",
+			s.in_reference == 1 ? "it" : "them");
 	if (ontology) {
 		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
 		score_terms(&t, &classes, ontology, stream_name(in));

@@ -98,14 +98,19 @@ static void check_classes(const struct reference *r)
 	}
 }
 
-/* Say it of classes that are numbers, as clusters are. */
-static void warn_numbers(const struct classes *c)
+/* Say it of classes that are numbers, as clusters are, and of names that look like sets. */
+static void warn_names(const struct classes *c)
 {
-	size_t n = 0;
-	for (size_t k = 0; k < c->n; k++)
-		n += c->name[k][strspn(c->name[k], "0123456789")] == 0;
-	if (n == c->n)
+	size_t numbers = 0;
+	const char *set = NULL;
+	for (size_t k = 0; k < c->n; k++) {
+		numbers += c->name[k][strspn(c->name[k], "0123456789")] == 0;
+		set = strstr(c->name[k], BETWEEN) ? c->name[k] : set;
+	}
+	if (numbers == c->n)
 		warn("column '%s' has numbers, as clusters do: name their types in the reference first", label);
+	if (set)
+		warn("class '%s' has '%s' in its name, which separates classes in label_set: read in_set, or rename it", set, BETWEEN);
 }
 
 /* x of two streams must be made alike. */
@@ -547,16 +552,16 @@ int ctaprobe_transfer(int argc, char **argv)
 	method_fit(&m, &r.d, all, r.d.n, &r.classes, &r.method, NULL, "reference");
 	held_out_predict(&h, &r, &m, all);
 	calibrate_on(&c, &h, &r);
-	warn_numbers(&r.classes);
 	writer_open(&w, &r, &c, stream_header(in), 0, 1);
 	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
 	write_new(&w, in, &m, &c.shift);
+	warn_names(&r.classes);
 	if (w.empty)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", stream_name(in), w.empty, w.cells,
 			r.d.x ? "embedding, as they have no token" : "count of a shared gene");
 	if (w.known)
-		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: do not score them", stream_name(in), w.known, w.cells,
-			reference_path);
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: ctaprobe score leaves them out", stream_name(in), w.known,
+			w.cells, reference_path);
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
 	writer_close(&w);
