@@ -76,6 +76,11 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad MIN_CELLS="$most" THREADS=1
 	run -0 sentences
 	assert_regex "$output" ' rare '
+	# cells of the reference get types and no scores
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=ref.h5ad THREADS=1
+	run -0 sentences
+	assert_regex "$output" ' in-reference '
+	assert_not_exist results/annotate/latest/new.score.tsv
 }
 
 # said ID VALUES: does a report of these values, words OF:NAME=VALUE with + for a space in a value, have the sentence ID?

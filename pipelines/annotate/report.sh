@@ -6,7 +6,7 @@
 dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5 unknown=$6
 rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
-	scview -q -c "$label" "$dir/new.pred" | awk 'NR > 1 && $0 != "NA" && $0 != "" { found = 1 } END { exit !found }'; then
+	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
 	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null
 	# types of other names than the reference's cannot be compared
 	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
