@@ -21,7 +21,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		import os, random
 		random.seed(4)
 		os.makedirs("made/log"), os.makedirs("in")
-		for f, text in ("label", "cell_type"), ("target", ""), ("about", "x.h5ad: 900 cells"):
+		for f, text in ("label", "cell_type\ndisease"), ("target", "age"), ("about", "x.h5ad: 900 cells"):
 		    open(f"in/{f}", "w").write(text + "\n")
 		for m in "untrained", "fixed-0.25", "r2mae", "mdlm":
 		    for k in 1, 2, 5:
@@ -30,13 +30,16 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		        os.makedirs(f"made/runs/{m}-{k}")
 		        with open(f"made/runs/{m}-{k}/scores.tsv", "w") as f:
 		            for s in "balanced_accuracy", "macro_f1", "auroc", "f1:B":
-		                f.write(f"label\t{s}\t{random.random()}\n")
+		                f.write(f"label\t{s}\t{random.random()}\nlabel-2\t{s}\t{random.random()}\n")
+		            for s in "spearman", "group_spearman", "mse":
+		                f.write(f"target\t{s}\t{random.random()}\n")
 		            f.write(f"label\tgroup_auroc\tnan\nrank\tentropy\t{random.random()}\n")
 		            for r in .1, .2, .3, .5, .7:
 		                f.write(f"valid-{r}\tpearson\t{random.random() - .5}\n")
-		        with open(f"made/runs/{m}-{k}/label.replicates.tsv", "w") as f:
-		            f.write("replicate\taccuracy\tbalanced_accuracy\tmacro_f1\n")
-		            f.writelines(f"{i}\t{random.random()}\t{random.random()}\t{random.random()}\n" for i in range(1, 61))
+		        for s in "label", "label-2":
+		            with open(f"made/runs/{m}-{k}/{s}.replicates.tsv", "w") as f:
+		                f.write("replicate\taccuracy\tbalanced_accuracy\tmacro_f1\n")
+		                f.writelines(f"{i}\t{random.random()}\t{random.random()}\t{random.random()}\n" for i in range(1, 61))
 		open("in/group", "w").write("donor\n")
 		open("in/baselines.tsv", "w").write("pca\tlabel\tbalanced_accuracy\t0.5\n")
 	END
@@ -58,7 +61,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		    return {(r["stage"], r["metric"], r["arm"]): r for r in (dict(zip(lines[0], l)) for l in lines[1:])}
 		summary, differences = table("made/summary.tsv"), table("made/differences.tsv")
 		assert ("label", "f1:B", "r2mae") not in summary and ("label", "group_auroc", "r2mae") not in summary
-		assert len(summary) == 1 + 4 * 9 and len(differences) == 2 * 8
+		assert len(summary) == 1 + 4 * 15 and len(differences) == 2 * 13
 		close = lambda got, want: all(abs(float(g) - w) < 1e-10 * max(1, abs(w)) for g, w in zip(got, want))
 		for (stage, metric, m), got in summary.items():
 		    v, b = (np.array([score(x, k, stage, metric) for k in seeds]) for x in (m, "fixed-0.25"))
@@ -68,34 +71,38 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		        continue
 		    assert int(got["n"]) == ok.sum() and close([got["mean"], got["sd"]], [v[ok].mean(), v[ok].std(ddof=1)])
 		    got = differences.get((stage, metric, m))
-		    assert (got is None) == (m in ("untrained", "fixed-0.25") or stage == "rank"), (stage, metric, m)
+		    assert (got is None) == (m in ("untrained", "fixed-0.25") or stage == "rank" or metric == "mse"), (stage, metric, m)
 		    if got:
 		        d = (v - b)[both]
 		        assert int(got["n"]) == len(d)
 		        assert close([got[k] for k in ("difference", "sd", "p")], [d.mean(), d.std(ddof=1), ttest_rel(v[both], b[both])[1]]), got
 		most = 0
 		for i, r in enumerate(sorted(differences.values(), key=lambda r: float(r["p"]))):
-		    most = max(most, min(1, float(r["p"]) * (16 - i)))
+		    most = max(most, min(1, float(r["p"]) * (26 - i)))
 		    assert abs(float(r["p_corrected"]) - most) < 1e-12
 		text = open("table").read()
-		mean = lambda m, s: np.nanmean([score(m, k, "label", s) for k in seeds])
+		mean = lambda m, *s: np.nanmean([score(m, k, *s) for k in seeds])
+		six = [(a, b) for a in ("label", "label-2") for b in ("balanced_accuracy", "macro_f1")] + [("target", "spearman"), ("target", "group_spearman")]
 		names = ["untrained"] + methods
-		means = np.array([[mean(m, s) for s in ("balanced_accuracy", "macro_f1", "auroc")] for m in names])
+		means = np.array([[mean(m, *s) for s in six] for m in names])
 		rank = np.mean([rankdata(-c, "min") for c in means.T], 0)
 		block = text[text.index("Score (mean of the metrics)"):].split("\n\n")[0].split("\n")[1:]
 		for line in block:
 		    m, s, r = line.split()
 		    assert abs(float(s) - means[names.index(m)].mean()) < 1e-4 and abs(float(r) - rank[names.index(m)]) < .006, line
 		assert len(block) == 4
-		draws = lambda m, k: np.loadtxt(f"made/runs/{m}-{k}/label.replicates.tsv", skiprows=1)[:, 2:]
-		block = text[text.index("1,000 draws of the tested donors"):].split("\n\n")[0].split("\n")[2:]
-		assert [x.split()[0] for x in block] == ["untrained", "r2mae", "mdlm"]
-		for line in block:
-		    m, *got = line.replace(" to ", " ").split()
-		    own = [k for k in seeds if os.path.exists(f"made/runs/{m}-{k}")]
-		    gap = np.mean([draws(m, k) - draws("fixed-0.25", k) for k in own], 0)
-		    want = [np.quantile(gap[:, i], p) for i in (0, 1) for p in (.025, .975)]
-		    assert np.allclose([float(x) for x in got], want, atol=6e-5), (line, want)
+		draws = lambda s, m, k: np.loadtxt(f"made/runs/{m}-{k}/{s}.replicates.tsv", skiprows=1)[:, 2:]
+		blocks = text.split("1,000 draws of the tested donors")[1:]
+		assert len(blocks) == 2 and "Probe of disease" in blocks[0] and "Probe of age" in blocks[1]
+		for s, block in zip(("label", "label-2"), blocks):
+		    block = block.split("\n\n")[0].split("\n")[2:]
+		    assert [x.split()[0] for x in block] == ["untrained", "r2mae", "mdlm"]
+		    for line in block:
+		        m, *got = line.replace(" to ", " ").split()
+		        own = [k for k in seeds if os.path.exists(f"made/runs/{m}-{k}")]
+		        gap = np.mean([draws(s, m, k) - draws(s, "fixed-0.25", k) for k in own], 0)
+		        want = [np.quantile(gap[:, i], p) for i in (0, 1) for p in (.025, .975)]
+		        assert np.allclose([float(x) for x in got], want, atol=6e-5), (line, want)
 		lines = text[text.index("Masked genes"):].split("\n")
 		assert lines[1].split() == ["0.1", "0.2", "0.3", "0.5", "0.7"]
 		v = np.array([score("mdlm", k, "valid-0.7", "pearson") for k in (1, 5)])
@@ -221,6 +228,26 @@ masks() {
 	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
 	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least (without --by, single cells are split)"
 	refute_output --partial "Masked genes"
+}
+
+@test "make r2mae-cells: more labels are scored in the same run, of the cells that have one; a column that is not there is named" {
+	scsim -q --cells 200 --genes 150 --modules 5 --donors 6 --depth 800 -o two.counts
+	scview -q -c barcode,cell_type two.counts | awk -F '\t' -v OFS='\t' 'NR == 1 { print $1, "disease"; next } { print $1, NR % 5 ? (NR % 2 ? "ill" : "well") : "NA" }' > disease.tsv
+	scview -q -O h5ad two.counts -o first.h5ad
+	h5tok -q --obs-table disease.tsv first.h5ad -u | scview -q -O h5ad -o two.h5ad -
+	two() { pipelines r2mae-cells SCALE=tiny NB_EPOCHS=1 DATA=two.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1 KEEP_MODELS=1 RESULTS=two "$@"; }
+	run ! two MORE_LABELS=disease,age
+	assert_line --partial "no column age in obs; it has: "
+	run -0 two MORE_LABELS=disease TARGET=n_counts
+	assert_line --regexp "^Probe of disease "
+	R=$(realpath two/r2mae-cells/latest)/runs/fixed-0.25-1
+	inputs=$(realpath two/r2mae-cells-inputs/latest)
+	for f in learn test; do scsample -q --where 'disease!=NA' -o $f.known "$R/$f.emb"; done
+	[ "$(scview -c cell test.known | wc -l)" -lt "$(scview -c cell "$R/test.emb" | wc -l)" ]
+	ctaprobe cells -q --label disease --group donor --max-iter 500 --search "$(cat "$inputs/folds")" --bootstrap 1000 --replicates draws --train learn.known --test test.known -o probe
+	diff <(grep -v ^unlabelled probe) <(grep -v ^unlabelled "$R/label-2.score.tsv")
+	assert_equal "$(awk '$1 == "unlabelled"' "$R/label-2.score.tsv")" "unlabelled	40"
+	assert_equal "$(awk -F '\t' '$1 == "label-2" && $2 == "macro_f1" { print $3 }' "$R/scores.tsv")" "$(awk -F '\t' '$1 == "macro_f1" { print $2 }' probe)"
 }
 
 # bats test_tags=slow

@@ -21,9 +21,9 @@ BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sc
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
 bmfm_stage = $(call stage_in,$(BMFM),$1)
 
-demo-bmfm: ## decode whole cells and learn the Cell Ontology: losses of both, and the lineages of five cells
+demo-bmfm: ## decode whole cells and learn the Cell Ontology: losses of both, and cells along the lineages
 $(call check,demo-bmfm,BMFM_CELLS BMFM_EPOCHS)
-$(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt))
+$(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt $(BMFM)/lineages.svg))
 
 $(BMFM)/simulated.counts: | $(BMFM)/settings $(BMFM_TOOLS)
 	$(call bmfm_stage,scsim) $(BIN)/scsim -v --cells $(BMFM_CELLS) --genes 300 --modules 30 --module-share 1 --depth 3000 --types 8 --rarest 0.04 \
@@ -52,5 +52,5 @@ $(BMFM)/leaf.pred $(BMFM)/greedy.pred: $(BMFM)/%.pred: $(BMFM)/test.tok $(BMFM)/
 $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv: $(BMFM)/%.score.tsv: $(BMFM)/%.pred
 	$(call bmfm_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label term --ontology $(BMFM_ONTOLOGY) -o $@ $<
 
-$(BMFM)/report.txt: $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv $(PIPELINES)/bmfm/report.sh
+$(BMFM)/report.txt: $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv $(PIPELINES)/bmfm/report.sh $(PIPELINES)/bmfm/lineages.awk
 	@$(script)/bmfm/report.sh $(BMFM) $(whole)

@@ -65,7 +65,7 @@ by_gene() {
 measure() {
 	batch_by=$(cat "$inputs/group") # whole groups are in one part, so a batch is one of them
 	column=${learn[1]:-} column=${column%%:*} # of --head COLUMN:LOSS
-	[ -z "$column" ] || stage "scpredict-$name-head" predictions
+	[[ -z $column || $arm = *-reverse* ]] || stage "scpredict-$name-head" predictions
 	[[ $task = mlm || -z $task || $arm = untrained* || -n $left_out ]] || stage "eval-$name" by_gene
 	if [[ $arm = *+tuned ]]; then
 		stage "sctrain-$name-tuned" tune

@@ -44,9 +44,13 @@ echo
 } | as_table "$dir/2-types.table" "Cell types of the test cells. finer: a type below the label. Predictions end at a leaf, so coarse labels can only be met by finer ones"
 
 # ---- lineages ----
+ontology=$(dirname "$0")/../../data/blood-cells.obo
+scview --header-tsv "$dir/greedy.pred" | sed -n 's/^labels[.]//p' | sort -n | cut -f 2 > "$dir/leaves"
+scview -q -c term,predicted,logit "$dir/greedy.pred" | awk -f "$here/bmfm/lineages.awk" part=1 "$ontology" part=2 "$dir/leaves" part=3 - > "$dir/lineages.tsv"
+rm "$dir/leaves"
 echo
 echo "Predicted lineages of five test cells, from the top down, with probabilities:"
 scview -q -c barcode,term,lineage "$dir/greedy.pred" | awk -F '\t' 'NR == FNR { if (/^id: /) id = substr($0, 5); if (/^name: /) name[id] = substr($0, 7); next }
-	FNR > 1 && FNR < 7 { printf "  %s (%s)\n    %s\n", $1, name[$2], $3 }' "$(dirname "$0")/../../data/blood-cells.obo" -
+	FNR > 1 && FNR < 7 { printf "  %s (%s)\n    %s\n", $1, name[$2], $3 }' "$ontology" -
 echo
 stage_times_text "$dir/log"

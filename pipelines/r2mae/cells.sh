@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # The inputs of make r2mae-cells: cells with their highly variable genes, for training, for validation with its masks, and for the probe.
-#     r2mae/cells.sh PREPARED FOLDER DATA LABEL TARGET GENES FLAVOR PER-GROUP "RATE..." BATCH SEED
+#     r2mae/cells.sh PREPARED FOLDER DATA LABEL MORE-LABELS TARGET GENES FLAVOR PER-GROUP "RATE..." BATCH SEED
 # PREPARED has cells.counts and group. FOLDER gets genes.counts, pretrain.counts, valid.counts, valid-RATE.mcounts, learn.counts, test.counts, label,
-# target, group, folds and, last, about.
+# target, group, folds and, last, about. MORE-LABELS: a list with commas; label has the names of all, a line each.
 . "$(dirname "$0")/../common.sh"
-[ $# = 11 ] || usage
-prepared=$1 dir=$2 data=$3 label=$4 target=$5 genes=$6 flavor=$7 per_group=$8 rates=$9 batch=${10} seed=${11}
+[ $# = 12 ] || usage
+prepared=$1 dir=$2 data=$3 label=$4 more=$5 target=$6 genes=$7 flavor=$8 per_group=$9 rates=${10} batch=${11} seed=${12}
+[ -z "$more" ] || label+=$'\n'${more//,/$'\n'}
 column=$(cat "$prepared/group")
+# not after hours of training
+scview -q --header-tsv "$prepared/cells.counts" | sed -n 's/^column\t//p' > "$dir/columns"
+wrong=$(printf '%s\n' "$label" ${target:+"$target"} | grep -vxFf "$dir/columns" || true)
+[ -z "$wrong" ] || { echo "no column ${wrong//$'\n'/, } in obs; it has: $(paste -sd , "$dir/columns")" >&2; exit 1; }
+rm "$dir/columns"
 by=()
 [ -z "$column" ] || by=(--by "$column")
 scsample -v -u --hvg "$genes" --flavor "$flavor" "$prepared/cells.counts" | scsample -v --min-genes 20 -o "$dir/genes.counts" -

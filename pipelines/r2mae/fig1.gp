@@ -1,8 +1,8 @@
-# Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel_f: panel-f.tsv,
+# Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel-f.tsv
 # of r2mae/accuracy.sh).
-size = sprintf("1000,%d", panel_f ? 1750 : 1400); load axes
+size = "1000,1750"; load axes
 set datafile missing "inf"
-set multiplot layout (panel_f ? 5 : 4),2
+set multiplot layout 5,2
 set xrange [0:1]
 set xlabel "masking rate" offset 0, 0.4
 # below the panel, where no curve is
@@ -57,14 +57,12 @@ do for [m = 1:3] {
 	     for [i = 1:4] trial(word(models, m)."-".word(quantiles, i)) using 1:3:(sd($4)) with yerrorbars pt 7 ps 0.4 lc rgb colour[i] notitle
 }
 
-if (panel_f) {
-	set title "F  trained models: errors with a common start and slope" noenhanced
-	set ylabel "scaled error"
-	set yrange [*:*]
-	stats dir."/panel-f.tsv" using 1:2 name "F" nooutput
-	plot for [i = 1:F_blocks] dir."/panel-f.tsv" index i - 1 using 1:2 with linespoints pt 7 ps 0.5 lc rgb colour[1 + (i - 1) % 6] title columnheader(1)
-	set ylabel "risk / risk of predicting 0"
-}
+set title "F  trained models: errors with a common start and slope" noenhanced
+set ylabel "scaled error"
+set yrange [*:*]
+stats dir."/panel-f.tsv" using 1:2 name "F" nooutput
+plot for [i = 1:F_blocks] dir."/panel-f.tsv" index i - 1 using 1:2 with linespoints pt 7 ps 0.5 lc rgb colour[1 + (i - 1) % 6] title columnheader(1)
+set ylabel "risk / risk of predicting 0"
 
 set title "G  latent space with equal factors: rows drawn once"
 set yrange [0:1.6]

@@ -1,16 +1,17 @@
 # make r2mae-fig1, r2mae-table5, r2mae-table9: the linear model of the R2MAE paper (Dong et al. 2025: figure 1, tables 5 and 9)
 #
-#     make -j2 r2mae-fig1                  theory (lines) and simulations (points) of panels A to E and G; two minutes on 2 cores
+#     make -j2 r2mae-fig1                  theory (lines) and simulations (points); two minutes on 2 cores
 #     make -j2 r2mae-table5 r2mae-table9   best fixed ratio, and ratios by row, with five seeds; half a minute
 #
 # The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
 # SCALE=tiny has small models, for tests.
-# ACCURACY  figure 1: a table of accuracies by masking rate, for panel F (r2mae/accuracy.sh); without it there is no panel F
+# ACCURACY  figure 1: a table of accuracies by masking rate, for panel F (r2mae/accuracy.sh); by default those of make r2mae-other, as the paper's
+#           accuracies of BERT are not in its text
 # SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
 
 R2MAE_SAME := $(or $(SAME),nothing)
-ACCURACY ?=
-$(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE $(if $(value ACCURACY),ACCURACY)))
+ACCURACY ?= $(PIPELINES)/r2mae/accuracy.tsv
+$(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE ACCURACY))
 $(eval $(call run_folder,R2MAE_TABLE5,r2mae-table5,SCALE R2MAE_SAME))
 $(eval $(call run_folder,R2MAE_TABLE9,r2mae-table9,SCALE R2MAE_SAME))
 R2MAE_LINEAR_FILES := $(addprefix $(PIPELINES)/r2mae/,linear.sh risk.py)
@@ -31,11 +32,10 @@ R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves)
 $(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR_FILES) | $(R2MAE_FIG1)/settings
 	@echo '  r2mae-fig1 $*'
 	@$(job) $(script)/r2mae/linear.sh $* $(SCALE) $(whole)
-R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
 $(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.sh | $(R2MAE_FIG1)/settings
 	@$(PIPELINES)/r2mae/accuracy.sh $(call text,ACCURACY) $(whole)
-$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_F) $(PIPELINES)/r2mae/fig1.gp
-	@$(PIPELINES)/plot.sh r2mae/fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100); panel_f = $(if $(R2MAE_F),1,0)' $(whole)
+$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_FIG1)/panel-f.tsv $(PIPELINES)/r2mae/fig1.gp
+	@$(PIPELINES)/plot.sh r2mae/fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100)' $(whole)
 
 # $(eval $(call r2mae_table,FOLDER,table5))
 define r2mae_table

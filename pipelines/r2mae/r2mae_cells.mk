@@ -2,11 +2,12 @@
 #
 #     make -j2 r2mae-cells                                            simulated cells
 #     make -j2 r2mae-cells DATA=lung.h5ad LABEL=cell_type CELLS=0     the same on all cells of your file
-#     make -j2 r2mae-cells DATA=aml.h5ad TARGET=cycling_score         also predict a column of numbers from the embeddings
+#     make -j2 r2mae-cells DATA=aml.h5ad MORE_LABELS=disease TARGET=age    three tasks of the probe, whose mean is that of the paper's table 6
 #
 # Also those of cells.mk
 # METHODS     fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the others are compared with the first one
 # SEEDS       seeds of masks, order and initial weights; SEED alone determines the cells and their split
+# MORE_LABELS  also predict these obs columns of classes from the embeddings (a list with commas); cells without a class are left out of it
 # TARGET      also predict this obs column of numbers from the embeddings
 # HVG         number of genes, chosen by scsample --hvg from all cells
 # FLAVOR      --flavor of scsample --hvg
@@ -24,6 +25,7 @@
 # those of the others. `untrained` is the network with random weights. More methods or seeds add trainings and keep those that are done.
 
 TARGET    ?=
+MORE_LABELS ?=
 METHODS   ?= fixed-0.25 fixed-0.10 fixed-0.50 mdlm dynamic r2mae r2mae-dynamic cl r2mae-cl
 FLAVOR    ?= seurat
 HVG       ?= $(call scale,150,2000,5000)
@@ -36,21 +38,21 @@ PER_GROUP ?= 1000
 R2_SEEDS  := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
 R2_RATES  := 0.1 0.2 0.3 0.5 0.7
 
-R2_IN_SETTINGS := DATA LABEL TARGET GROUP CELLS SEED HVG FLAVOR PER_GROUP NB_BATCH
+R2_IN_SETTINGS := DATA LABEL $(if $(value MORE_LABELS),MORE_LABELS) TARGET GROUP CELLS SEED HVG FLAVOR PER_GROUP NB_BATCH
 R2_SETTINGS := $(R2_IN_SETTINGS) HIDDEN LATENT NB_EPOCHS NB_LR
 $(eval $(call run_folder,R2_IN,r2mae-cells-inputs,$(R2_IN_SETTINGS)))
 $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
 R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat scview)
 
 .PHONY: r2mae-cells-now
-r2mae-cells: ## masking rates for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
+r2mae-cells: ## masking rates for a model of counts (DATA= LABEL= MORE_LABELS= TARGET= METHODS= SEEDS=)
 $(call check,r2mae-cells,DATA)
 $(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))
 
 # Made once, so that cells that are prepared again do not undo a long grid of trainings
 $(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $(R2_TOOLS)
-	$(call stage_in,$(R2_IN),cells) $(PIPELINES)/r2mae/cells.sh $(PREPARED) $(R2_IN) $(call text,DATA) $(call text,LABEL) $(call text,TARGET) \
-		$(HVG) $(FLAVOR) $(PER_GROUP) '$(R2_RATES)' $(NB_BATCH) $(SEED)
+	$(call stage_in,$(R2_IN),cells) $(PIPELINES)/r2mae/cells.sh $(PREPARED) $(R2_IN) $(call text,DATA) $(call text,LABEL) $(call text,MORE_LABELS) \
+		$(call text,TARGET) $(HVG) $(FLAVOR) $(PER_GROUP) '$(R2_RATES)' $(NB_BATCH) $(SEED)
 $(R2_IN)/baselines.tsv: $(R2_IN)/about
 	@$(job) $(script)/r2mae/baselines.sh $(R2_IN) $(t6_threads)
 

@@ -7,6 +7,9 @@
 dir=$1 inputs=$2 methods=$3 seeds=$4 network=$5
 base=${methods%% *}
 others=${methods#"$base"}
+mapfile -t labels < "$inputs/label"
+stages=(label)
+for ((i = 2; i <= ${#labels[@]}; i++)); do stages+=(label-$i); done
 
 # the baselines have seed 0
 {
@@ -17,26 +20,28 @@ others=${methods#"$base"}
 means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
 those_in "$dir/points.tsv"
 for m in $others; do pair "$m" "$base"; done
-awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 == "label" && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
+awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 ~ /^label/ && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
 	"$dir/points.tsv" > "$dir/compared.tsv"
 differences --by method --pair seed --within stage,metric "$dir/compared.tsv" > "$dir/differences.tsv"
 rm "$dir/compared.tsv"
 
 # A draw of the tested cells is the same for all methods; a baseline is paired with each seed.
 {
-	printf 'method\tseed\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
+	printf 'method\tseed\tstage\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
 	for m in $base expression pca untrained $others; do
 		for k in $seeds; do
-			f=$dir/runs/$m-$k/label.replicates.tsv
-			[ "$m" != expression ] && [ "$m" != pca ] || f=$inputs/$m/label.replicates.tsv
-			[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/label.replicates.tsv" ] || sed "1d; s/^/$m\t$k\t/" "$f"
+			for s in "${stages[@]}"; do
+				f=$dir/runs/$m-$k/$s.replicates.tsv
+				[ "$m" != expression ] && [ "$m" != pca ] || f=$inputs/$m/$s.replicates.tsv
+				[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/$s.replicates.tsv" ] || sed "1d; s/^/$m\t$k\t$s\t/" "$f"
+			done
 		done
 	done
 } > "$dir/draws.in"
 those_in "$dir/draws.in"
 pairs=()
 for m in expression pca untrained $others; do pair "$m" "$base"; done
-differences --by method --pair seed --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
+differences --by method --pair seed --within stage --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
 rm "$dir/draws.in"
 
 # table TITLE METHODS STAGE/METRIC=COLUMN...: one line for each method
@@ -83,8 +88,9 @@ gaps() {
 want=$(echo "$seeds" | wc -w)
 # The metric of every rate, and those of the probe
 rates() { for r in 0.1 0.2 0.3 0.5 0.7; do printf 'valid-%s/%s=%s ' "$r" "$1" "$r"; done; }
-probe='label/balanced_accuracy=BAcc label/macro_f1=F1 label/auroc=AUROC'
-[ -z "$(cat "$inputs/target")" ] || probe="$probe target/spearman=Spearman target/group_spearman=by-group"
+# of_label STAGE
+of_label() { echo "$1/balanced_accuracy=BAcc $1/macro_f1=F1 $1/auroc=AUROC"; }
+target=$(cat "$inputs/target") of_target='target/spearman=Spearman target/group_spearman=by-group'
 
 sed '1s/^/corrmask r2mae-cells: /' "$inputs/about"
 echo "$network"
@@ -93,34 +99,41 @@ echo "correction over all gaps of this table; [n]: only n seeds are done"
 table "Masked genes of validation cells: Pearson correlation in a cell, by the share of genes that are masked" "untrained $methods" "$(rates pearson)"
 gaps "$others" "$(rates pearson)"
 table "The same, Spearman correlation" "untrained $methods" "$(rates spearman)"
-table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" "expression pca untrained $methods" "$probe"
-echo "expression, pca: log-normalised expression and its 50 principal components, no network; untrained: random weights"
-gaps "$others" "$probe"
-
 group=$(cat "$inputs/group")
-echo
-echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
-awk -F '\t' "$tables$by_name"'
-	NR == 2 { printf "%-16s%30s%30s\n", "", "BAcc", "F1" }
-	{ put($c["arm"], $c["value"], span("%+.4f")) }
-	END { lay("%-16s", "%30s") }' "$dir/draws.tsv"
+for i in "${!labels[@]}"; do
+	s=${stages[i]}
+	table "Probe of ${labels[i]} in cells of other donors" "expression pca untrained $methods" "$(of_label "$s")"
+	[ "$i" != 0 ] || echo "expression, pca: log-normalised expression and its 50 principal components, no network; untrained: random weights"
+	gaps "$others" "$(of_label "$s")"
+	echo
+	echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
+	awk -F '\t' -v s="$s" "$tables$by_name"'
+		!n++ { printf "%-16s%30s%30s\n", "", "BAcc", "F1" }
+		$c["stage"] == s { put($c["arm"], $c["value"], span("%+.4f")) }
+		END { lay("%-16s", "%30s") }' "$dir/draws.tsv"
+done
+if [ -n "$target" ]; then
+	table "Probe of $target in cells of other donors" "expression pca untrained $methods" "$of_target"
+	gaps "$others" "$of_target"
+fi
 
 table "Effective rank of the embeddings of validation cells" "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
 
-# Score and mean rank of the methods, by their mean metrics
-metrics=$(for c in $probe; do echo "${c%=*}"; done | sed 's/.*\///' | tr '\n' '+')
+# Score and mean rank of the methods, by their mean metrics [R2MAE, table 6]
+metrics=$(printf '%s/balanced_accuracy+' "${stages[@]}"; printf '%s/macro_f1+' "${stages[@]}")
+[ -z "$target" ] || metrics+=target/spearman+target/group_spearman+
 mkdir -p "$dir/means"
 ranked=()
 for m in expression pca untrained $methods; do
-	awk -F '\t' -v m="$m" -v probe="$probe" '
-		BEGIN { print "metric\tvalue"; n = split(probe, p, " "); for (i = 1; i <= n; i++) { sub(/=.*/, "", p[i]); want[p[i]] } }
+	awk -F '\t' -v m="$m" -v metrics="+$metrics" '
+		BEGIN { print "metric\tvalue" }
 		'"$by_name"'
-		$c["arm"] == m && ($c["stage"] "/" $c["metric"]) in want { print $c["metric"] "\t" $c["mean"] }' "$dir/summary.tsv" > "$dir/means/$m"
-	[ "$(wc -l < "$dir/means/$m")" != "$(($(echo "$probe" | wc -w) + 1))" ] || ranked+=("$dir/means/$m")
+		$c["arm"] == m && index(metrics, "+" $c["stage"] "/" $c["metric"] "+") { print $c["stage"] "/" $c["metric"] "\t" $c["mean"] }' "$dir/summary.tsv" > "$dir/means/$m"
+	[ "$(wc -l < "$dir/means/$m")" -le "$(tr -cd + <<< "$metrics" | wc -c)" ] || ranked+=("$dir/means/$m")
 done
 [ ${#ranked[@]} -lt 2 ] || {
 	echo
-	echo "Score (mean of the metrics) and mean rank"
+	echo "Score (mean of the metrics) and mean rank, by balanced accuracy and macro F1 of ${labels[*]}${target:+ and both Spearman correlations of $target}"
 	armstat leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
 }
 echo
