@@ -83,7 +83,16 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 		reference head large.$kind $kind tissue few.tsv h.tsv
 		[ $kind = mlm ] || scpredict expression -q -M large.$kind.model few.tok | scview -c gene,value,expressed,gated - > r.tsv
 		[ $kind = mlm ] || reference reconstruct large.$kind few.tsv r.tsv
-		rm -rf large.$kind large.$kind.model
+		# the documented command, on a folder of the released name
+		name=biomed.rna.llama.$([ $kind = wced ] && echo 47m.wced || echo 32m.mlm).multitask.v1
+		rm -rf large.$kind.model $name
+		mv large.$kind/lightning $name
+		scsample -q -n 5 sim.counts -u | scview -q -O h5ad -o few.h5ad -
+		run -0 pipelines embed DATA=few.h5ad MODEL=$name RESULTS=large THREADS=1 $([ $kind = mlm ] || echo POOL=token:1)
+		values large/embed/latest/cells.tok > few.tsv
+		scview -c cell,x large/embed/latest/embedding.emb > x.tsv
+		reference states large.$kind $kind few.tsv x.tsv "$([ $kind = wced ] && echo 1 || echo 0)"
+		rm -rf large $name large.$kind
 	done
 }
 

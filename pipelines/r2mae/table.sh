@@ -9,7 +9,7 @@ base=${methods%% *}
 others=${methods#"$base"}
 mapfile -t labels < "$inputs/label"
 stages=(label)
-for ((i = 2; i <= ${#labels[@]}; i++)); do stages+=(label-$i); done
+for ((i = 2; i <= ${#labels[@]}; i++)); do stages+=("label-$i"); done
 
 # the baselines have seed 0
 {
