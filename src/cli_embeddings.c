@@ -164,7 +164,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		}
 		if (w->part) {
 			grow(d->part, d->part_cap, d->n + 1);
-			d->part[d->n] = needed(&c->part, b, i, cell, stream_name(d->s), w->part, 0);
+			d->part[d->n] = labels_at(&c->part, b, i);
 		}
 		d->n++;
 	}

@@ -24,7 +24,7 @@ struct embeddings {
 };
 
 /* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left
- * out; each of the others must have a group, such as a donor, and a part, such as a cluster. */
+ * out; each of the others must have a group, such as a donor. A part, such as a fold, may be MISSING_CODE. */
 struct wanted {
 	const char *label, *target, *group;
 	struct classes *classes, *groups;

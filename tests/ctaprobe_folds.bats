@@ -31,6 +31,24 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	assert_line "folds	5"
 }
 
+@test "ctaprobe cells --protocol cz --fold: a cell without a fold is refused only if its class is scored" {
+	scsim -q --cells 120 --genes 100 --types 2 --rarest 0.3 -o some.counts
+	scview -q -O h5ad -o some.h5ad some.counts
+	# five cells are a class of their own and have no fold
+	scview -q -c barcode,cell_type some.counts | awk -F '\t' -v OFS='\t' 'NR == 1 { print $1, "fold", "class"; next } { print $1, NR < 7 ? "NA" : NR % 3, NR < 7 ? "rare" : $2 }' > fold.tsv
+	folds() {
+		h5tok -q --obs-table "$1" some.h5ad -o fold.counts
+		screduce pca -q -k 5 --fit fold.counts -o fold.emb fold.counts
+		run "$2" --separate-stderr ctaprobe cells -q --protocol cz --label class --fold fold fold.emb
+	}
+	folds fold.tsv -0
+	assert_line "cells	115"
+	assert_line "folds	3"
+	awk -F '\t' -v OFS='\t' 'NR == 9 { $2 = "NA" } 1' fold.tsv > gap.tsv
+	folds gap.tsv -1
+	[[ $stderr == *"cell 7 has no value in column 'fold'"* ]]
+}
+
 @test "ctaprobe cells --fold: the folds of a column, in the order of their names, and each is predicted by the others" {
 	ctaprobe cells -q --fold batch -l cell_type --predictions a.pred a.emb -o a.tsv
 	assert_equal "$(value a.tsv folds)" 3

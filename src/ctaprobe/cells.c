@@ -6,6 +6,7 @@
 
 #include "label/folds.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -424,9 +425,14 @@ static void drop_small_classes(struct embeddings *d, const struct classes *c)
 	free(count);
 }
 
-/* The folds of --fold: how many, and that they keep groups together. */
-static void check_folds(const struct embeddings *d)
+/* The folds of --fold: that every cell has one, how many they are, and that they keep groups together. */
+static void check_folds(struct embeddings *d)
 {
+	for (size_t i = 0; i < d->n; i++)
+		if (d->part[i] == MISSING_CODE)
+			die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
+				stream_name(d->s), d->cell[i], cells_set.fold, cells_set.fold);
+	classes_settle(&folds_of_cells, (uint32_t *[]){d->part}, (size_t[]){d->n}, 1);
 	uint32_t *seen = xmalloc((groups_of_cells.n + 1) * sizeof *seen);
 	memset(seen, 0xFF, (groups_of_cells.n + 1) * sizeof *seen);
 	if (folds_of_cells.n < 2 || folds_of_cells.n > 1000)
@@ -485,10 +491,8 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 		classes_settle(&classes_of_cells, (uint32_t *[]){a->y, b->y}, (size_t[]){a->n, b->n}, 2);
 	if (cells_set.group)
 		classes_settle(&groups_of_cells, (uint32_t *[]){a->group, b->group}, (size_t[]){a->n, b->n}, 2);
-	if (cells_set.fold) {
-		classes_settle(&folds_of_cells, (uint32_t *[]){a->part}, (size_t[]){a->n}, 1);
+	if (cells_set.fold)
 		check_folds(a);
-	}
 	check_data(a, b, &classes_of_cells);
 	if (cells_set.label && classes_of_cells.n > MANY_CLASSES)
 		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes_of_cells.n,
