@@ -13,7 +13,14 @@
 # DRUG         obs column with the drug
 # MOA_FOLDS    number of folds; every mechanism needs as many drugs
 # MOA_REPEATS  draws of the folds
-# Also those of embed.mk
+# MODEL        folder of a trained model, as of make embed
+# POOL         what of the hidden states is kept (scembed --pool)
+# LAYER        the layer (scembed --layer)
+# MAXLEN       largest number of tokens of a cell
+# MEDIANS      the model's vocabulary, if it has no vocab.tsv, or Geneformer's table of medians
+# TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
+# GENE_NAMES   table of name and gene id, if DATA and the model name genes differently
+# RANK_ARGS    more options of h5tok --rank
 
 DRUG        ?= drug
 MOA_FOLDS   ?= 2
