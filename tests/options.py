@@ -159,6 +159,7 @@ scsample --test-fraction .5 --part test tok
 scsample --balance cell_type tok
 scsample --hvg 20 a.counts
 scsample --thin .5 a.counts
+scsample --thin .5 --complement a.counts
 scsample tok
 scsample emb
 scsim --cells 50

@@ -693,7 +693,21 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scsample -q --thin 0.3 --where cell_type=type1 all.counts | scview >a
 	scsample -q --thin 0.3 all.counts | scsample -q --where cell_type=type1 - | scview | cmp - a
 	scsample -q --thin 0.3 all.counts | scview --check -
-	for bad in '--thin 0' '--thin 1' '--thin 0.5 --hvg 5'; do
+	scsample -q --thin 0.3 --complement all.counts -o rest.counts
+	scsample -q --thin 0.3 all.counts -o kept.counts
+	for f in all kept rest; do scview -c cell,n_counts,gene,count $f.counts | tail -n +2 >$f.tsv; done
+	$PYTHON - <<-'END'
+		from collections import Counter
+		def read(f):
+		    cells = {}
+		    for l in open(f):
+		        cell, n, gene, count = l.rstrip("\n").split("\t")
+		        cells[cell] = Counter(dict(zip(gene.split(), map(int, count.split()))), total=int(n))
+		    return cells
+		a, b, c = map(read, ("all.tsv", "kept.tsv", "rest.tsv"))
+		assert a and all(b[i] + c[i] == a[i] for i in a) and any(c[i] for i in c)
+	END
+	for bad in '--complement' '--thin 0' '--thin 1' '--thin 0.5 --hvg 5'; do
 		run -2 scsample $bad all.counts -o x
 		assert_output --partial -- '--thin'
 	done

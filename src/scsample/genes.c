@@ -141,6 +141,13 @@ int genes_again(struct genes *g)
 	return 0;
 }
 
+/* How many of n molecules are written. */
+static uint64_t thinned(const struct genes *g, struct rng *r, uint64_t n)
+{
+	uint64_t kept = thin_draw(r, n, g->thin);
+	return g->complement ? n - kept : kept;
+}
+
 /* Append the items of row `row` of b at `at` of out; returns where they end. *total: n_counts of the cell, of which the genes of b may be a part */
 static uint64_t fill_row(
 	const struct genes *g, struct block *out, int gene, int count, uint64_t at, const struct block *b, size_t row, uint64_t *total)
@@ -152,7 +159,7 @@ static uint64_t fill_row(
 		uint32_t id = block_id(b, g->gene, i), n = ((const uint32_t *)b->col[g->count].data)[i];
 		seen += n;
 		if (g->thin > 0)
-			n = (uint32_t)thin_draw(&r, n, g->thin);
+			n = (uint32_t)thinned(g, &r, n);
 		kept += n;
 		if (!n || (g->number && g->number[id] == GENE_DROPPED))
 			continue;
@@ -160,7 +167,7 @@ static uint64_t fill_row(
 		((uint32_t *)out->col[count].data)[at++] = n;
 	}
 	if (g->thin > 0)
-		*total = kept + (*total > seen ? thin_draw(&r, *total - seen, g->thin) : 0);
+		*total = kept + (*total > seen ? thinned(g, &r, *total - seen) : 0);
 	return at;
 }
 

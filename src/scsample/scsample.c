@@ -14,7 +14,7 @@
 static long long number, min_genes, hvg;
 static double fraction, test_fraction, max_mito, thin;
 static const char *by, *stratify, *balance, *min_class_text, *batch_key, *gene_list;
-static int part = PART_NONE, flavor = HVG_SEURAT;
+static int complement, part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
 static struct option_def options[] = {
@@ -50,6 +50,8 @@ static struct option_def options[] = {
 	{0, "Depth", OPT_GROUP},
 	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-9, 1 - 1e-9, .changes = 1,
 		.excludes = "hvg"},
+	{0, "complement", OPT_FLAG, &complement, NULL, "write the molecules that --thin leaves out, not those that it keeps", .changes = 1,
+		.needs = "thin"},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -248,6 +250,7 @@ static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes 
 		.top = (size_t)hvg,
 		.batch_key = batch_key,
 		.thin = thin,
+		.complement = complement,
 		.seed = (uint32_t)cli.seed};
 	genes_init(g, &in->all.header, stream_name(in->s[0]));
 	if (gene_list)

@@ -80,6 +80,7 @@ struct genes {
 	size_t top; /* 0: all genes, if there is no list */
 	const char *batch_key; /* column; NULL: all cells are one batch */
 	double thin; /* each molecule is kept with this probability; 0: all are */
+	int complement; /* those that are not kept, instead */
 	uint32_t seed;
 
 	/* private */
