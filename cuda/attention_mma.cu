@@ -18,18 +18,13 @@
  * The three kernels are longer than our functions usually are: their inner loops keep tiles in registers, which cannot be passed to a
  * function that is not inlined, and nearly every line uses them.
  */
-#include "mma.cuh"
-
-#define LOG2E 1.44269504f
+#include "attention.cuh"
 
 enum { /* bytes of shared memory */
-	PAIR = 2 * TILE_SIZE, /* K and V, or Q and dY; or 128 rows of one of them */
 	PAIR_TERMS = PAIR + 2 * TILE * sizeof(float), /* then -lse (log2) and -delta of each of 64 queries */
 	DRAWN = 4 * 32 * 16, /* a warp's 16-bit decisions: [group of eight keys][query][key] */
 	KEPT = 4 * 2 * 128, /* decisions of a tile's 64 keys or queries and the block's 128 of the other, a bit each */
 };
-
-template <int D> constexpr float SCALE = D == 16 ? 0.25f : D == 32 ? 0.176776695f : 0.125f; /* 1 / sqrt(D) */
 
 /* The warp's decisions on queries and keys `query` .. + 32 and `key` .. + 32. */
 static __device__ __forceinline__ void draw(
@@ -45,71 +40,10 @@ static __device__ __forceinline__ void draw(
 	__syncwarp();
 }
 
-/* Is the word's low (high) half a decision to keep? */
-static __device__ __forceinline__ bool kept(uint32_t word, int high, uint32_t threshold)
-{
-	return high ? word >= threshold << 16 : word << 16 >= threshold << 16;
-}
-
-static __device__ __forceinline__ float quad_max(float x)
-{
-	x = fmaxf(x, __shfl_xor_sync(WARP_ALL, x, 1));
-	return fmaxf(x, __shfl_xor_sync(WARP_ALL, x, 2));
-}
-
-static __device__ __forceinline__ float quad_sum(float x)
-{
-	x += __shfl_xor_sync(WARP_ALL, x, 1);
-	return x + __shfl_xor_sync(WARP_ALL, x, 2);
-}
-
-struct where { /* what a block works on */
-	uint32_t t0, len; /* the cell */
-	uint32_t from; /* the block's first row in it */
-	uint32_t cell, key, head; /* key: the cell's for dropout */
-	uint32_t lane, row0; /* row0: the warp's first of the block's rows */
-};
-
-struct cells { /* of struct seq */
-	const uint32_t *tile, *offset, *pos, *cell, *key;
-};
-
-/* The heads of a tile are neighbours, and the list begins with the longest cells: the last blocks to run are short ones. Past its end: len 0. */
-static __device__ __forceinline__ struct where where_am_i(const struct cells &c, uint32_t NH)
-{
-	struct where w = {};
-	uint32_t t = c.tile[blockIdx.x / NH];
-	if (t == ROW_NONE)
-		return w;
-	uint32_t b = c.cell[t];
-	w.t0 = c.offset[b];
-	w.len = c.offset[b + 1] - w.t0;
-	w.from = c.pos[t];
-	w.cell = b;
-	w.key = c.key[b];
-	w.head = blockIdx.x % NH;
-	w.lane = threadIdx.x % 32;
-	w.row0 = threadIdx.x / 32 * WARP_ROWS;
-	return w;
-}
-
 /*
- * The decisions of dropout, 1 to keep, in words of 32 queries x 32 keys: 128 queries (four warps), then the next 32 keys. The word of a lane
- * has bit 8 n + 2 r + i for its element c[n][r][i] of the scores (mma.cuh). A cell's words begin where those of any cells before it, of
- * as many tokens, must have ended; so the places depend on nothing but `steps`.
+ * The word of a lane on 32 queries x 32 keys has bit 8 n + 2 r + i for its element c[n][r][i] of the scores (mma.cuh); a step's words are
+ * those of four warps.
  */
-struct decisions {
-	uint32_t *word;
-	uint32_t steps; /* of 32 keys: room for the longest cell, a multiple of 4 */
-};
-
-/* Those of the 128 queries from `query` on and the keys from `key` on; both are multiples of what belongs together. */
-static __device__ __forceinline__ uint32_t *decisions_at(
-	const struct decisions &d, const struct where &w, uint32_t NH, uint32_t query, uint32_t key)
-{
-	const size_t row = w.t0 / BLOCK_ROWS + w.cell + query / BLOCK_ROWS;
-	return d.word + ((row * NH + w.head) * d.steps + key / 32) * TILE_THREADS;
-}
 
 /*
  * From the 32 words on 32 queries x 32 keys: this lane's word on the transposed scores, bit 8 n + 2 r + e for (key g + 8 r, query 8 n + 2 q + e).
@@ -148,7 +82,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 {
 	SHARED(shared);
 	constexpr float SCALE2 = SCALE<D> * LOG2E;
-	const struct where w = where_am_i(cells, NH);
+	const struct where w = where_am_i(cells, NH, WARP_ROWS);
 	if (w.len == 0)
 		return;
 	read_step(d);
@@ -273,7 +207,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 {
 	SHARED(shared);
 	constexpr float SCALE2 = SCALE<D> * LOG2E;
-	const struct where w = where_am_i(cells, NH);
+	const struct where w = where_am_i(cells, NH, WARP_ROWS);
 	if (w.len == 0)
 		return;
 	const uint32_t S = 3 * C, STAGE = PAIR + (DROP ? KEPT : 0), stage = shared_at(shared);
@@ -366,7 +300,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 {
 	SHARED(shared);
 	constexpr float SCALE2 = SCALE<D> * LOG2E;
-	const struct where w = where_am_i(cells, NH);
+	const struct where w = where_am_i(cells, NH, WARP_ROWS);
 	if (w.len == 0)
 		return;
 	const uint32_t S = 3 * C, STAGE = PAIR_TERMS + (DROP ? KEPT : 0), stage = shared_at(shared);
@@ -466,24 +400,9 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 static_assert(SEQ_TILE == BLOCK_ROWS, "where_am_i");
 static_assert(PAIR_TERMS % 128 == 0 && KEPT % 128 == 0, "tile_at");
 
-static struct cells cells_of(const struct seq *s)
-{
-	return (struct cells){s->tile, s->offset, s->pos, s->cell, s->key};
-}
-
-static uint32_t keep_steps(size_t T, size_t longest)
-{
-	return blocks(longest < T ? longest : T, BLOCK_ROWS) * (BLOCK_ROWS / 32);
-}
-
 size_t attention_mma_keep(size_t B, size_t T, size_t longest, size_t NH)
 {
 	return seq_tiles(B, T) * NH * keep_steps(T, longest) * TILE_THREADS * sizeof(uint32_t);
-}
-
-static struct decisions decisions_of(const struct dropout *d, size_t T)
-{
-	return d ? (struct decisions){(uint32_t *)d->keep, keep_steps(T, d->longest)} : (struct decisions){NULL, 0};
 }
 
 template <int D>
@@ -515,6 +434,10 @@ int attention_mma_head(size_t D)
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	const size_t D = C / NH;
+	if (D == 64 && c->wgmma) {
+		attention_wgmma(c, y, lse, qkv, s, C, NH, d);
+		return;
+	}
 	(D == 16 ? attend<16> : D == 32 ? attend<32> : attend<64>)(c, y, lse, qkv, s, C, NH, d);
 }
 
@@ -522,5 +445,9 @@ void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float 
 	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	const size_t D = C / NH;
+	if (D == 64 && c->wgmma) {
+		attention_wgmma_back(c, dqkv, dy, delta, lse, qkv, s, C, NH, d);
+		return;
+	}
 	(D == 16 ? attend_back<16> : D == 32 ? attend_back<32> : attend_back<64>)(c, dqkv, dy, delta, lse, qkv, s, C, NH, d);
 }

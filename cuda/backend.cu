@@ -517,11 +517,13 @@ static void set_ops(struct ops *o)
 struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 {
 	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
-	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS"), *tile = getenv("CORRMASK_CUDA_LOSS_TILE");
+	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS"), *tile = getenv("CORRMASK_CUDA_LOSS_TILE"),
+		   *wgmma = getenv("CORRMASK_CUDA_WGMMA");
 	if (!c || !(c->recording = (struct recording *)calloc(RECORDINGS, sizeof *c->recording)))
 		fputs("corrmask_cuda.so: out of memory\n", stderr), exit(1);
 	c->stream = stream;
 	c->is_bf16 = is_bf16;
+	c->wgmma = !wgmma || strcmp(wgmma, "0");
 	c->graphs = graphs && !strcmp(graphs, "0") ? -1 : 0;
 	for (int i = 0; i < OPS_MARKS; i++)
 		cuda_fault(c, "mark", cudaEventCreateWithFlags(&c->mark[i], cudaEventDisableTiming | cudaEventBlockingSync));
@@ -544,6 +546,10 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 	set_ops(o);
 	return o;
 }
+
+#ifndef CODE_SM90A /* the library has code for sm_90a: cuda.mk */
+#define CODE_SM90A 0
+#endif
 
 #ifdef __CUDACC__
 /* Open the device that a names: its properties, and a stream. -1 with e set. */
@@ -591,6 +597,7 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30,
 		a->fp32 ? "float" : "bf16");
 	struct ops *o = cuda_new(stream, !a->fp32);
+	cuda_of(o)->wgmma &= CODE_SM90A && p.major == 9;
 	memcpy(cuda_of(o)->device, p.uuid.bytes, sizeof p.uuid.bytes);
 	return o;
 }

@@ -24,7 +24,7 @@ CUDA_GEN := $(if $(CUDA_80),-gencode 'arch=compute_80$(comma)code=[$(subst $(spa
 NVCCFLAGS ?=
 NVFLAGS = -std=c++20 -O3 $(if $(filter debug,$(VARIANT)),-g -lineinfo) $(CUDA_GEN) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden \
 	-Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Wno-missing-field-initializers $(if $(DEV),-Werror all-warnings -Xcompiler -Werror) \
-	-DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Icuda $(NVCCFLAGS)
+	$(if $(filter sm_90a,$(CUDA_ARCH)),-DCODE_SM90A=1) -DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Icuda $(NVCCFLAGS)
 
 $(B)/cuda/flags: FORCE
 	$(if $(NVCC_PATH),,$(error CUDA=1, but $(NVCC) is not on PATH. Install the CUDA toolkit, set NVCC=, or build with CUDA=0))

@@ -286,6 +286,7 @@ enum {
 struct cuda {
 	struct ops o;
 	int is_bf16;
+	int wgmma; /* the card has Hopper's instructions, and the library code that uses them */
 	cudaStream_t stream;
 	uint32_t device[4]; /* the card, as no other has it */
 	struct group *group; /* NULL: cuda_group_find was not called, or in vain */
@@ -465,6 +466,11 @@ void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, siz
 
 /* Attention's second path: tensor cores (attention_mma.cu), bf16 and some head sizes; attention.cu does the rest. */
 int attention_mma_head(size_t D); /* is it one of them? */
+/* The same for heads of 64, if c->wgmma. */
+void attention_wgmma(
+	struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+void attention_wgmma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
+	const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 size_t attention_mma_keep(size_t B, size_t T, size_t longest, size_t NH);
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,

@@ -128,11 +128,23 @@ static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *pa
 }
 
 static constexpr uint32_t WORD_FEW = 32; /* tokens that one warp sums */
+static constexpr uint32_t CHUNK =
+	128; /* tokens in the order of their words; a frequent word has many chunks, each with a block of its own */
 
-/* Block = as many words (or ranks) as it has warps: dword[v] += sum of its tokens' rows, but for the pad. */
+/* Block = chunk: part[chunk] = the sum of its tokens' rows, if they are all of one word (or rank); `id` is the tokens'. */
+template <class A> static __global__ void chunk_kernel(float *part, const A *de, const uint32_t *id, const uint32_t *order, uint32_t C)
+{
+	const uint32_t *at = order + blockIdx.x * CHUNK;
+	if (id[at[0]] != id[at[CHUNK - 1]])
+		return;
+	for (uint32_t c0 = 0; c0 < C; c0 += 256)
+		sum_rows<A>(part + (size_t)blockIdx.x * C, 0, 1, de, CHUNK, c0, C, [&](uint32_t j) { return at[j]; });
+}
+
+/* Block = as many words (or ranks) as it has warps: dword[v] += sum of its tokens' rows, but for the pad. part: of chunk_kernel. */
 template <class A>
 static __global__ void word_kernel(
-	float *dword, const A *de, const uint32_t *order, const uint32_t *start, uint32_t V, uint32_t C, uint32_t pad)
+	float *dword, const A *de, const float *part, const uint32_t *order, const uint32_t *start, uint32_t V, uint32_t C, uint32_t pad)
 {
 	uint32_t lane = threadIdx.x % 32, v0 = blockIdx.x * ROWSUM_WARPS, v1 = min(V, v0 + ROWSUM_WARPS), mine = v0 + threadIdx.x / 32;
 	uint32_t from = mine < v1 ? start[mine] : 0, n = mine < v1 && mine != pad ? start[mine + 1] - from : 0;
@@ -152,10 +164,27 @@ static __global__ void word_kernel(
 		store8(dword + (size_t)mine * C, x, c, C);
 	}
 	for (uint32_t v = v0; v < v1; v++) { /* the same for the whole block */
-		uint32_t first = start[v], many = start[v + 1] - first;
-		for (uint32_t c0 = 0; many > WORD_FEW && v != pad && c0 < C; c0 += 256)
-			sum_rows<A>(dword + (size_t)v * C, 1, 1, de, many, c0, C, [&](uint32_t j) { return order[first + j]; });
+		uint32_t first = start[v], many = start[v + 1] - first, k0 = (first + CHUNK - 1) / CHUNK, k1 = start[v + 1] / CHUNK;
+		k1 = k0 < k1 ? k1 : k0;
+		uint32_t head = k0 < k1 ? k0 * CHUNK - first : many, whole = (k1 - k0) * CHUNK; /* before its whole chunks, and in them */
+		for (uint32_t c0 = 0; many > WORD_FEW && v != pad && c0 < C; c0 += 256) {
+			sum_rows<A>(dword + (size_t)v * C, 1, 1, de, many - whole, c0, C,
+				[&](uint32_t j) { return order[first + (j < head ? j : j + whole)]; });
+			if (whole)
+				sum_rows<float>(dword + (size_t)v * C, 1, 1, part, k1 - k0, c0, C, [&](uint32_t k) { return k0 + k; });
+		}
 	}
+}
+
+/* dword[v] += the sum of the rows de of word v's tokens */
+template <class A>
+static void by_word(struct cuda *c, float *dword, const A *de, size_t T, const uint32_t *id, const uint32_t *order, const uint32_t *start,
+	size_t V, size_t C, uint32_t pad)
+{
+	float *part = (float *)scratch(c, SCRATCH_PART, (T / CHUNK + 1) * C * sizeof(float));
+	launch(c, "embed_back chunks", chunk_kernel<A>, dim3((unsigned)(T / CHUNK)), ROWSUM_THREADS, 0, part, de, id, order, C);
+	launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, de, part, order, start, V, C,
+		pad);
 }
 
 /* Block = position p: dposw[p] += sum over the cells that are longer than p. */
@@ -183,11 +212,9 @@ static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype,
 	if (sums == 2)
 		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
 	if (dword)
-		launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy,
-			s->order, s->start, V, C, pad);
+		by_word(c, dword, (const A *)dy, s->T, s->id, s->order, s->start, V, C, pad);
 	if (dposw && s->rank)
-		launch(c, "embed_back ranks", word_kernel<A>, dim3(blocks(P, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dposw, (const A *)dy,
-			s->rank_order, s->rank_start, P, C, ROW_NONE);
+		by_word(c, dposw, (const A *)dy, s->T, s->rank, s->rank_order, s->rank_start, P, C, ROW_NONE);
 	else if (dposw)
 		launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)P), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset,
 			s->B, C);

@@ -102,11 +102,11 @@ template <int N> static __device__ __forceinline__ void copy_wait(void)
 #include "emu_mma.h"
 #endif
 
-/* Rows first .. first + ROWS of a matrix in memory to a tile, as zeros those from first + n on. All threads of the block. */
-template <int ROWS, int D>
+/* Rows first .. first + ROWS of a matrix in memory to a tile, as zeros those from first + n on. All THREADS of the block. */
+template <int ROWS, int D, uint32_t THREADS = TILE_THREADS>
 static __device__ __forceinline__ void load_tile(uint32_t tile, const bf16 *from, uint32_t first, uint32_t stride, uint32_t n)
 {
-	constexpr uint32_t PIECES = D / 8, STEP = TILE_THREADS / PIECES; /* rows at a time, a multiple of 8: tile_at's pieces repeat */
+	constexpr uint32_t PIECES = D / 8, STEP = THREADS / PIECES; /* rows at a time, a multiple of 8: tile_at's pieces repeat */
 	const uint32_t row = threadIdx.x / PIECES, piece = threadIdx.x % PIECES, to = tile + tile_at(row, piece);
 	from += (size_t)(first + row) * stride + piece * 8;
 #pragma unroll

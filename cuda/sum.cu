@@ -4,7 +4,7 @@
 #include "device.cuh"
 
 enum {
-	PART_ROWS = 8, /* threads of a block that share a column, each with every eighth part */
+	PART_ROWS = 32, /* threads of a block that share a column, each with every 32nd part */
 	FLAT = 1 << 15, /* elements of a chunk of a flat sum */
 };
 static constexpr size_t WAVE = 132; /* multiprocessors of an H100 or H200; the chunks are the same on every card, and so are the bits */

@@ -33,7 +33,7 @@ gpu_backend() {
 	build=$(mktemp -d) || return
 	# shellcheck disable=SC2016
 	printf '%s\n' cuda/*.cu | xargs -P "$(nproc)" -I{} sh -c '"$1" -std=c++20 -O3 -gencode "arch=compute_${2#sm_},code=$2" \
-		-Xcompiler -fPIC,-fvisibility=hidden -DCORRMASK_VERSION="\"$3\"" -Ilib -Icuda "-I$4" -c "$6" -o "$5/$(basename "$6" .cu).o"' \
+		-Xcompiler -fPIC,-fvisibility=hidden -DCODE_SM90A=1 -DCORRMASK_VERSION="\"$3\"" -Ilib -Icuda "-I$4" -c "$6" -o "$5/$(basename "$6" .cu).o"' \
 		sh "$nvcc" "$arch" "$(sed -n 's/^VERSION := //p' Makefile)" "$include" "$build" {} &&
 		"$nvcc" -shared -cudart static -gencode "arch=compute_${arch#sm_},code=$arch" "$build"/*.o -o "$so" -lcublasLt \
 			-Xlinker -rpath -Xlinker "$(realpath "$(dirname "$(realpath "$nvcc")")/../lib64")"

@@ -65,6 +65,8 @@ void end_test(void);
 
 double distance(const float *got, const float *want, size_t n); /* ||got - want|| / ||want|| */
 void within(const char *name, double error, double tol_float, double tol_bf16);
+/* Of a single number, whose error can be near 0 by chance: judged by the largest rounding of its name. */
+void within_sum(const char *name, double error, double tol_float, double tol_bf16);
 void same(const struct arr *a, double tol_float, double tol_bf16); /* the device's array and the CPU's */
 void guarded(const struct arr *a); /* nothing was written behind it */
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16);

@@ -146,7 +146,7 @@ static void steps_of(
 		one_step(a, &r, k, &la, 0);
 		one_step(b, &r, k, &lb[k], 0);
 		one_step(again, &r, k, &lc, 1);
-		within("loss", fabs(la.sum - lb[k].sum) / la.sum, 2e-4, 2e-2);
+		within_sum("loss", fabs(la.sum - lb[k].sum) / la.sum, 2e-4, 2e-2);
 		assert_true(la.count == lb[k].count && la.count == lc.count);
 		if (k > 0) {
 			struct error e;
@@ -276,7 +276,7 @@ void settings(void)
 			head_class_weight(a, 0, class_weight), head_class_weight(b, 0, class_weight);
 		one_step(a, &r, k, &la, 0);
 		one_step(b, &r, k, &lb, 0);
-		within("loss", fabs(la.sum / la.count - lb.sum / lb.count) / (la.sum / la.count), 1e-3, 5e-2);
+		within_sum("loss", fabs(la.sum / la.count - lb.sum / lb.count) / (la.sum / la.count), 1e-3, 5e-2);
 	}
 	model_free(a), model_free(b);
 	free_run(&r);
