@@ -19,7 +19,7 @@
 
 /* Shared with a child that does the work (h5tok), whose parent writes it. */
 static struct {
-	char text[(1 << 16) - 64];
+	char text[(1 << 20) - 64]; /* of which memory is taken as it is written */
 	size_t length, left_out; /* left_out: rows that did not fit */
 } * table;
 static int elsewhere; /* another process writes it */

@@ -76,6 +76,9 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	diff <(cut -f 1,2 one.tsv | grep -vE 'NA|pcr_c') <(cut -f 1,2 both.tsv | grep -vE 'pcr_c|^(batch_correction|total)')
 	for column in 2 3; do assert_equal "$(value both.tsv pcr_comparison $column)" 0.000000; done
 	for column in 4 5; do assert_equal "$(value both.tsv pcr_comparison $column)" 1.000000; done
+	mkdir -p b && cp a.emb b/a.emb
+	integration a.emb b/a.emb -o two.tsv
+	assert_equal "$(head -n 1 two.tsv)" $'metric\ta.emb\tb/a.emb\trange\tbetter\tnote'
 	run ! scmetric integration -l cell_type --centred a.emb
 	run ! scmetric integration -q -l cell_type a.emb mixed.emb
 	assert_output --partial "mixed.emb: its labelled cells are not those of a.emb"
@@ -179,6 +182,14 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	assert_failure 1
 	run scmetric integration a.emb
 	assert_failure 2
+	$PYTHON -W ignore -c 'if 1:
+		import anndata, numpy as np, pandas as pd
+		obs = pd.DataFrame({"l": ["a\tb", "x\ny", "c"] * 20, "b": ["p", "q"] * 30}, index=["c%d" % i for i in range(60)])
+		anndata.AnnData(obs=obs, obsm={"X": np.random.default_rng(1).normal(size=(60, 4))}).write_h5ad("odd.h5ad")'
+	scmetric integration -q -l l -b b --embedding X odd.h5ad -o odd.tsv --report odd.report
+	awk -F '\t' 'NF != 2 { exit 1 }' odd.report
+	run -1 scmetric integration -q -l l --embedding X,X odd.h5ad -o out.tsv
+	assert_not_exists out.tsv
 	for args in none.emb "--embedding X none.h5ad" "--embedding X ."; do
 		run --separate-stderr scmetric integration -l x $args -o out.tsv
 		assert_failure 1

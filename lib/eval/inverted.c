@@ -131,12 +131,6 @@ static int by_far(const void *a, const void *b)
 	return (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* The cells in the order of the squared distance from their centre to the nearest row of q [m, d]. */
 static struct order *order_cells(const struct inverted *f, const struct task *t)
 {
@@ -159,7 +153,7 @@ static struct order *order_cells(const struct inverted *f, const struct task *t)
 	return o;
 }
 
-/* The rows of the nearest cells, rising; at least f->least of them. */
+/* The rows of the nearest cells, these first, so that few of the later ones are near; at least f->least of them. */
 static uint32_t *candidates(const struct inverted *f, const struct task *t, size_t *m)
 {
 	struct order *o = order_cells(f, t);
@@ -172,7 +166,6 @@ static uint32_t *candidates(const struct inverted *f, const struct task *t, size
 		memcpy(row + *m, f->row + from, rows * sizeof *row);
 		*m += rows;
 	}
-	qsort(row, *m, sizeof *row, by_number);
 	free(o);
 	return row;
 }
@@ -185,13 +178,27 @@ static float *gather(const struct inverted *f, const uint32_t *row, size_t m)
 	return to;
 }
 
-/* From k + 1 nearest rows of `row` without it, or, if it has k + 1 equal ones, without the last. */
-static void leave_out(uint32_t row, size_t k, const uint32_t *near, const double *far, uint32_t *neighbour, double *distance)
+struct found {
+	double distance;
+	uint32_t row;
+};
+
+static int by_distance(const void *a, const void *b)
 {
+	const struct found *x = a, *y = b;
+	if (x->distance < y->distance || x->distance > y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* The k + 1 nearest rows without the row itself, or, if that has k + 1 equal ones, without the last. */
+static void leave_out(uint32_t row, size_t k, struct found *found, uint32_t *neighbour, double *distance)
+{
+	qsort(found, k + 1, sizeof *found, by_distance);
 	for (size_t j = 0, to = 0; to < k; j++)
-		if (near[j] != row) {
-			neighbour[to] = near[j];
-			distance[to++] = far[j];
+		if (found[j].row != row) {
+			neighbour[to] = found[j].row;
+			distance[to++] = found[j].distance;
 		}
 }
 
@@ -206,19 +213,21 @@ static void search_task(void *arg, size_t number, int thread)
 	float *q = gather(f, f->row + t.from, t.rows), *x = gather(f, among, m);
 	uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
 	double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
+	struct found *found = xmalloc((k + 1) * sizeof *found);
 	nearest_rows(q, t.rows, x, m, f->d, NULL, k + 1, 1, near, far);
-	for (size_t i = 0; i < t.rows * (k + 1); i++)
-		near[i] = among[near[i]];
 	for (size_t i = 0; i < t.rows; i++) {
 		uint32_t row = f->row[t.from + i];
 		size_t at = (f->trial ? number * ROWS_TRIED + i : row) * k;
-		leave_out(row, k, near + i * (k + 1), far + i * (k + 1), f->neighbour + at, f->distance + at);
+		for (size_t j = 0; j <= k; j++)
+			found[j] = (struct found){far[i * (k + 1) + j], among[near[i * (k + 1) + j]]};
+		leave_out(row, k, found, f->neighbour + at, f->distance + at);
 	}
 	free(among);
 	free(q);
 	free(x);
 	free(near);
 	free(far);
+	free(found);
 }
 
 /* ---- recall ---- */
@@ -238,7 +247,7 @@ static double recall_of(struct inverted *f, const double *true_far, int threads)
 	return found / all;
 }
 
-/* Double f->least until the recall of tasks at random is enough. */
+/* Let f->least grow until the recall of tasks at random is enough. */
 static double choose_least(struct inverted *f, double recall, uint32_t seed, int threads)
 {
 	struct rng r = rng_at(seed, RNG_NEIGHBOURS, 1, 0);
@@ -263,7 +272,7 @@ static double choose_least(struct inverted *f, double recall, uint32_t seed, int
 	f->least = f->n;
 	recall_of(f, true_far, threads);
 	memcpy(true_far, f->distance, values * sizeof *true_far);
-	for (f->least = 16 * (f->k + 1); (found = recall_of(f, true_far, threads)) < recall && f->least < f->n; f->least *= 2)
+	for (f->least = 16 * (f->k + 1); (found = recall_of(f, true_far, threads)) < recall && f->least < f->n; f->least += f->least / 2)
 		;
 	free(true_far);
 	free(f->neighbour);

@@ -2,7 +2,7 @@
  * The nearest neighbours of each of many rows, of which some are missed, in less than quadratic time: an inverted file [Sivic and Zisserman 2003;
  * IVFFlat of Faiss]. The rows lie in about 2 sqrt(n) cells around centres, which are found by k-means. The rows of a cell look for their
  * neighbours in the cells whose centres are nearest to one of them, exactly (neighbours.h). In how many is measured: rows that are drawn at random
- * have their true neighbours searched among all rows, and the number doubles until `recall` of these are found.
+ * have their true neighbours searched among all rows, and the number grows until `recall` of these are found.
  *
  * Time grows with n^1.5 d for the cells, and with the cells that are looked into.
  */
@@ -15,7 +15,7 @@
 /*
  * x [n, d]          rows, finite
  * recall            share of the neighbours to be found, at most 1
- * neighbour [n, k]  out: the nearest found rows of each row without itself, the nearest first, of equal ones the lower row first
+ * neighbour [n, k]  out: the nearest found rows of each row without itself, the nearest first
  * distance [n, k]   out: their distances
  * 0 < k < n. Returns the measured recall. BLAS must be set to one thread. The result depends on the seed, not on the number of threads.
  */

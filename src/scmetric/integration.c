@@ -6,6 +6,8 @@
 #include "integration.h"
 #include "cli_sandbox.h"
 
+#include "base/tsv.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -192,14 +194,16 @@ static void add_row(struct record *to, const struct integration_sets *s, const c
 /* All digits, and the values of the cell types, are for --report. */
 static void report(const struct integration_set *set, const struct row *r, const struct integration_scores *s, const struct classes *types)
 {
-	char *name = xasprintf("%s:%s", set->name, r->name);
+	char *key = tsv_escaped(set->name), *name = xasprintf("%s:%s", key, r->name);
 	const double *class = s->class[r->metric];
 	cli_measured(name, s->value[r->metric]);
 	for (size_t t = 0; class && t < types->n; t++) {
-		char *of = xasprintf("%s:%s", name, types->name[t]);
+		char *type = tsv_escaped(types->name[t]), *of = xasprintf("%s:%s", name, type);
 		cli_measured(of, class[t]);
+		free(type);
 		free(of);
 	}
+	free(key);
 	free(name);
 }
 
@@ -212,8 +216,9 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			means(&of[t], mean);
 			value[t] = mean[m];
 			known &= !isnan(mean[m]);
-			char *name = xasprintf("%s:%s", s->set[t].name, presets[preset].total[m]);
+			char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
 			cli_measured(name, mean[m]);
+			free(key);
 			free(name);
 		}
 		add_row(to, s, presets[preset].total[m], value, 0, known ? m == 2 ? "0.6 bio + 0.4 batch" : "mean" : "a metric is NA");
@@ -274,8 +279,9 @@ int scmetric_integration(int argc, char **argv)
 	print_scores(&s, of);
 	cli_measured("cells", (double)s.cells);
 	for (size_t t = 0; t < s.n; t++) {
-		char *name = xasprintf("%s:recall", s.set[t].name);
+		char *key = tsv_escaped(s.set[t].name), *name = xasprintf("%s:recall", key);
 		cli_measured(name, of[t].recall);
+		free(key);
 		free(name);
 	}
 	cli_measured("unlabelled", (double)s.unlabelled);

@@ -46,6 +46,22 @@ static char *short_name(const char *path)
 	return strcmp(path, "-") ? xstrndup(base, n) : xstrdup("x");
 }
 
+/* The name of operand i: its path if another one has the same short name. */
+static char *name_of(const struct cli *c, int i)
+{
+	char *name = short_name(c->noperand ? c->operand[i] : "-");
+	int same = 0;
+	for (int other = 0; other < c->noperand; other++) {
+		char *its = short_name(c->operand[other]);
+		same |= other != i && !strcmp(its, name);
+		free(its);
+	}
+	if (!same)
+		return name;
+	free(name);
+	return xstrdup(c->operand[i]);
+}
+
 static void same_cells(const struct embeddings *d, const uint64_t *cell, size_t n, const char *first)
 {
 	for (size_t i = 0; i < d->n || i < n; i++)
@@ -64,7 +80,7 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 			&(struct wanted){
 				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
 			0);
-		struct integration_set *set = new_set(s, short_name(c->noperand ? c->operand[i] : "-"));
+		struct integration_set *set = new_set(s, name_of(c, i));
 		set->x = d.x;
 		set->d = d.d;
 		d.x = NULL;
@@ -143,6 +159,9 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &e), &e);
 	uint32_t *y = read_classes(&h, label, &s->types), *b = batch ? read_classes(&h, batch, &s->batches) : NULL;
 	for (size_t k = 0; k < nkey; k++) {
+		for (size_t other = 0; other < k; other++)
+			if (!strcmp(key[other], key[k]))
+				die("--embedding: '%s' is named twice", key[k]);
 		struct integration_set *set = new_set(s, xstrdup(key[k]));
 		char *name = xasprintf("%s: obsm/%s", path, key[k]);
 		sandbox_reading(path);

@@ -1,6 +1,7 @@
 """scmetric integration beside scib-metrics: every metric of the presets, in numbers.
 
-    integration_peer.py random SCMETRIC FILES         FILES AnnData files of ten random embeddings each
+    integration_peer.py random SCMETRIC FILES             FILES AnnData files of ten random embeddings each
+    integration_peer.py real SCMETRIC FILE LABEL BATCH    50 components of the log counts of an AnnData file, and these centred by batch
 
 Both search neighbours exactly: pynndescent is replaced, of scib-metrics too. Its transitions for kbet_per_label are made in float64: in float32
 the largest eigenvalue, 1, may come out as 0.99999994, and l / (1 - l) of it then drowns all other components (DIFFUSION=float32 leaves it so).
@@ -114,6 +115,25 @@ def random(scmetric, files):
         for seed in range(int(files)):
             a = make(seed, folder + "/a.h5ad")
             bad += compare(scmetric, folder + "/a.h5ad", list(a.obsm.keys()), a, worst)
+    summary(worst)
+    sys.exit(bad > 0)
+
+
+def real(scmetric, path, label, batch):
+    worst = {}
+    full = anndata.read_h5ad(path)
+    full = full[full.obs[label].notna() & full.obs[batch].notna()]
+    x = full.X.toarray() if hasattr(full.X, "toarray") else np.asarray(full.X)
+    x = np.log1p(1e4 * x / x.sum(1, keepdims=True))
+    u, s, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    pca = (u[:, :50] * s[:50]).astype("f4")
+    b = full.obs[batch].astype(str).to_numpy()
+    centred = np.array([row - pca[b == of].mean(0) for row, of in zip(pca, b)], "f4")
+    obs = pd.DataFrame({"label": pd.Categorical(full.obs[label].astype(str)), "batch": pd.Categorical(b)}, index=list(full.obs_names))
+    a = anndata.AnnData(obs=obs, obsm={"X_pca": pca, "X_centred": centred})
+    with tempfile.TemporaryDirectory() as folder:
+        a.write_h5ad(folder + "/a.h5ad")
+        bad = compare(scmetric, folder + "/a.h5ad", list(a.obsm.keys()), a, worst)
     summary(worst)
     sys.exit(bad > 0)
 
