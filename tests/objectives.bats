@@ -203,7 +203,7 @@ setup() {
 
 # bats test_tags=slow
 @test "make bmfm-zeroshot: a set is left out, whose genes were not all measured; both decodings and the integration of sets" {
-	run -0 pipelines -j2 THREADS=2 bmfm-zeroshot SCALE=tiny SEEDS=1 LEFT_OUT=3 GENES=200 BMFM_ARMS="wced+hce wced-zeros+hce"
+	run -0 pipelines -j2 THREADS=2 bmfm-zeroshot SCALE=tiny SEEDS=1 LEFT_OUT=3 GENES=200 BMFM_ARMS="wced+hce wced-zeros+hce wced+set-reverse"
 	assert_line --regexp '^method +set3 +mean$'
 	assert_line --regexp '^wced\+hce, from the top down +0\.[0-9]+'
 	assert_line --regexp '^pca-shared +0\.[0-9]+'
@@ -218,6 +218,10 @@ setup() {
 	# where a set did not measure genes, zeros are another training
 	cmp -s $R/runs/wced+hce-3-1/train.tsv $R/runs/wced-zeros+hce-3-1/train.tsv && fail "panels change nothing"
 	grep -q '^greedy_hierarchical_f1' $R/runs/wced+hce-3-1/scores.tsv
+	# a reversed head is trained, and predicts no terms
+	head -n 1 $R/runs/wced+set-reverse-3-1/train.tsv | grep -q 'loss[.]set'
+	grep -q ^avg_batch $R/runs/wced+set-reverse-3-1/scores.tsv
+	run ! grep ^head_ $R/runs/wced+set-reverse-3-1/scores.tsv
 	assert_file_not_empty $R/report.html
 	cp $R/set1.h5ad one.h5ad
 	run -2 pipelines bmfm-zeroshot SCALE=tiny SEEDS=1 DATA=one.h5ad LEFT_OUT=1

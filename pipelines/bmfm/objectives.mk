@@ -11,8 +11,8 @@
 #     wced                       all genes of the cell, from its first token; wced-zeros: genes that a file did not measure are zeros
 #     +r2mae                     the masking rate of each batch is drawn from .1 to .5 (otherwise it is .15, for wced .2)
 #     +hce                       also the cell type, by the loss of the ontology; +COLUMN-hce and +COLUMN-ce: of another column, or by cross-entropy
-#     +COLUMN-reverse           also a column that the first token is to forget, such as the donor: by gradient reversal, with the paper's weight of .05;
-#                                +COLUMN-reverse-full: with the weight of the objective
+#     +COLUMN-reverse            also a column that the first token is to forget, such as the donor: by gradient reversal, with the paper's weight of .05
+#                                (BMFM_LR=0.002 is too high for it)
 #     +tuned                     then fine-tuned for the cell type
 #
 # The columns are term, the term of the label; moved, of which every second donor has the term above it; dropped, where these donors have none.
