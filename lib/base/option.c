@@ -329,7 +329,7 @@ int opt_check_mode(struct option_def *const *tables, unsigned mode, const char *
 
 static void help_line(FILE *f, struct option_def *o)
 {
-	char left[80], letter[5] = "    ";
+	char left[160], letter[5] = "    ";
 	if (o->letter)
 		snprintf(letter, sizeof letter, "-%c, ", o->letter);
 	snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, argument(o) ? " " : "", argument(o) ? argument(o) : "");
