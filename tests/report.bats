@@ -240,3 +240,22 @@ assert matrices == ["Confusion matrix, probe: " + n for n in ("expression", "unt
 s = p.source[p.source.index("Confusion matrix"):]
 assert s.count("<tspan class=\"faint\">3</tspan>  C</text>") == 4 and s.count("<tspan class=\"faint\">1</tspan>  A</text>") == 4, s'
 }
+
+@test "without gnuplot an experiment is made without its figures, and one that is a figure is refused at once" {
+	mkdir bare
+	ln -s /usr/bin/* bare
+	rm -f bare/gnuplot*
+	bare=$PWD/bare
+	cd "$BATS_TEST_TMPDIR"
+	PATH=$bare run -0 pipelines -n demo SCALE=tiny
+	refute_output --partial plot.sh
+	assert_output --partial "no figures"
+	assert_output --partial "gnuplot-nox"
+	PATH=$bare run -2 pipelines r2mae-fig1
+	assert_output --partial "gnuplot-nox"
+	if command -v gnuplot > /dev/null; then
+		run -0 pipelines -n demo SCALE=tiny
+		assert_output --partial plot.sh
+		refute_output --partial "no figures"
+	fi
+}
