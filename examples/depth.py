@@ -5,7 +5,7 @@
 
 A quarter of the donors are test cells (scsample --by), thinned by scsample --thin. Prints the macro F1 of logistic regression on expression, on 50
 components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells of the same depth, and of scikit-learn's
-multinomial naive Bayes. The tools must be on PATH; needs numpy, scikit-learn and scstream.
+multinomial naive Bayes. The tools must be on PATH; needs numpy, scikit-learn and corrmask.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import numpy as np
-import scstream
+import corrmask.stream as scstream
 from recovery import counts
 from sklearn.metrics import f1_score
 from sklearn.naive_bayes import MultinomialNB

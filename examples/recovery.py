@@ -5,7 +5,7 @@
 
 scsample --thin 0.5 and --complement make the halves. Prints, for gene means, components, diffusion over neighbours and sctrain nb
 (recalibrated, each at the best of a few settings by the first seed): Poisson's deviance of the other half, mean over cells and genes, and the mean
-squared error of log(1 + counts for a total of 10,000). The tools must be on PATH; needs numpy, scikit-learn and scstream.
+squared error of log(1 + counts for a total of 10,000). The tools must be on PATH; needs numpy, scikit-learn and corrmask.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import numpy as np
-import scstream
+import corrmask.stream as scstream
 from sklearn.decomposition import TruncatedSVD
 from sklearn.neighbors import NearestNeighbors
 

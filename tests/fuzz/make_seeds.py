@@ -11,7 +11,7 @@ import numpy as np
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "ref"))
 import scstream_cases as cases  # noqa: E402
-from scstream import write  # noqa: E402
+from corrmask.stream import write  # noqa: E402
 
 
 def payloads(path):
