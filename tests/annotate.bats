@@ -83,6 +83,18 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	assert_not_exist results/annotate/latest/new.score.tsv
 }
 
+# bats test_tags=slow
+@test "annotate: with an ontology each cell has the finest term that holds" {
+	printf '[Term]\nid: X:1\nname: cell\n[Term]\nid: X:2\nname: common\nis_a: X:1\n' > types.obo
+	for t in type1 type3 type4; do printf '[Term]\nid: %s\nis_a: X:2\n' $t; done >> types.obo
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad ONTOLOGY=types.obo THREADS=1
+	run -0 sentences
+	assert_regex "$output" ' no-term .* terms '
+	assert_exist results/annotate/latest/held-out.score.tsv
+	$PYTHON -W ignore -c 'import anndata; o = anndata.read_h5ad("results/annotate/latest/annotated.h5ad").obs
+assert set(o.transfer_term_name) & {"type1", "common", "cell"} and (o.transfer_term_classes >= 1).all(), o.describe(include="all")'
+}
+
 # said ID VALUES: does a report of these values, words OF:NAME=VALUE with + for a space in a value, have the sentence ID?
 said() {
 	local of f word
@@ -145,6 +157,11 @@ said() {
 	not unknown $donors $all run:unknown=0
 	yes unknown $donors $all
 	only set-size run:set_size=1.2 run:single=.9
+	only terms transfer:term_classes=1.5
+	only coarse transfer:labels:coarse=1 transfer:labels:coarse_cells=9 transfer:units:fine=12
+	not coarse $donors $all transfer:labels:coarse=0
+	only no-term transfer:labels:no_term=2
+	not no-term $donors $all transfer:labels:no_term=0
 	only markers-elsewhere run:elsewhere=B
 	only own-types new:accuracy=.9
 	only own-sets new:coverage=.9 new:known_called_unknown=.1

@@ -128,6 +128,7 @@ ctaprobe cells --target n_counts emb
 ctaprobe cells --label cell_type --train emb --test b.emb
 ctaprobe transfer --reference emb --label cell_type b.emb
 ctaprobe transfer --reference emb --label cell_type --nearest 5 b.emb
+ctaprobe transfer --reference a.counts --label cell_type --ontology types.obo b.counts
 ctaprobe score --label cell_type pred
 ctaprobe score --target n_counts number.pred
 ctaprobe score --label cell_type --ontology types.obo terms.pred

@@ -35,6 +35,12 @@ wrong() {
 }
 
 # bats test_tags=slow
+@test "promises: with labels of unequal detail the terms and sets hold the true type as often as promised" {
+	run "$PYTHON" -B "$BATS_TEST_DIRNAME/promises/terms.py" 6
+	assert_success
+}
+
+# bats test_tags=slow
 @test "promises: a ctaprobe that ignores donors, or takes a wrong quantile, breaks them" {
 	wrong donors
 	wrong quantile

@@ -21,6 +21,7 @@ struct fit {
 	const struct sparse *x;
 	const uint32_t *row, *y;
 	size_t n, k, stride;
+	const uint8_t *under;
 	double penalty;
 	double *mean; /* [x->d] */
 	uint32_t *kept; /* [d] the features that enough rows have */
@@ -93,6 +94,23 @@ static double row_residual(float *z, size_t k, size_t stride, uint32_t y, float 
 	return log((double)sum) + (double)most - (double)own;
 }
 
+/* The same for a row whose class is one of those with in = 1. Each sum is taken relative to its own largest term, so none is 0. */
+static double set_residual(float *z, size_t k, size_t stride, const uint8_t *in, float share)
+{
+	float most = z[0], most_in = -INFINITY, sum = 0, sum_in = 0;
+	for (size_t c = 0; c < k; c++) {
+		most = z[c] > most ? z[c] : most;
+		most_in = in[c] && z[c] > most_in ? z[c] : most_in;
+	}
+	for (size_t c = 0; c < k; c++) {
+		sum += expf(z[c] - most);
+		sum_in += in[c] ? expf(z[c] - most_in) : 0;
+	}
+	for (size_t c = 0; c < stride; c++)
+		z[c] = c < k ? (expf(z[c] - most) / sum - (in[c] ? expf(z[c] - most_in) / sum_in : 0)) * share : 0;
+	return log((double)sum) + (double)most - log((double)sum_in) - (double)most_in;
+}
+
 /* The weights at u [d + 1, k], and b - W m. */
 static void unpack(struct fit *f, const double *u)
 {
@@ -122,7 +140,11 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 	memset(f->sum, 0, f->stride * sizeof *f->sum);
 	for (size_t i = 0; i < f->n; i++) {
 		logits(f->w, f->stride, f->x, f->row[i], f->b, f->z);
-		loss += row_residual(f->z, f->k, f->stride, f->y[f->row[i]], 1 / (float)f->n);
+		uint32_t y = f->y[f->row[i]];
+		if (y < f->k)
+			loss += row_residual(f->z, f->k, f->stride, y, 1 / (float)f->n);
+		else
+			loss += set_residual(f->z, f->k, f->stride, f->under + (y - f->k) * f->k, 1 / (float)f->n);
 		for (size_t c = 0; c < f->k; c++)
 			f->sum[c] += f->z[c];
 		BY_VECTORS(scatter, f->g, f->stride, f->x, f->row[i], f->z)
@@ -182,10 +204,10 @@ static void choose_features(struct fit *f)
 }
 
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
-	double penalty, struct error *e)
+	const uint8_t *under, double penalty, struct error *e)
 {
 	size_t stride = (k + VECTOR - 1) / VECTOR * VECTOR, passes = ROWS / n;
-	struct fit f = {x, row, y, n, k, stride, penalty, means(x, row, n), xmalloc((x->d + 1) * sizeof *f.kept), 0,
+	struct fit f = {x, row, y, n, k, stride, under, penalty, means(x, row, n), xmalloc((x->d + 1) * sizeof *f.kept), 0,
 		passes < FEWEST_PASSES         ? FEWEST_PASSES
 			: passes > MOST_PASSES ? MOST_PASSES
 					       : passes,

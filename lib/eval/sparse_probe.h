@@ -1,6 +1,8 @@
 /*
  * Logistic regression on rows of few values, such as log-normalised counts of all genes:
  *     min over W, b of   1/n sum_i -log softmax(W x_i + b)[y_i]  +  penalty / 2 |W|^2
+ * A row may say less: that its class is one of a set S. It adds -log of the sum of softmax over S (hierarchical cross-entropy). The objective is
+ * then no longer convex.
  * Features are taken as they are: divided by their standard deviations, rare genes get the weight of common ones, and cells of another study
  * are told apart less well (docs/experiments/transfer.md). The intercept b is not penalised. Features of fewer
  * than three rows have the weight 0. One thread, so that several fits can run side by side.
@@ -20,10 +22,10 @@ struct sparse_probe {
 	float *b; /* [stride] */
 };
 
-/* Fit on rows row[0..n) of x; y [x->n] < k, every class occurs among them. n >= 1, k >= 2, penalty > 0. -1 with e set when the weights are not
- * finite. */
+/* Fit on rows row[0..n) of x; y [x->n]: the class, < k, every class occurs among them; k + j: a class c with under[j k + c] = 1, of which there is
+ * one. under may be NULL if there is no such row. n >= 1, k >= 2, penalty > 0. -1 with e set when the weights are not finite. */
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
-	double penalty, struct error *e);
+	const uint8_t *under, double penalty, struct error *e);
 void sparse_probe_release(struct sparse_probe *p); /* accepts a zeroed struct */
 
 /* logit [p->stride] of row i of x, of which the first k count. */

@@ -14,6 +14,7 @@
 # COVERAGE   share of the cells whose label set has the true type
 # UNKNOWN    share of the cells like those of the reference that may be called unknown
 # MIN_CELLS  leave out types of the reference with fewer cells
+# ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, of any level, and each cell gets the finest one that holds
 
 REFERENCE ?=
 LABEL     ?= cell_type
@@ -21,8 +22,9 @@ GROUP     ?= auto
 COVERAGE  ?= 0.9
 UNKNOWN   ?= 0.05
 MIN_CELLS ?= 2
+ONTOLOGY  ?=
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS ONTOLOGY SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
@@ -64,10 +66,12 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
-		--coverage $(COVERAGE) --unknown $(UNKNOWN) --seed $(SEED) -@ $(THREADS)
-$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
+		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(value ONTOLOGY),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+$(ANNOTATE)/held-out.fine: $(ANNOTATE)/new.pred
+	@$(BIN)/scsample -q --where coarse=0 -o $@ $(<D)/held-out.pred
+$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred $(if $(value ONTOLOGY),$(ANNOTATE)/held-out.fine)
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
-		-o $@ $(ANNOTATE)/held-out.pred
+		-o $@ $(<D)/held-out.$(if $(value ONTOLOGY),fine,pred)
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
 	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \

@@ -5,13 +5,15 @@
 [ $# = 6 ] || usage
 dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5 unknown=$6
 rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
-if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
+transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv own=$dir/new.score.tsv
+coarse=$(reported "$transfer" labels:coarse)
+# a prediction can be finer than a coarse label
+if [ "${coarse:-0}" = 0 ] && scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
 	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null
 	# types of other names than the reference's cannot be compared
 	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
 fi
-transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv own=$dir/new.score.tsv
 [ -e "$own" ] || own=/dev/null
 
 # The types, the most frequent first: of the reference, of the cells that were held out, and of the new ones

@@ -78,6 +78,10 @@ END {
 		t("set_aside:unknown_label") + 0 " whose type is called unknown, " t("set_aside:no_group") + 0 " without a " (cells ? "donor" : unit) ".")
 	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
+	say("coarse", t("labels:coarse") > 0, several(t("labels:coarse_cells"), "cell") " of the reference " (t("labels:coarse_cells") == 1 ? "has a type" : "have types") \
+		" that others make finer. Coverage was measured on " (t("units:fine") > 0 ? "the " several(t("units:fine"), cells ? "cell" : unit) " with hardly any of these." : \
+		"the other cells, as no " unit " is without these."))
+	say("no-term", t("labels:no_term") > 0, several(t("labels:no_term"), "type") " of the reference " (t("labels:no_term") == 1 ? "is" : "are") " in no term of the ontology.")
 	say("untested", t("untested_cells") > 0, several(t("untested_cells"), "new cell") " may be of types that one " (cells ? "fold" : unit) \
 		" alone has (" untested "), which were never tested on others.")
 
@@ -85,6 +89,8 @@ END {
 	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") " are unlike the reference: transfer_assigned is unknown.")
 	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
 		" of the sets are one type.")
+	say("terms", has("term_classes"), "transfer_term_name is the finest type that " (coverage ? "holds the true one of about " wanted " of these cells" : \
+		"holds the true one of at least " wanted " of the cells that were held out") ": on average " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
 	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \
 		v["run", "elsewhere"] ".")
 	say("own-types", ("new", "accuracy") in v, "Your file has types: " percent(v["new", "accuracy"]) " of all its cells have the predicted one in " v["run", "label"] ".")

@@ -16,13 +16,12 @@
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 #define UNKNOWN "unknown"
-#define BETWEEN " | " /* classes of a set, as text */
 
 static struct error e;
 
 /* ---- options ---- */
 
-static const char *reference_path, *calibration_path, *held_out_path, *label, *group;
+static const char *reference_path, *calibration_path, *held_out_path, *label, *group, *ontology;
 static long long nearest, nfold = 5;
 static double inverse_penalty = 1, coverage = 0.9, unknown = 0.05;
 static int probe, as_given;
@@ -32,6 +31,8 @@ static struct option_def options[] = {
 	{0, "Reference", OPT_GROUP},
 	{0, "reference", OPT_INPUT, &reference_path, "FILE", "counts or embeddings of cells with known classes"},
 	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
+	{0, "ontology", OPT_INPUT, &ontology, "FILE", "classes are terms of it (OBO), of any level; say the finest one that holds",
+		.modes = COUNTS, .excludes = "calibration"},
 	{0, "Method for embeddings", OPT_GROUP},
 	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1, .modes = EMBEDDINGS},
 	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000, .changes = 1,
@@ -56,12 +57,13 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
+	.mode = EMBEDDINGS | COUNTS,
 	.features = "libLBFGS",
 	.summary = "Transfer the classes of reference cells to new ones, with label sets and unknown cells."};
 
 /* The columns that it writes, in place of those of the input. */
-static const char *const made[] = {
-	"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", "untested", "in_reference", NULL};
+static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold",
+	"untested", "in_reference", "term", "term_name", "term_classes", "coarse", NULL};
 
 static void check_options(void)
 {
@@ -98,21 +100,6 @@ static void check_classes(const struct reference *r)
 	}
 }
 
-/* Say it of classes that are numbers, as clusters are, and of names that look like sets. */
-static void warn_names(const struct classes *c)
-{
-	size_t numbers = 0;
-	const char *set = NULL;
-	for (size_t k = 0; k < c->n; k++) {
-		numbers += c->name[k][strspn(c->name[k], "0123456789")] == 0;
-		set = strstr(c->name[k], BETWEEN) ? c->name[k] : set;
-	}
-	if (numbers == c->n)
-		warn("column '%s' has numbers, as clusters do: name their types in the reference first", label);
-	if (set)
-		warn("class '%s' has '%s' in its name, which separates classes in label_set: read in_set, or rename it", set, BETWEEN);
-}
-
 /* x of two streams must be made alike. */
 static void check_alike(const struct header *a, const struct header *b, const char *name)
 {
@@ -143,8 +130,12 @@ static void reference_read(struct reference *r, const struct header *new)
 	r->digest = digests(&r->d);
 	r->digests = r->d.n;
 	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
+	if (ontology)
+		detail_init(&r->detail, ontology, &r->classes, &r->d, label);
+	else
+		r->detail.labels = r->classes.n;
 	size_t known = r->classes.n;
-	r->cells = xcalloc(known, sizeof *r->cells);
+	r->cells = xcalloc(r->detail.labels, sizeof *r->cells);
 	for (size_t i = 0; i < r->d.n; i++)
 		r->cells[r->d.y[i]]++;
 	check_classes(r);
@@ -174,7 +165,8 @@ static void reference_read(struct reference *r, const struct header *new)
 				break;
 		}
 	}
-	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};
+	r->method = (struct method_options){
+		(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label, ontology ? &r->detail : NULL};
 }
 
 /* ---- cells that were held out ---- */
@@ -200,7 +192,7 @@ static void find_untested(struct reference *r, const struct held_out *h)
 	r->untested = xmalloc(k * sizeof *r->untested);
 	memset(r->untested, 1, k);
 	for (size_t i = 0; i < h->d->n; i++)
-		if (isfinite(h->logit[i * k + h->d->y[i]])) {
+		if (h->d->y[i] < k && isfinite(h->logit[i * k + h->d->y[i]])) {
 			r->untested[h->d->y[i]] = 0;
 			cells++;
 		}
@@ -276,17 +268,18 @@ static void held_out_predict(struct held_out *h, struct reference *r, const stru
 static void calibrate_on(struct calibrated *c, const struct held_out *h, const struct reference *r)
 {
 	const struct embeddings *d = h->d;
-	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n, d, NULL};
+	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n, d, NULL, r->method.detail};
 	calibrate(c, &u, coverage, unknown, stream_name(d->s));
 	const char *units = group ? "groups" : "cells";
-	double need = coverage * (double)(c->groups + 1) / (double)c->groups;
+	size_t n = c->whole;
+	double need = coverage * (double)(n + 1) / (double)n;
 	if (!c->coverage_promised)
 		warn("%zu %s can promise a coverage of %.3g at most: that of --coverage %g is the share of the cells that were held out, without a "
 		     "promise",
-			c->groups, units, (double)c->groups / (double)(c->groups + 1), coverage);
+			n, units, (double)n / (double)(n + 1), coverage);
 	else if (1 - need < (1 - coverage) / 2)
 		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",
-			coverage, c->groups, units, fmin(need, 1), units);
+			coverage, n, units, fmin(need, 1), units);
 	if (!c->unknown_promised)
 		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the cells that were held "
 		     "out is taken",
@@ -302,7 +295,8 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference;
+	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference, coarse;
+	struct term_columns term; /* with --ontology */
 	double *p; /* [classes] scratch */
 	uint32_t *order; /* [classes] scratch */
 	uint64_t cells, unknown, empty, of_untested, known;
@@ -331,6 +325,9 @@ static void writer_open(
 	w->untested = header_add(h, "untested", U8);
 	w->in_reference = new ? header_add(h, "in_reference", U8) : -1;
 	free(name);
+	if (r->method.detail)
+		term_columns_add(&w->term, h, r->method.detail);
+	w->coarse = r->method.detail && !new ? header_add(h, "coarse", U8) : -1;
 	header_labels(h, r->classes.name, r->cells, k);
 	char *how = xasprintf("--reference %zu cells", r->d.n);
 	cli_provenance(&transfer_cli, h, how);
@@ -413,6 +410,8 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 		untested |= in_set[c] & w->r->untested[c];
 	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
 	w->of_untested += (uint64_t)untested;
+	if (w->r->method.detail)
+		term_put(&w->term, &w->out, i, w->r->method.detail, logit ? w->p : NULL, t->finest);
 	push_set(w, in_set);
 }
 
@@ -446,6 +445,8 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 		block_take(&w.out, w.map, &in, row, n);
 		for (size_t i = 0; i < n; i++, at++) {
 			put(&w, i, h->logit + at * k, h->far[at]);
+			if (w.coarse >= 0)
+				((uint8_t *)w.out.col[w.coarse].data)[i] = d->y[at] >= k;
 			if (h->fold)
 				((uint32_t *)w.out.col[w.fold].data)[i] = h->fold[at] + 1;
 		}
@@ -526,6 +527,10 @@ static void measured(const struct calibrated *c, const struct writer *w, const s
 	cli_measured("unknown_cells", (double)w->unknown);
 	cli_measured("untested_cells", (double)w->of_untested);
 	cli_measured("in_reference", (double)w->known);
+	if (ontology) {
+		cli_measured("units:fine", (double)c->whole);
+		cli_measured("term_classes", (double)w->term.sum / (double)w->term.cells);
+	}
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
 		r->d.n, r->classes.n, c->temperature, w->cells, w->unknown);
 }
@@ -541,7 +546,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	check_options();
 	cli_blas(&transfer_cli);
 	struct stream *in = cli_open(&transfer_cli, 0);
-	cli_mode(strcmp(stream_header(in)->kind, "counts") ? EMBEDDINGS : COUNTS, "the cells have counts");
+	int counts = strcmp(stream_header(in)->kind, "counts") == 0;
+	cli_mode(counts ? COUNTS : EMBEDDINGS, "the cells have %s", counts ? "counts" : "embeddings");
 	reference_read(&r, stream_header(in));
 	check_new(in, &r);
 	if (!r.d.x)
@@ -555,7 +561,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	writer_open(&w, &r, &c, stream_header(in), 0, 1);
 	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
 	write_new(&w, in, &m, &c.shift);
-	warn_names(&r.classes);
+	warn_names(&r.classes, label);
 	if (w.empty)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", stream_name(in), w.empty, w.cells,
 			r.d.x ? "embedding, as they have no token" : "count of a shared gene");
@@ -565,7 +571,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
 	writer_close(&w);
-	report_verdict(&c, &h, &r, &(struct verdict){group, c.groups, coverage, unknown, c.coverage_promised, c.unknown_promised});
+	report_verdict(&c, &h, &r, &(struct verdict){group, c.groups, c.whole, coverage, unknown, c.coverage_promised, c.unknown_promised});
 	measured(&c, &w, &r);
 	method_release(&m);
 	calibrated_release(&c);
@@ -573,6 +579,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	embeddings_release(&r.other);
 	classes_release(&r.classes);
 	classes_release(&r.groups);
+	detail_release(&r.detail);
 	stream_free(in);
 	free(h.logit);
 	free(h.far);

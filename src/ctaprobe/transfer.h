@@ -4,10 +4,13 @@
 #define TRANSFER_H
 
 #include "fitted.h"
+#include "transfer_terms.h"
 
 #include "cells/expressed.h"
 #include "eval/conformal.h"
 #include "eval/sparse_probe.h"
+
+#define BETWEEN " | " /* classes of a set, as text */
 
 struct method_options {
 	size_t nearest; /* so many neighbours vote; 0: logistic regression */
@@ -15,6 +18,7 @@ struct method_options {
 	int as_given; /* the features of the regression are not standardised */
 	int threads;
 	const char *label; /* in messages */
+	const struct detail *detail; /* labels of unequal detail, of counts; NULL: each class of d->y is one of the method */
 };
 
 /* What predicts classes, of some cells of the reference. */
@@ -89,7 +93,7 @@ void thin_reference(struct embeddings *d, double share, uint32_t seed);
 /* What the rows of --report say of the promises, of the shift and of each class. */
 struct verdict {
 	const char *unit; /* column of groups, NULL: none */
-	size_t units;
+	size_t units, whole; /* whole: those that coverage is measured on */
 	double coverage, unknown; /* that were asked for */
 	int coverage_promised, unknown_promised; /* by so many units */
 	double reference_depth, new_depth, thinned; /* medians, before the reference was thinned to this share; 0: embeddings */
@@ -117,16 +121,19 @@ struct calibrated {
 	size_t *of; /* [k] which of them a class has: its own, or the last one if too few cells were predicted to be of it */
 	int coverage_promised, unknown_promised;
 	size_t cells, groups;
+	size_t whole; /* groups that coverage is measured on */
+	double finest; /* threshold of finest_answer, with u->detail */
 	struct shift shift;
 };
 
-/* Cells that the method has not seen: logit [n, k], far [n], y [n] < k; group [n] < groups, or NULL: each cell is one. */
+/* Cells that the method has not seen: logit [n, k], far [n], y [n] < k (of coarse labels: from k on); group [n] < groups, or NULL: each cell is one. */
 struct unseen {
 	const double *logit, *far;
 	const uint32_t *y, *group;
 	size_t n, k, groups;
 	const struct embeddings *cells; /* row[i] is cell i; NULL: it is row i */
 	const uint32_t *row;
+	const struct detail *detail; /* or NULL */
 };
 
 /* coverage, unknown: shares of cells. Cells whose class the method did not know (logit -INFINITY) are left out; dies if all are. */
@@ -140,6 +147,8 @@ uint64_t *digests(const struct embeddings *d);
 int is_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i);
 /* Leave out the cells whose class says that they have none, such as CELLxGENE's `unknown`. Returns how many. */
 size_t set_aside_untyped(struct embeddings *d, const struct classes *c);
+/* Say it of classes that are numbers, as clusters are, and of names that look like sets. */
+void warn_names(const struct classes *c, const char *label);
 
 /* Cells that the method has learned from look surer than others do: die if most of `other` are cells of the reference, the stream `path`. */
 void refuse_shared(const struct embeddings *reference, const struct embeddings *other, const char *path);
@@ -149,7 +158,8 @@ void drop_unknown(struct embeddings *d, size_t classes, const char *path);
 struct reference {
 	struct embeddings d, other; /* the reference, and the cells of --calibration */
 	struct classes classes, groups;
-	uint64_t *cells; /* [classes] of the reference */
+	uint64_t *cells; /* [labels] of the reference: of the classes, then of coarse labels */
+	struct detail detail; /* with --ontology; else its labels are the classes */
 	uint8_t *untested; /* [classes] never held out while others of it were there */
 	uint64_t *digest; /* [digests] of its cells, before they were thinned */
 	size_t digests;
@@ -164,7 +174,7 @@ struct held_out {
 	uint32_t *fold; /* [d->n]; NULL with --calibration */
 };
 
-/* Report the promises, with the share of the cells of each class that were held out with the class in their set. The first six fields of v are given. */
+/* Report the promises, with the share of the cells of each class that were held out with the class in their set. Those from unit to unknown_promised are given. */
 void report_verdict(const struct calibrated *c, const struct held_out *h, const struct reference *r, struct verdict *v);
 
 /* New cells, some at a time. */

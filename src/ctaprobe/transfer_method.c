@@ -4,6 +4,7 @@
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "eval/calibration.h"
+#include "eval/finest.h"
 #include "eval/neighbours.h"
 
 #include <math.h>
@@ -17,30 +18,58 @@ static const double genes_penalty = 3e-3;
 
 /* ---- method ---- */
 
-/* Regression on genes: the classes of the rows are numbered for it. */
+/* Which of the k classes of m the coarse labels mean that its rows have, [labels - k, k]. Malloced. */
+static uint8_t *coarse_sets(const struct method *m, uint32_t k, uint32_t labels)
+{
+	const struct detail *t = m->o->detail;
+	uint8_t *under = xcalloc(labels - k + 1, k);
+	for (uint32_t j = k; j < labels; j++)
+		for (uint32_t c = 0; c < k; c++)
+			under[(j - k) * k + c] = t->under[m->back[j] * t->k + m->back[c]];
+	return under;
+}
+
+/* The rows that the regression learns from, malloced: not those of a coarse label without a class among the k of m. */
+static uint32_t *learned_rows(const uint32_t *row, size_t n, const uint32_t *y, const uint8_t *under, uint32_t k, size_t *learned)
+{
+	uint32_t *to = xmalloc(n * sizeof *to);
+	*learned = 0;
+	for (size_t i = 0; i < n; i++)
+		if (y[row[i]] < k || memchr(under + (size_t)(y[row[i]] - k) * k, 1, k))
+			to[(*learned)++] = row[i];
+	return to;
+}
+
+/* Regression on genes: the classes of the rows are numbered for it, and coarse labels after them. */
 static void genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
 {
 	struct error e;
-	uint32_t *local = xmalloc(m->c->n * sizeof *local), *y = xcalloc(d->n, sizeof *y), k = 0;
-	memset(local, 0xFF, m->c->n * sizeof *local);
+	size_t all = m->o->detail ? m->o->detail->labels : m->c->n, learned;
+	uint32_t *local = xmalloc(all * sizeof *local), *y = xcalloc(d->n, sizeof *y), k = 0, labels = 0;
+	memset(local, 0xFF, all * sizeof *local);
 	for (size_t i = 0; i < n; i++)
 		local[d->y[row[i]]] = 0;
-	m->back = xmalloc(m->c->n * sizeof *m->back);
-	for (uint32_t c = 0; c < m->c->n; c++)
+	m->back = xmalloc(all * sizeof *m->back);
+	for (uint32_t c = 0; c < all; c++)
 		if (local[c] != MISSING_CODE) {
-			m->back[k] = c;
-			local[c] = k++;
+			m->back[labels] = c;
+			local[c] = labels++;
+			k += c < m->c->n;
 		}
 	if (k < 2)
 		die("%s: %s: the %zu training cells are all '%s' in column '%s'; two classes are needed", stream_name(d->s), what, n,
-			m->c->name[m->back[0]], m->o->label);
+			k ? m->c->name[m->back[0]] : "of coarse types", m->o->label);
 	for (size_t i = 0; i < n; i++)
 		y[row[i]] = local[d->y[row[i]]];
-	if (sparse_probe_fit(&m->genes, &d->sparse, row, n, y, k, genes_penalty, &e))
+	uint8_t *under = labels > k ? coarse_sets(m, k, labels) : NULL;
+	uint32_t *rows = learned_rows(row, n, y, under, k, &learned);
+	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, under, genes_penalty, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
-	centroids_fit(&m->centroids, &d->sparse, row, n, y, k);
+	centroids_fit(&m->centroids, &d->sparse, row, n, y, labels);
 	free(local);
 	free(y);
+	free(under);
+	free(rows);
 }
 
 void method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
@@ -160,25 +189,95 @@ void method_score(const struct method *m, const struct embeddings *d, const uint
 
 /* ---- calibration ---- */
 
-/* The cells whose class the method knew, closed up. Returns their number; kept is malloced copies. */
-static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group, uint32_t **row)
+/* The class of cell i of u; of a coarse label the likeliest class that it allows. */
+static uint32_t class_at(const struct unseen *u, size_t i)
+{
+	uint32_t y = u->y[i], best = y;
+	const double *z = u->logit + i * u->k;
+	if (y < u->k)
+		return y;
+	for (uint32_t c = 0; c < u->k; c++)
+		if (u->detail->under[y * u->k + c] && (best == y || z[c] > z[best]))
+			best = c;
+	return best;
+}
+
+/* Cells, closed up; malloced. */
+struct kept {
+	size_t n;
+	double *logit, *far;
+	uint32_t *y, *class, *group; /* y: labels, class: of class_at */
+	uint32_t *row; /* of the unseen ones */
+};
+
+/* Those whose class the method knew, and which are in chosen (NULL: all). */
+static void keep_known(struct kept *to, const struct unseen *u, const uint8_t *chosen)
 {
 	size_t n = 0;
-	*logit = xmalloc(u->n * u->k * sizeof **logit);
-	*far = xmalloc(u->n * sizeof **far);
-	*y = xmalloc(u->n * sizeof **y);
-	*group = xmalloc(u->n * sizeof **group);
-	*row = xmalloc(u->n * sizeof **row);
+	*to = (struct kept){0, xmalloc((u->n * u->k + 1) * sizeof *to->logit), xmalloc((u->n + 1) * sizeof *to->far),
+		xmalloc((u->n + 1) * sizeof *to->y), xmalloc((u->n + 1) * sizeof *to->class), xmalloc((u->n + 1) * sizeof *to->group),
+		xmalloc((u->n + 1) * sizeof *to->row)};
 	for (size_t i = 0; i < u->n; i++) {
-		if (!isfinite(u->logit[i * u->k + u->y[i]]))
+		uint32_t class = class_at(u, i);
+		if (!isfinite(u->logit[i * u->k + class]) || (chosen && !chosen[i]))
 			continue;
-		memcpy(*logit + n * u->k, u->logit + i * u->k, u->k * sizeof **logit);
-		(*far)[n] = u->far[i];
-		(*y)[n] = u->y[i];
-		(*row)[n] = (uint32_t)i;
-		(*group)[n++] = u->group ? u->group[i] : 0;
+		memcpy(to->logit + n * u->k, u->logit + i * u->k, u->k * sizeof *to->logit);
+		to->far[n] = u->far[i];
+		to->y[n] = u->y[i];
+		to->class[n] = class;
+		to->row[n] = (uint32_t)i;
+		to->group[n++] = u->group ? u->group[i] : 0;
 	}
-	return n;
+	to->n = n;
+}
+
+static void kept_release(struct kept *k)
+{
+	free(k->logit);
+	free(k->far);
+	free(k->y);
+	free(k->class);
+	free(k->group);
+	free(k->row);
+}
+
+/* The temperature, and the thresholds of sets and terms, by cells whose labels say enough. */
+static void calibrate_coverage(struct calibrated *c, const struct unseen *u, double coverage, const char *name)
+{
+	struct kept at;
+	struct conformal missed;
+	const struct detail *t = u->detail;
+	uint8_t *counted = t ? xmalloc(u->n) : NULL;
+	size_t whole = t ? detail_counted(t, u->y, u->group, u->n, u->groups, (1 - coverage) / 2, counted) : 0;
+	keep_known(&at, u, counted);
+	if (!at.n)
+		die("%s: no class has cells both to learn from and to calibrate with", name);
+	size_t groups = u->group ? close_gaps(at.group, at.n) : at.n;
+	c->whole = t && u->group && !whole ? 0 : groups;
+	c->temperature = temperature_fit(at.logit, at.class, at.n, u->k);
+	double *score = xmalloc(at.n * sizeof *score), *finest = xcalloc(at.n, sizeof *finest);
+	for (size_t i = 0; i < at.n; i++) {
+		double *z = at.logit + i * u->k;
+		const uint8_t *truth = t ? t->under + at.y[i] * u->k : NULL;
+		for (size_t k = 0; k < u->k; k++)
+			z[k] /= c->temperature;
+		softmax(z, u->k);
+		score[i] = 1 - z[at.class[i]];
+		for (size_t k = 0; k < u->k && truth; k++) /* a set must have all classes that a coarse label allows */
+			score[i] = truth[k] ? fmax(score[i], 1 - z[k]) : score[i];
+		finest[i] = t ? finest_score(&t->holds, z, truth) : 0;
+	}
+	conformal_init(&missed, score, u->group ? at.group : NULL, at.n, groups);
+	c->most_missed = conformal_threshold(&missed, 1 - coverage);
+	c->coverage_promised = c->whole && conformal_promised(&missed, 1 - coverage);
+	conformal_release(&missed);
+	conformal_init(&missed, finest, u->group ? at.group : NULL, at.n, groups);
+	c->finest = conformal_threshold(&missed, 1 - coverage);
+	conformal_release(&missed);
+	kept_release(&at);
+	free(counted);
+	free(score);
+	free(finest);
 }
 
 double calibrated_strange(const struct calibrated *c, double far, double probability)
@@ -223,43 +322,33 @@ static void calibrate_strange(struct calibrated *c, const double *strange, const
 
 void calibrate(struct calibrated *c, const struct unseen *u, double coverage, double unknown, const char *name)
 {
-	double *logit, *far;
-	uint32_t *y, *group, *row;
-	struct conformal missed;
-	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group, &row)};
-	if (!c->cells)
-		die("%s: no class has cells both to learn from and to calibrate with", name);
-	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
-	c->temperature = temperature_fit(logit, y, c->cells, u->k);
-	double *score = xmalloc(c->cells * sizeof *score), *unsure = xmalloc(c->cells * sizeof *unsure);
-	uint32_t *guess = xmalloc(c->cells * sizeof *guess);
-	for (size_t i = 0; i < c->cells; i++) {
-		double *z = logit + i * u->k;
+	struct kept at;
+	keep_known(&at, u, NULL);
+	*c = (struct calibrated){.k = u->k, .cells = at.n};
+	calibrate_coverage(c, u, coverage, name);
+	c->groups = u->group ? close_gaps(at.group, at.n) : at.n;
+	double *strange = xmalloc(at.n * sizeof *strange), *unsure = xmalloc(at.n * sizeof *unsure);
+	uint32_t *guess = xmalloc(at.n * sizeof *guess), *group = u->group ? at.group : NULL;
+	for (size_t i = 0; i < at.n; i++) {
+		double *z = at.logit + i * u->k;
 		guess[i] = (uint32_t)softmax_argmax(z, u->k);
 		for (size_t k = 0; k < u->k; k++)
 			z[k] /= c->temperature;
 		softmax(z, u->k);
-		score[i] = 1 - z[y[i]];
 		unsure[i] = (double)(float)(1 - z[guess[i]]);
 	}
-	conformal_init(&missed, score, u->group ? group : NULL, c->cells, c->groups);
-	c->most_missed = conformal_threshold(&missed, 1 - coverage);
-	c->coverage_promised = conformal_promised(&missed, 1 - coverage);
-	conformal_init(&c->far, far, u->group ? group : NULL, c->cells, c->groups);
-	conformal_init(&c->unsure, unsure, u->group ? group : NULL, c->cells, c->groups);
-	for (size_t i = 0; i < c->cells; i++)
-		score[i] = calibrated_strange(c, far[i], 1 - unsure[i]);
-	calibrate_strange(c, score, guess, u->group ? group : NULL, unknown);
-	shift_init(&c->shift, &(struct unseen){logit, far, y, group, c->cells, u->k, u->group ? c->groups : 1, u->cells, row}, guess);
-	conformal_release(&missed);
-	free(score);
+	conformal_init(&c->far, at.far, group, at.n, c->groups);
+	conformal_init(&c->unsure, unsure, group, at.n, c->groups);
+	for (size_t i = 0; i < at.n; i++)
+		strange[i] = calibrated_strange(c, at.far[i], 1 - unsure[i]);
+	calibrate_strange(c, strange, guess, group, unknown);
+	shift_init(&c->shift,
+		&(struct unseen){at.logit, at.far, at.class, at.group, at.n, u->k, group ? c->groups : 1, u->cells, at.row, u->detail},
+		guess);
+	kept_release(&at);
+	free(strange);
 	free(unsure);
 	free(guess);
-	free(logit);
-	free(far);
-	free(y);
-	free(group);
-	free(row);
 }
 
 void calibrated_release(struct calibrated *c)

@@ -86,7 +86,7 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 		thin_reference(&r->d, r->thinned, seed);
 		if (r->other.n)
 			thin_reference(&r->other, r->thinned, seed);
-		memset(r->cells, 0, r->classes.n * sizeof *r->cells);
+		memset(r->cells, 0, r->detail.labels * sizeof *r->cells);
 		for (size_t i = 0; i < r->d.n; i++)
 			r->cells[r->d.y[i]]++;
 	}

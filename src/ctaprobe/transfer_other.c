@@ -2,6 +2,7 @@
 #include "transfer.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <xxhash.h>
 
@@ -82,4 +83,18 @@ size_t set_aside_untyped(struct embeddings *d, const struct classes *c)
 	embeddings_resize(d, n);
 	free(is_none);
 	return all - n;
+}
+
+void warn_names(const struct classes *c, const char *label)
+{
+	size_t numbers = 0;
+	const char *set = NULL;
+	for (size_t k = 0; k < c->n; k++) {
+		numbers += c->name[k][strspn(c->name[k], "0123456789")] == 0;
+		set = strstr(c->name[k], BETWEEN) ? c->name[k] : set;
+	}
+	if (numbers == c->n)
+		warn("column '%s' has numbers, as clusters do: name their types in the reference first", label);
+	if (set)
+		warn("class '%s' has '%s' in its name, which separates classes in label_set: read in_set, or rename it", set, BETWEEN);
 }

@@ -62,10 +62,10 @@ static char *withheld(const struct verdict *v)
 	return NULL;
 }
 
-static void promise(const char *name, int kept, const struct verdict *v, const char *why, size_t needed)
+static void promise(const char *name, int kept, const struct verdict *v, const char *why, size_t units, size_t needed)
 {
 	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name);
-	char *few = xasprintf("%zu of '%s' are too few: it takes %zu", v->units, v->unit ? v->unit : "", needed);
+	char *few = xasprintf("%zu of '%s' are too few: it takes %zu", units, v->unit ? v->unit : "", needed);
 	cli_measured(row, kept && !why);
 	if (!kept || why)
 		cli_stated(reason, why ? why : few);
@@ -79,9 +79,9 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 	char *why = withheld(v);
 	size_t for_coverage = (size_t)ceil(v->coverage / (1 - v->coverage) - 1e-9);
 	size_t for_unknown = v->unknown > 0 ? (size_t)ceil(1 / v->unknown - 1 - 1e-9) : 0;
-	promise("coverage", v->coverage_promised, v, why, for_coverage);
-	promise("unknown", v->unknown_promised, v, why, for_unknown);
-	promise("accuracy", 1, v, why, 0);
+	promise("coverage", v->coverage_promised, v, why, v->whole, for_coverage);
+	promise("unknown", v->unknown_promised, v, why, v->units, for_unknown);
+	promise("accuracy", 1, v, why, v->units, 0);
 	cli_stated("unit", v->unit ? v->unit : "cell");
 	cli_measured("units", (double)v->units);
 	cli_measured("units_needed:coverage", (double)for_coverage);
@@ -118,7 +118,7 @@ void report_verdict(const struct calibrated *c, const struct held_out *h, const 
 	for (size_t i = 0; i < h->d->n; i++) {
 		const double *z = h->logit + i * k;
 		uint32_t y = h->d->y[i];
-		if (!isfinite(z[y]))
+		if (y >= k || !isfinite(z[y]))
 			continue;
 		for (size_t a = 0; a < k; a++)
 			p[a] = z[a] / c->temperature;

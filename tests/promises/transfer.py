@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from cells import SHARES, World, corrmask.stream as scstream, write                        # noqa: E402
+from cells import SHARES, World, scstream, write                        # noqa: E402
 
 COVERAGE, UNKNOWN = .9, .1      # what is asked for
 NEW = [40] * 9                  # cells of the new donors, or of three studies

@@ -252,4 +252,5 @@ def main():
     {"make": make, "compare": compare, "shift": shift, "score": score}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)
 
 
-main()
+if __name__ == "__main__":
+    main()
