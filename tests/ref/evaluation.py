@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
 import probe                                                            # noqa: E402
-from probe import close, corrmask.stream as scstream                                       # noqa: E402
+from probe import close, scstream                                       # noqa: E402
 
 warnings.simplefilter("ignore")
 
