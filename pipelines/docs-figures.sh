@@ -55,6 +55,9 @@ rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"],
 rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
 	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed masking rate of 0.25 (30 % of the genes masked)" ""
 
+rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
+	draw panel "Pearson correlation of a gene minus that of Poisson regression on the panel, 95 % interval over the splits" ""
+
 rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 probe_macro_f1", name, " ")
 	for (m = 1; m <= n; m++) score[$c["masks"], $c["masking_rate"], name[m]] = $c[name[m]]
 	if (!seen[$c["masking_rate"]]++) rate[++rates] = $c["masking_rate"] }

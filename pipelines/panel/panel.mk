@@ -16,7 +16,7 @@
 PANEL ?= $(call scale,20,100 300,100 300)
 own_panel_GENES := $(call scale,150,1000,5000)
 own_panel_LABEL = $(label_if_there)
-own_panel_ARMS := r2mae-wide fixed-0.25 r2mae poisson ridge components nearest mean
+own_panel_ARMS := ridge poisson components nearest mean r2mae-wide fixed-0.25 r2mae
 $(eval $(call own,panel,ARMS GENES $(if $(value DATA),LABEL)))
 PN_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 
