@@ -547,10 +547,6 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 	return o;
 }
 
-#ifndef CODE_SM90A /* the library has code for sm_90a: cuda.mk */
-#define CODE_SM90A 0
-#endif
-
 #ifdef __CUDACC__
 /* Open the device that a names: its properties, and a stream. -1 with e set. */
 static int open_device(struct ops_cuda *a, cudaDeviceProp *p, cudaStream_t *stream, struct error *e)

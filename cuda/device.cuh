@@ -25,6 +25,9 @@ extern "C" {
 }
 
 #define WARP_ALL 0xffffffffu
+#ifndef CODE_SM90A /* the library has code for sm_90a: cuda.mk */
+#define CODE_SM90A 0
+#endif
 
 struct alignas(2) bf16 {
 	uint16_t bits;
