@@ -200,7 +200,10 @@ static __global__ void __launch_bounds__(THREADS, 2) attend_wgmma_kernel(
 	to_rows(y + (size_t)(w.t0 + w.from) * C + w.head * D, C, acc, factor, w.row0, w.len - w.from, w.lane);
 }
 
-/* dq, as query_mma_kernel has it. Shared memory: Q and dY, two pairs of K and V. Long: scores and sums live in registers. */
+/*
+ * dq, as query_mma_kernel has it. Shared memory: Q and dY, two pairs of K and V.
+ * Long: scores and sums live in registers.
+ */
 template <bool DROP>
 static __global__ void __launch_bounds__(THREADS, 2) query_wgmma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
 	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
@@ -303,7 +306,10 @@ static __device__ __forceinline__ uint32_t transposed(const uint32_t word[GROUP]
 	return x;
 }
 
-/* dk and dv, as key_mma_kernel has them. Shared memory: K and V, two pairs of Q and dY; two times terms and decisions. Long: as above. */
+/*
+ * dk and dv, as key_mma_kernel has them. Shared memory: K and V, two pairs of Q and dY; two times terms and decisions.
+ * Long: as above.
+ */
 template <bool DROP>
 static __global__ void __launch_bounds__(THREADS, 1) key_wgmma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
 	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
