@@ -133,7 +133,7 @@ for m in expression pca untrained $methods; do
 done
 [ ${#ranked[@]} -lt 2 ] || {
 	echo
-	echo "Score (mean of the metrics) and mean rank, by balanced accuracy and macro F1 of ${labels[*]}${target:+ and both Spearman correlations of $target}"
+	echo "Score (mean of the metrics) and mean rank, by balanced accuracy and macro F1 of $(paste -sd , "$inputs/label" | sed 's/,/, /g')${target:+ and both Spearman correlations of $target}"
 	armstat leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
 }
 echo
