@@ -1,4 +1,4 @@
-/* What the heads of expression share: the layer before their predictions [BMFM-RNA; transformers BertPredictionHeadTransform]. */
+/* What the heads of expression share: a layer [BMFM-RNA; transformers BertPredictionHeadTransform], and two predictions for each gene of a row. */
 #ifndef EXPRESSION_H
 #define EXPRESSION_H
 
@@ -14,10 +14,23 @@ struct transform {
 
 void transform_tensors(struct params *p, const struct model_config *c);
 void transform_resolve(struct transform *t, const struct model *m);
-void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a, const struct shape *s);
-const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x);
-/* dy [N, C], which is overwritten, to dx. */
-void transform_back(struct transform *t, const struct head *h, struct model *m, void *dx, void *dy);
+
+/* A row is a listed position, of one gene, or a cell, of all genes of the vocabulary. */
+struct expression {
+	struct head h;
+	struct transform t;
+	size_t w, b; /* offsets of the decoder; row 2 g is the value of gene g, row 2 g + 1 the logit that it is not expressed */
+	void *z; /* [N, 2 genes] predictions; their gradient after the backward */
+	void *dy; /* [N, C] */
+};
+
+/* Functions of struct head_kind that both heads have. */
+size_t expression_outputs(const struct head *h, const struct model *m);
+void expression_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+void expression_forward(struct head *h, struct model *m, const struct forward *f, const void *x);
+void expression_loss(struct head *h, struct model *m, double *sum);
+const void *expression_logits(struct head *h, struct model *m);
+void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx);
 
 #define EXPRESSION_NEEDS OP(linear), OP(linear_back), OP(norm), OP(norm_back), OP(expression_loss), OP(expression_loss_back)
 

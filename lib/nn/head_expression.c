@@ -1,7 +1,7 @@
 /*
  * The expression of a gene at a listed position, of which the model sees the gene or the value [BMFM-RNA, masked language modelling]:
  *     t = LN(act(x W_t + b_t));   m = t . w + b, its value if it is expressed;   a = t . w' + b', the logit that it is not
- * with the losses of ops.expression_loss: cross-entropy of a, and squared error of m where the value is not 0. Here is also the layer that it
+ * with the losses of ops.expression_loss: cross-entropy of a, and squared error of m where the value is not 0. Here is also what it
  * shares with head_wced.c.
  */
 #include <math.h>
@@ -27,7 +27,7 @@ void transform_resolve(struct transform *t, const struct model *m)
 	t->norm_b = params_at(&m->p, TRANSFORM "LayerNorm.bias");
 }
 
-void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a, const struct shape *s)
+static void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a, const struct shape *s)
 {
 	size_t n = h->N * m->c.hidden_size;
 	t->z = arena_act(a, n);
@@ -36,7 +36,7 @@ void transform_carve(struct transform *t, const struct head *h, const struct mod
 	t->stat = arena_real(a, 2 * h->N);
 }
 
-const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x)
+static const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x)
 {
 	size_t N = h->N, C = m->c.hidden_size;
 	t->x = x;
@@ -45,7 +45,8 @@ const void *transform_forward(struct transform *t, const struct head *h, struct 
 	return t->y;
 }
 
-void transform_back(struct transform *t, const struct head *h, struct model *m, void *dx, void *dy)
+/* dy [N, C], which is overwritten, to dx. */
+static void transform_back(struct transform *t, const struct head *h, struct model *m, void *dx, void *dy)
 {
 	size_t N = h->N, C = m->c.hidden_size;
 	m->o->norm_back(m->o, NULL, dy, G(m, t->norm_w), G(m, t->norm_b), NULL, dy, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
@@ -53,15 +54,52 @@ void transform_back(struct transform *t, const struct head *h, struct model *m, 
 		m->o, dx, G(m, t->dense_w), G(m, t->dense_b), dy, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C, m->c.hidden_act, 0);
 }
 
-/* ---- the head ---- */
+/* ---- what both heads do ---- */
 
-struct expression {
-	struct head h;
-	struct transform t;
-	size_t w, b; /* offsets; the rows of the logit follow those of the value */
-	void *z; /* [N, 2] value, logit; their gradient after the backward */
-	void *dy; /* [N, C] */
-};
+size_t expression_outputs(const struct head *h, const struct model *m)
+{
+	return h->kind->rows == ROWS_CELL ? 2 * (size_t)m->c.vocab_size : 2;
+}
+
+void expression_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+{
+	struct expression *k = (struct expression *)h;
+	transform_carve(&k->t, h, m, a, s);
+	k->z = arena_act(a, h->N * expression_outputs(h, m));
+	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
+}
+
+void expression_forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+{
+	struct expression *k = (struct expression *)h;
+	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
+	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, expression_outputs(h, m), ACT_NONE);
+}
+
+void expression_loss(struct head *h, struct model *m, double *sum)
+{
+	const struct target_arrays *to = &m->dev.head[h->index].to;
+	m->o->expression_loss(m->o, sum, ((struct expression *)h)->z, to->value, to->mask, h->N, expression_outputs(h, m) / 2);
+}
+
+const void *expression_logits(struct head *h, struct model *m)
+{
+	return ((struct expression *)h)->z;
+}
+
+void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+{
+	struct expression *k = (struct expression *)h;
+	struct ops *o = m->o;
+	const struct target_arrays *to = &m->dev.head[h->index].to;
+	size_t n = expression_outputs(h, m);
+	o->expression_loss_back(o, k->z, to->value, to->mask, h->scale, h->N, n / 2);
+	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, n, ACT_NONE, 0);
+	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
+	readout_back(h, m, f, dx);
+}
+
+/* ---- the head of listed positions ---- */
 
 #define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_"
 
@@ -83,31 +121,6 @@ static void resolve(struct head *h, struct model *m)
 	k->b = params_at(&m->p, DECODER "regression.bias");
 }
 
-static size_t outputs(const struct head *h, const struct model *m)
-{
-	return 2;
-}
-
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
-{
-	struct expression *k = (struct expression *)h;
-	transform_carve(&k->t, h, m, a, s);
-	k->z = arena_act(a, 2 * h->N);
-	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
-}
-
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
-{
-	struct expression *k = (struct expression *)h;
-	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
-	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, 2, ACT_NONE);
-}
-
-static void loss(struct head *h, struct model *m, double *sum)
-{
-	m->o->expression_loss(m->o, sum, ((struct expression *)h)->z, m->dev.head[h->index].to.value, NULL, h->N, 1);
-}
-
 static void count_parts(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count)
 {
 	count[0] = count[1] = 0;
@@ -115,21 +128,6 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 		count[0] += !isnan(g->value[i]);
 		count[1] += !isnan(g->value[i]) && g->value[i] != 0;
 	}
-}
-
-static const void *logits(struct head *h, struct model *m)
-{
-	return ((struct expression *)h)->z;
-}
-
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
-{
-	struct expression *k = (struct expression *)h;
-	struct ops *o = m->o;
-	o->expression_loss_back(o, k->z, m->dev.head[h->index].to.value, NULL, h->scale, h->N, 1);
-	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, 2, ACT_NONE, 0);
-	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
-	readout_back(h, m, f, dx);
 }
 
 static const struct head_part parts[] = {{"is_zero", 1.5}, {"value", 1}, {0}};
@@ -170,11 +168,11 @@ const struct head_kind head_expression = {
 	.size = sizeof(struct expression),
 	.tensors = tensors,
 	.resolve = resolve,
-	.outputs = outputs,
-	.carve = carve,
-	.forward = forward,
-	.loss = loss,
+	.outputs = expression_outputs,
+	.carve = expression_carve,
+	.forward = expression_forward,
+	.loss = expression_loss,
 	.count_parts = count_parts,
-	.logits = logits,
-	.backward = backward,
+	.logits = expression_logits,
+	.backward = expression_backward,
 };

@@ -10,14 +10,6 @@
 
 #include "nn/expression.h"
 
-struct wced {
-	struct head h;
-	struct transform t;
-	size_t w, b; /* offsets */
-	void *z; /* [N, 2 V] predictions; their gradient after the backward */
-	void *dy; /* [N, C] */
-};
-
 #define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_wced"
 
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
@@ -35,37 +27,10 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 
 static void resolve(struct head *h, struct model *m)
 {
-	struct wced *k = (struct wced *)h;
+	struct expression *k = (struct expression *)h;
 	transform_resolve(&k->t, m);
 	k->w = params_at(&m->p, DECODER ".weight");
 	k->b = params_at(&m->p, DECODER ".bias");
-}
-
-static size_t outputs(const struct head *h, const struct model *m)
-{
-	return 2 * (size_t)m->c.vocab_size;
-}
-
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
-{
-	struct wced *k = (struct wced *)h;
-	transform_carve(&k->t, h, m, a, s);
-	k->z = arena_act(a, h->N * outputs(h, m));
-	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
-}
-
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
-{
-	struct wced *k = (struct wced *)h;
-	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
-	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, outputs(h, m), ACT_NONE);
-}
-
-static void loss(struct head *h, struct model *m, double *sum)
-{
-	struct wced *k = (struct wced *)h;
-	const struct target_arrays *to = &m->dev.head[h->index].to;
-	m->o->expression_loss(m->o, sum, k->z, to->value, to->mask, h->N, m->c.vocab_size);
 }
 
 static void count_parts(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count)
@@ -84,23 +49,6 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 		}
 	for (size_t i = 0; i < PARTS_MAX; i++)
 		count[i] = (double)n[i / 2][i % 2];
-}
-
-static const void *logits(struct head *h, struct model *m)
-{
-	return ((struct wced *)h)->z;
-}
-
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
-{
-	struct wced *k = (struct wced *)h;
-	struct ops *o = m->o;
-	const struct target_arrays *to = &m->dev.head[h->index].to;
-	o->expression_loss_back(o, k->z, to->value, to->mask, h->scale, h->N, m->c.vocab_size);
-	o->linear_back(
-		o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, outputs(h, m), ACT_NONE, 0);
-	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
-	readout_back(h, m, f, dx);
 }
 
 static const struct head_part parts[] = {
@@ -141,15 +89,15 @@ const struct head_kind head_wced = {
 	.part = parts,
 	.metric = metrics,
 	.need = need,
-	.size = sizeof(struct wced),
+	.size = sizeof(struct expression),
 	.check = check,
 	.tensors = tensors,
 	.resolve = resolve,
-	.outputs = outputs,
-	.carve = carve,
-	.forward = forward,
-	.loss = loss,
+	.outputs = expression_outputs,
+	.carve = expression_carve,
+	.forward = expression_forward,
+	.loss = expression_loss,
 	.count_parts = count_parts,
-	.logits = logits,
-	.backward = backward,
+	.logits = expression_logits,
+	.backward = expression_backward,
 };
