@@ -4,7 +4,7 @@
     make_layouts.py DIR
 
 DIR/NAME is the file (or matrix directory). DIR/NAME.expected is the table that
-    h5tok NAME | scview -c cell,barcode,n_counts,OBS...,gene,count --genes id
+    h5tok NAME | scview -c cell,barcode,n_counts,OBS...,gene,count --gene-names id
 prints; its first line names the columns. Cells, genes and counts are invented. The files differ only in how the matrix is stored."""
 import gzip
 import os

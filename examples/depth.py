@@ -44,7 +44,7 @@ def vectors(arm, cells, fit, out):
     elif arm == "nb recalibrated":
         tool("scembed", "-q", "-M", "model", "--recalibrate", fit, "-o", out, cells)
     else:
-        tool("screduce", *(["pca", "-k", 50] if arm == "components" else ["expression"]), "--genes", 0, "--fit", "train.counts", "-q", "-o", out, cells)
+        tool("screduce", *(["pca", "-k", 50] if arm == "components" else ["expression"]), "--hvg", 0, "--train", "train.counts", "-q", "-o", out, cells)
 
 
 def main(cells, label, donor, seeds):

@@ -42,7 +42,7 @@ train() {
 # embed_cells FORM PART...: the cells of each PART, in the file FORM with it for %; without a network, those of PART.counts
 embed_cells() {
 	local part form=$1 how=(scembed "${embed[@]}" -M "$out/model")
-	[ -n "$task" ] || form=${cells/train/%} how=(screduce "${embed[@]}" --fit "$inputs/$cells")
+	[ -n "$task" ] || form=${cells/train/%} how=(screduce "${embed[@]}" --train "$inputs/$cells")
 	for part in "${@:2}"; do
 		"${how[@]}" -v "${compute[@]}" -o "$out/$part.emb" "$inputs/${form/\%/$part}" || return
 	done

@@ -93,7 +93,7 @@ baseline_expression := expression
 baseline_pca := pca -k 50
 define baseline
 $$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/screduce
-	$$(call prepared_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --fit $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
+	$$(call prepared_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --train $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
 $(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe

@@ -14,10 +14,10 @@ void cli_moved(const char *word)
 	} moved[] = {
 		{"scembed", "--expression", "screduce expression"},
 		{"scembed", "--pca", "screduce pca --components K"},
-		{"scembed", "--screen", "scperturb screen --genes K"},
+		{"scembed", "--screen", "scperturb screen --top K"},
 		{"scembed", "--predict", "scpredict cells or genes"},
 		{"scembed", "--reconstruct", "scpredict expression"},
-		{"scembed", "--attribute", "scpredict attribution --head NAME --class CLASS"},
+		{"scembed", "--attribute", "scpredict attribution --head NAME"},
 	};
 	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
 		if (strcmp(cli_program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)

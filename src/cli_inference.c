@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS_MAX = 1 << 14, COUNTS_MAX = 1 << 18, GRADIENTS_MAX = 1 << 11 }; /* default of --batch-tokens */
+enum { TOKENS_MAX = 1 << 14, COUNTS_MAX = 1 << 18, GRADIENTS_MAX = 1 << 11 }; /* of a batch */
 
 struct inference_asked asked;
 
@@ -18,8 +18,6 @@ struct option_def inference_options[] = {
 	{0, "max-len", OPT_INT, &asked.max_len, "N",
 		"truncate cells to N tokens: those of the highest values, or ranks, and special ones (default: cells that are longer than the model's positions are an error)",
 		3, 65535, .changes = 1},
-	{0, "batch-tokens", OPT_INT, &asked.batch, "N",
-		"compute about N tokens or counts at a time (default 16384; with gradients 2048; counts: 262144)", 1, 1e9},
 	{0},
 };
 
@@ -44,7 +42,7 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 		die("--max-len %lld: the model in %s has %u positions", asked.max_len, asked.model, c.max_position_embeddings);
 	if (r->layer == LAYER_USUAL)
 		r->layer = r->counts || r->cell_token ? 0 : -1;
-	r->most = asked.batch ? asked.batch : r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
+	r->most = r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
 	const struct header *h = stream_header(r->in);
 	int plain = !(what & INFERENCE_MASKED) && strcmp(h->kind, "masked-counts");
 	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);

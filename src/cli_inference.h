@@ -18,11 +18,10 @@
 #include "train/config.h"
 #include "train/groups.h"
 
-/* What -M, --max-len and --batch-tokens (0: not given) say; their table is for cli.shared. --recalibrate (cli_recalibrate.h) is a row of
- * the tools that have it. */
+/* What -M and --max-len (0: not given) say; their table is for cli.shared. --recalibrate (cli_recalibrate.h) is a row of the tools that have it. */
 extern struct inference_asked {
 	const char *model, *recalibrate;
-	long long max_len, batch;
+	long long max_len;
 } asked;
 extern struct option_def inference_options[];
 

@@ -19,9 +19,9 @@
 static struct h5ad_options want;
 static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
 static int list_obs;
-static double min_mapped = -1; /* below 0: not given */
 
 enum { COUNTS = 1, LIST = 8 }; /* modes, as RANKS */
+enum { MAPPED_GENES_MIN = 20, MAPPED_COUNTS_MIN = 50 }; /* percent: fewer are the wrong table of --map */
 
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
@@ -46,9 +46,6 @@ static struct option_def options[] = {
 	{0, "Gene ids", OPT_GROUP},
 	{0, "map", OPT_INPUT, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)",
 		.modes = COUNTS | RANKS},
-	{0, "min-mapped", OPT_REAL, &min_mapped, "PERCENT",
-		"with --map: fail if a smaller share of the genes, or of the counts, is in the table (default 20 and 50)", 0, 100,
-		.needs = "map"},
 	{0, "Tokens", OPT_GROUP},
 	{0, "rank", OPT_INPUT, &vocab_path, "VOCAB",
 		"write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this", .mode = RANKS},
@@ -137,10 +134,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
 		size_t k = h->id.n / 2; /* a typical one: the first and the last are often odd */
-		double least = min_mapped < 0 ? 20 : min_mapped;
-		if (percent < least)
-			die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-mapped); ids are like '%.*s'", h->path,
-				percent, map_path, least, (int)(h->id.n ? h->id.offset[k + 1] - h->id.offset[k] : 0),
+		if (percent < MAPPED_GENES_MIN)
+			die("%s: only %.1f %% of the genes are in %s, expected at least %d %%; ids are like '%.*s'", h->path, percent,
+				map_path, MAPPED_GENES_MIN, (int)(h->id.n ? h->id.offset[k + 1] - h->id.offset[k] : 0),
 				h->id.n ? h->id.bytes + h->id.offset[k] : "");
 	}
 	if (before && s.genes && j->table.genes.n - before == s.genes - s.shared)
@@ -425,10 +421,9 @@ static void stream_files(struct job *j, struct h5ad *file)
 		stream_cells(j, file, i);
 		h5ad_release(file);
 	}
-	double least = min_mapped < 0 ? 50 : min_mapped;
-	if (map_path && (double)j->known < least / 100 * (double)j->counts)
-		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-mapped)",
-			100 * (double)j->known / (double)j->counts, map_path, least);
+	if (map_path && 100 * (double)j->known < MAPPED_COUNTS_MIN * (double)j->counts)
+		die("only %.1f %% of the counts are in genes of %s, expected at least %d %%", 100 * (double)j->known / (double)j->counts,
+			map_path, MAPPED_COUNTS_MIN);
 	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank)
 		must(stream_commit(j->out, &e), &e);

@@ -41,15 +41,12 @@ attribute() {
 
 reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 
-@test "scpredict attribution: BERT, a class, a fixed class, a number, a reversed head: as the integral in float64" {
+@test "scpredict attribution: BERT, a class, a number, a reversed head: as the integral in float64" {
 	scview few.tok -c cell,token > few.tsv
 	attribute bert cell_type few.tok > a.tsv
 	reference bert few.tsv a.tsv cell_type 2 0.01 # measured 2e-3: ReLU makes corners
 	attribute bert donor few.tok > a.tsv
 	reference bert few.tsv a.tsv donor 2 0.01
-	scpredict attribution -q -M bert --head cell_type --class type2 few.tok | scview - -c cell,attributed,output,baseline,token,attribution > a.tsv
-	reference bert few.tsv a.tsv cell_type 2 0.01 fixed
-	[ "$(cut -f 2 a.tsv | sort -u | tr '\n' ' ')" = "attributed type2 " ]
 	scpredict attribution -q -M bert --head size few.tok | scview - -c cell,output,baseline,token,attribution | sed 's/\t/\t-\t/' > a.tsv
 	reference bert few.tsv a.tsv size 2 0.01
 	paste <(cut -f 3 a.tsv | tail -n +2) <(scpredict cells -q -M bert --head size few.tok | scview - -c predicted | tail -n +2) |
@@ -101,9 +98,6 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 	scpredict attribution -q -M llama --head cell_type some.tok -o one.att
 	scpredict attribution -q -M llama --head cell_type -@ 2 some.tok -o two.att
 	cmp <(scview one.att) <(scview two.att)
-	scpredict attribution -q -M llama --head cell_type --batch-tokens 1 some.tok -o single.att
-	paste -d ' ' <(scview one.att -c attribution) <(scview single.att -c attribution) | awk 'NR > 1 { n = NF / 2
-		for (i = 1; i <= n; i++) { off += ($i - $(i + n)) ^ 2; size += $i ^ 2 } } END { exit !(size > 0 && off < 1e-6 * size) }'
 }
 
 @test "scpredict attribution: cells without genes keep their row" {
@@ -129,10 +123,6 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 @test "scpredict attribution: what it cannot do is one line" {
 	run -1 scpredict attribution -M bert --head nothing all.tok -o no.att
 	assert_output "scpredict attribution: --head: the model in bert has no 'nothing': expected cell_type, size, donor"
-	run -1 scpredict attribution -M bert --head cell_type --class none all.tok -o no.att
-	assert_output "scpredict attribution: --class: the head 'cell_type' has no class 'none'"
-	run -1 scpredict attribution -M bert --head size --class type1 all.tok -o no.att
-	assert_output "scpredict attribution: --class: the head 'size' predicts a number, which has no classes"
 	maskgen -q plain.tok -o pre.masked
 	sctrain mlm -q -c tiny --lr 0.001 pre.masked -o pre
 	run -1 scpredict attribution -M pre plain.tok -o no.att

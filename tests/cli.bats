@@ -185,7 +185,7 @@ described() {
 		ctaprobe score -l cell_type cells.pred --roc side
 		ctaprobe transfer --reference sim.emb -l cell_type sim.emb --held-out side
 		ctaprobe genes --gene-labels labels --gene-scores side genes.emb
-		sctrain eval -M sim.model sim.masked --cells side
+		sctrain eval -M sim.model sim.masked --cell-scores side
 	END
 }
 
@@ -248,26 +248,23 @@ described() {
 	refused "rankenc --fit --sums" "--map f" "--min-cells 9"
 	refused "rankenc -m v" "--min-cells 9" "--after f"
 	for way in --stats --header --header-tsv --vocab --check; do
-		refused "scview $way" "--rows 3" "--columns c" "--genes id"
+		refused "scview $way" "--rows 3" "--columns c" "--gene-names id"
 	done
-	refused "scview -O h5ad" "--genes id" "--key k" --replace
+	refused "scview -O h5ad" "--gene-names id" "--key k" --replace
 	refused "h5tok --list-obs" "--layer l" "--round" "--map f" "--ties group"
-	refused "h5tok" "--ties group" "--min-mapped 9"
+	refused "h5tok" "--ties group"
 	refused "depgraph -O tsv" "--modules 1" --uncompressed
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
-	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--repeats 2" \
+	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold-column c" "--repeats 2" \
 		--every-class "--protocol cz"
-	refused "ctaprobe cells --label a --fold c" "--folds 3" "--repeats 2"
+	refused "ctaprobe cells --label a --fold-column c" "--folds 3" "--repeats 2"
 	refused "ctaprobe cells --label a --repeats 2" "--predictions p" "--roc r"
 	refused "ctaprobe cells --label a --protocol cz" "--inverse-penalty 2" "--search 3" --no-standardize
-	refused "ctaprobe cells --target a" "--inverse-penalty 1" "--tol 1" "--max-iter 9" "--coefficients c" \
+	refused "ctaprobe cells --target a" "--inverse-penalty 1" "--max-iter 9" \
 		"--bootstrap 9" "--nearest 9"
-	refused "ctaprobe cells --label a --nearest 9" "--inverse-penalty 1" "--search 3" "--tol 1" "--max-iter 9" \
-		"--coefficients c"
-	refused "ctaprobe cells --label a" "--penalty 1"
+	refused "ctaprobe cells --label a --nearest 9" "--inverse-penalty 1" "--search 3" "--max-iter 9"
 	refused "ctaprobe cells --label a --search 3" "--inverse-penalty 1"
-	refused "ctaprobe cells --target a --search 3" "--penalty 1"
 }
 
 @test "standard input being a terminal is misuse, and records do not go to a terminal" {

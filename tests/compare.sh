@@ -19,8 +19,8 @@ masks() { # NAME OPTION...: a masked stream of tok
 
 pipeline() {
 	scsim -q --cells 600 --genes 200 --types 4 --rarest 0.1 --depth 700 --donors 4 --seed 3 -o sim.counts
-	scsim -q --model b1 --cells 100 --seed 2 -o b1.tok
-	scsim -q --model b2 --cells 100 --seed 2 -o b2.tok
+	scsim -q --kind b1 --cells 100 --seed 2 -o b1.tok
+	scsim -q --kind b2 --cells 100 --seed 2 -o b2.tok
 	scview -q -O h5ad sim.counts -o sim.h5ad
 	h5tok -q "${real:-sim.h5ad}" -o counts
 	h5tok -q sim.h5ad sim.h5ad -o twice.counts 2> /dev/null

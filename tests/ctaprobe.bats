@@ -57,13 +57,12 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 		[[ $o != C=* ]] || ours+=(-C "${o#C=}")
 		theirs+=("$o")
 	done
-	ctaprobe cells -l cell_type --train "$1" --test "$2" --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
-		"${ours[@]}" -q -o m.tsv
-	run ref compare "$1" "$2" co.tsv p.s m.tsv "${theirs[@]}"
+	ctaprobe cells -l cell_type --train "$1" --test "$2" --predictions p.s "${ours[@]}" -q -o m.tsv
+	run ref compare "$1" "$2" p.s m.tsv "${theirs[@]}"
 	assert_success
 }
 
-@test "ctaprobe: weights, logits and scores are scikit-learn's" {
+@test "ctaprobe: logits and scores are scikit-learn's" {
 	agree tr.emb te.emb
 }
 
@@ -97,10 +96,9 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 
 @test "ctaprobe: classes that only one side has" {
 	ref make more.emb classes=7 cells=200 seed=3    # types 6 and 7 are new; the names are shared
-	ctaprobe cells -l cell_type --train tr.emb --test more.emb --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
-		-o m.tsv 2>err
+	ctaprobe cells -l cell_type --train tr.emb --test more.emb --predictions p.s -o m.tsv 2>err
 	assert_equal "$(grep -c "is not in the training cells and is never predicted" err)" 2
-	ref compare tr.emb more.emb co.tsv p.s m.tsv standardize=1
+	ref compare tr.emb more.emb p.s m.tsv standardize=1
 	agree more.emb tr.emb
 	assert_equal "$(value n:type7 m.tsv)" 0
 }
@@ -116,10 +114,10 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 
 @test "ctaprobe: each fold is predicted by the probe of the others" {
 	# with --group and as many folds as groups, a fold is a donor: train on the rest by hand
-	ctaprobe cells -l cell_type --group donor --folds 6 --tol 1e-9 tr.emb --predictions p.s -q -o m.tsv
+	ctaprobe cells -l cell_type --group donor --folds 6 tr.emb --predictions p.s -q -o m.tsv
 	scsample -q --where donor=d2 tr.emb -o one.emb
 	scsample -q --where donor!=d2 tr.emb -o rest.emb
-	ctaprobe cells -l cell_type --train rest.emb --test one.emb --tol 1e-9 --predictions q.s -q -o /dev/null
+	ctaprobe cells -l cell_type --train rest.emb --test one.emb --predictions q.s -q -o /dev/null
 	scsample -q --where donor=d2 p.s -o p2.s
 	scview -O npy -c logit p2.s >a.npy
 	scview -O npy -c logit q.s >b.npy
@@ -135,9 +133,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 @test "ctaprobe: the same bytes for 1, 2 and 3 threads, from file, stdin and pipe" {
 	for n in 1 2 3; do
 		ctaprobe cells -l cell_type -@ $n tr.emb -o m$n --predictions p$n
-		ctaprobe cells -l cell_type -@ $n --train tr.emb --test te.emb -o t$n --coefficients c$n
+		ctaprobe cells -l cell_type -@ $n --train tr.emb --test te.emb -o t$n
 	done
-	cmp m1 m2 && cmp m1 m3 && cmp p1 p2 && cmp p1 p3 && cmp t1 t2 && cmp t1 t3 && cmp c1 c2 && cmp c1 c3
+	cmp m1 m2 && cmp m1 m3 && cmp p1 p2 && cmp p1 p3 && cmp t1 t2 && cmp t1 t3
 	ctaprobe cells -l cell_type <tr.emb | cmp - m1
 	cat tr.emb | ctaprobe cells -l cell_type --predictions p4 - | cmp - m1
 	cmp p1 p4
@@ -159,8 +157,6 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		ref predict p.s what=$what seed=3
 		ctaprobe score -q -l cell_type p.s -o m.tsv
 		ref metrics p.s m.tsv
-		ctaprobe score -q -l cell_type --known - <p.s >m.tsv
-		ref metrics p.s m.tsv known=1
 	done
 	# what the probe predicts, scored again: a class that it was not trained on has logits of -inf
 	ctaprobe cells -q -l cell_type tr.emb --predictions p.s -o m.tsv
@@ -229,12 +225,10 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 @test "ctaprobe score: what was left out is said" {
 	ref predict p.s what=unknown seed=3
 	run --separate-stderr ctaprobe score -l cell_type p.s
-	assert_equal "$stderr" "ctaprobe score: warning: p.s: 46 cells of 2 classes that the model does not know ('other1', ...) are never predicted right; --known leaves them out"
-	run --separate-stderr ctaprobe score -l cell_type --known p.s
-	assert_equal "$stderr" "ctaprobe score: note: 46 cells of classes that the model does not know are left out"
+	assert_equal "$stderr" "ctaprobe score: warning: p.s: 46 cells of 2 classes that the model does not know ('other1', ...) are never predicted right"
 	scsample -q --where cell_type=other1 -n 1 p.s -o one.s
 	run --separate-stderr ctaprobe score -l cell_type one.s
-	assert_equal "$stderr" "ctaprobe score: warning: one.s: 1 cell of 1 class that the model does not know ('other1') is never predicted right; --known leaves it out"
+	assert_equal "$stderr" "ctaprobe score: warning: one.s: 1 cell of 1 class that the model does not know ('other1') is never predicted right"
 	ref predict p.s what=unlabelled
 	run --separate-stderr ctaprobe score -l cell_type p.s
 	assert_equal "$stderr" "ctaprobe score: note: 72 cells have no value in column 'cell_type' and are left out"
@@ -305,7 +299,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	run ref nearest tr.emb tr.emb p.s m.tsv k=5
 	assert_success
 	fails "--nearest 401 400" -l cell_type --nearest 401 --train tr.emb --test te.emb
-	for o in "--target n_counts" "-l cell_type --search 3" "-l cell_type -C 2" "-l cell_type --tol 1" "-l cell_type --test te.emb --coefficients c"; do
+	for o in "--target n_counts" "-l cell_type --search 3" "-l cell_type -C 2"; do
 		run -2 ctaprobe cells --nearest 5 $o tr.emb
 	done
 }
@@ -318,7 +312,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	search() {      # search LABEL [OPTION OF CTAPROBE, OPTION OF THE REFERENCE]
 		ctaprobe cells -q -l "$1" --group donor dtr.emb --predictions folds.pred -o cv.tsv
 		donors auroc folds.pred cv.tsv "$1"
-		ctaprobe cells -q -l "$1" --group donor --train dtr.emb --test dte.emb --search 5 --tol 1e-9 --predictions p.s -o m.tsv $2
+		ctaprobe cells -q -l "$1" --group donor --train dtr.emb --test dte.emb --search 5 --predictions p.s -o m.tsv $2
 		run donors classes dtr.emb dte.emb folds.pred p.s m.tsv "$1" $3
 		assert_success
 	}
@@ -341,7 +335,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	}
 	ridge dtr.emb "--search 5 --no-standardize"
 	ridge dtr.emb "--search 5" standardize=1
-	ridge miss.emb "--penalty 30 --no-standardize" alpha=30
+	ridge miss.emb --no-standardize alpha=1
 	assert_equal "$(value unlabelled m.tsv)" "$(scview miss.emb --columns age | grep -c NA)"
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
@@ -472,14 +466,12 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 # ---- genes ----
 
 @test "ctaprobe genes: AUC by token and gene, weights and curves are sklearn's and Geneformer's" {
-	for i in 1 2 3 4 5; do          # folds of different sizes, one with genes that were trained on or have no class
+	for i in 1 2 3 4 5; do          # folds of different sizes, one with genes that have no class
 		genes_ref make f$i.pred seed=$i cells=$((i * 40)) what="$([ $i = 2 ] && echo all || echo heldout)"
 	done
 	ctaprobe genes -q f?.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv f?.pred
 	assert_equal "$(value positive m.tsv)" insensitive
-	ctaprobe genes -q --positive sensitive f?.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
-	genes_ref compare m.tsv gs.tsv roc.tsv f?.pred positive=0
 	ctaprobe genes -q --gene-scores gs.tsv --roc roc.tsv - <f2.pred >m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv f2.pred
 	cat f3.pred | ctaprobe genes -q --gene-scores gs.tsv --roc roc.tsv f1.pred - f5.pred >m.tsv
@@ -504,10 +496,6 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	done
 	ctaprobe genes g1.pred g2.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv g1.pred g2.pred
-	# with all genes in the stream, those of the training set are not scored
-	scpredict genes -q -M g1.model --all-genes small/sim.tok | ctaprobe genes -q >all.tsv
-	ctaprobe genes g1.pred >held.tsv
-	diff <(grep -v ^unlabelled all.tsv) <(grep -v ^unlabelled held.tsv)
 }
 
 @test "ctaprobe genes: what cannot be scored" {
@@ -528,11 +516,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	run ctaprobe genes -q badlabel.pred
 	assert_output --regexp "^ctaprobe genes: badlabel.pred: gene ENSG[0-9]+ has label 2, expected -1 to 1$"
 	run ctaprobe genes -q changed.pred
-	assert_output --regexp "^ctaprobe genes: changed.pred: gene ENSG[0-9]+ does not have the same label, or held_out, in all cells$"
+	assert_output --regexp "^ctaprobe genes: changed.pred: gene ENSG[0-9]+ does not have the same label in all cells$"
 	bad 1 "three.pred 3 heldout.pred 2" heldout.pred three.pred
 	bad 1 "--roc three.pred 3" --roc r.out three.pred
-	bad 1 "--positive three.pred 3" --positive sensitive three.pred
-	bad 1 "--positive some heldout.pred sensitive insensitive" --positive some heldout.pred
 	bad 1 "tr.emb prediction scpredict" tr.emb
 	ref predict p.s
 	bad 1 "p.s ctaprobe score" p.s
@@ -548,11 +534,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 @test "ctaprobe: misuse is status 2 and one line" {
 	for o in "" "cells" "nothing" "cells -l cell_type --target n_counts tr.emb" "cells --target n_counts -C 2 tr.emb" \
-		"cells -l cell_type --penalty 2 tr.emb" "cells -l cell_type --search 5 -C 2 tr.emb" \
+		"cells -l cell_type --search 5 -C 2 tr.emb" \
 		"cells -l cell_type --folds 1" "cells -l cell_type tr.emb te.emb" "cells -l cell_type --train tr.emb" \
 		"cells -l cell_type --train tr.emb --test te.emb tr.emb" "cells -l cell_type --test te.emb --folds 3 tr.emb" \
-		"cells -l cell_type --coefficients c tr.emb" "cells -l cell_type -C 0 tr.emb" \
-		"cells -l cell_type --tol x tr.emb" "--nope" "cells --nope"; do
+		"cells -l cell_type -C 0 tr.emb" \
+		"--nope" "cells --nope"; do
 		run ctaprobe $o </dev/null
 		assert_failure 2
 		assert_line -n 1 --partial "--help'."
@@ -659,7 +645,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 
 @test "ctaprobe cells: a column of numbers as --label is warned of, with the option that fits" {
 	scsim -q --cells 900 --genes 100 --types 3 --depth 150 -o numbers.counts
-	screduce pca -q -k 5 --fit numbers.counts numbers.counts -o numbers.emb
+	screduce pca -q -k 5 --train numbers.counts numbers.counts -o numbers.emb
 	run ctaprobe cells --label n_counts --max-iter 1 --folds 2 numbers.emb
 	assert_line --regexp "^ctaprobe cells: warning: column 'n_counts' has [0-9]{3} classes; if it holds numbers, use --target n_counts$"
 	run ctaprobe cells --label cell_type --max-iter 1 --folds 2 numbers.emb

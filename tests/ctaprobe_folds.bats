@@ -18,9 +18,9 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 @test "ctaprobe cells --protocol cz: the scores of every fold are scikit-learn's, of many classes, of two, of neighbours" {
 	ref make two.emb cells=150 types=2 features=5
 	for file in a two; do
-		ctaprobe cells -q --protocol cz --fold batch --tol 1e-8 -l cell_type $file.emb -o $file.tsv
+		ctaprobe cells -q --protocol cz --fold-column batch -l cell_type $file.emb -o $file.tsv
 		ref cz $file.emb $file.tsv
-		ctaprobe cells -q --protocol cz --fold batch --nearest 5 -l cell_type $file.emb -o $file.tsv
+		ctaprobe cells -q --protocol cz --fold-column batch --nearest 5 -l cell_type $file.emb -o $file.tsv
 		ref cz $file.emb $file.tsv nearest=5
 	done
 	# the means are told, and which classes were left out
@@ -38,8 +38,8 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	scview -q -c barcode,cell_type some.counts | awk -F '\t' -v OFS='\t' 'NR == 1 { print $1, "fold", "class"; next } { print $1, NR < 7 ? "NA" : NR % 3, NR < 7 ? "rare" : $2 }' > fold.tsv
 	folds() {
 		h5tok -q --obs-table "$1" some.h5ad -o fold.counts
-		screduce pca -q -k 5 --fit fold.counts -o fold.emb fold.counts
-		run "$2" --separate-stderr ctaprobe cells -q --protocol cz --label class --fold fold fold.emb
+		screduce pca -q -k 5 --train fold.counts -o fold.emb fold.counts
+		run "$2" --separate-stderr ctaprobe cells -q --protocol cz --label class --fold-column fold fold.emb
 	}
 	folds fold.tsv -0
 	assert_line "cells	115"
@@ -50,7 +50,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 }
 
 @test "ctaprobe cells --fold: the folds of a column, in the order of their names, and each is predicted by the others" {
-	ctaprobe cells -q --fold batch -l cell_type --predictions a.pred a.emb -o a.tsv
+	ctaprobe cells -q --fold-column batch -l cell_type --predictions a.pred a.emb -o a.tsv
 	assert_equal "$(value a.tsv folds)" 3
 	run -0 bash -c "scview -q -c batch,fold a.pred | tail -n +2 | sort -u | tr '\t' ' ' | paste -sd,"
 	assert_output "b0 1,b1 2,b2 3"
@@ -63,7 +63,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	scsample -q --where cell_type=type5 --where batch=b0 a.emb -o only.emb
 	scsample -q --where cell_type!=type5 a.emb -o rest.emb
 	scsample -q rest.emb only.emb -o odd.emb
-	run -0 --separate-stderr ctaprobe cells --fold batch -l cell_type odd.emb
+	run -0 --separate-stderr ctaprobe cells --fold-column batch -l cell_type odd.emb
 	[[ $stderr == *"warning: odd.emb: class 'type5' ("*" is not in the training cells and is never predicted"* ]]
 	run ! grep -q nan <(echo "$output" | grep fold)
 }
@@ -107,18 +107,18 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 }
 
 @test "ctaprobe cells: folds, repeats and protocol that cannot be" {
-	run -1 ctaprobe cells -q --fold batch -l cell_type <(scsample -q --where cell_type=type0 a.emb)
+	run -1 ctaprobe cells -q --fold-column batch -l cell_type <(scsample -q --where cell_type=type0 a.emb)
 	assert_output --partial "a probe needs two classes"
 	scsample -q --where batch=b1 a.emb -o one.emb
-	run -1 ctaprobe cells -q --fold batch -l cell_type one.emb
+	run -1 ctaprobe cells -q --fold-column batch -l cell_type one.emb
 	names "one.emb batch 1 2 1000"
-	run -1 ctaprobe cells -q --fold batch --group cluster -l cell_type a.emb
+	run -1 ctaprobe cells -q --fold-column batch --group cluster -l cell_type a.emb
 	names "folds batch"
 	scsample -q -n 9 a.emb -o few.emb
 	run -1 ctaprobe cells -q --protocol cz -l cell_type few.emb
 	names "few.emb 10 cell_type --protocol"
 	ref make nobatch.emb what=nobatch
-	run -1 ctaprobe cells -q --fold batch -l cell_type nobatch.emb
+	run -1 ctaprobe cells -q --fold-column batch -l cell_type nobatch.emb
 	names "nobatch.emb batch 200 scsample --where batch!=NA"
 	run -2 ctaprobe cells -q --every-class -l cell_type a.emb
 	assert_output --partial "--every-class needs --group"

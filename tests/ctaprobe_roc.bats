@@ -6,7 +6,7 @@ setup_file() {
 	need_tool ctaprobe scview scsim
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 400 --genes 200 --types 5 --depth 300 --seed 2 -o c.counts
-	screduce pca -q -k 3 --fit c.counts -o c.emb c.counts
+	screduce pca -q -k 3 --train c.counts -o c.emb c.counts
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }

@@ -33,7 +33,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 
 # bats test_tags=slow
 @test "transfer: the same with other options, without groups, with cells of their own to calibrate with, and with cells without a class" {
-	agree "--probe -C .1 --no-standardize --folds 3 --unknown 0" C=.1 standardize=0 group= unknown=0
+	agree "-C .1 --no-standardize --folds 3 --unknown 0" C=.1 standardize=0 group= unknown=0
 	agree "--nearest 12 --coverage .97" nearest=12 group= coverage=.97
 	ref make cal.emb seed=5 cells=300 what=novel
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --held-out held.s new.emb -o new.s
@@ -77,7 +77,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 }
 
 @test "transfer: the same bytes on any number of threads, from a file and a pipe, and in pieces; the order is kept" {
-	for method in --probe "--nearest 9"; do
+	for method in "" "--nearest 9"; do
 		# shellcheck disable=SC2086
 		for n in 1 2 3; do
 			ctaprobe transfer -q -@ $n --reference ref.emb -l cell_type $method --held-out held$n new.emb -o new$n
@@ -146,7 +146,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	names "--reference FILE classes"
 	run -2 ctaprobe transfer --reference ref.emb -l predicted new.emb
 	names "--label predicted"
-	run -2 ctaprobe transfer --reference ref.emb -l cell_type --nearest 3 --probe new.emb
+	run -2 ctaprobe transfer --reference ref.emb -l cell_type --nearest 3 -C 2 new.emb
 	run -2 ctaprobe transfer --reference ref.emb -l cell_type --calibration new.emb --folds 3 new.emb
 }
 
@@ -154,7 +154,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsim -q --cells 300 --genes 120 --types 3 --donors 6 --seed 2 -o a.counts
 	scsim -q --cells 200 --genes 120 --types 3 --donors 6 --seed 2 -o b.counts
 	screduce pca -q -k 8 a.counts -o a.emb
-	screduce pca -q -k 8 --fit a.counts b.counts -o b.emb
+	screduce pca -q -k 8 --train a.counts b.counts -o b.emb
 	screduce pca -q -k 8 b.counts -o other.emb
 	ctaprobe transfer -q --reference a.emb -l cell_type --group donor b.emb -o b.s
 	run -1 ctaprobe transfer -q --reference a.emb -l cell_type other.emb -o out
@@ -270,7 +270,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	run -0 ctaprobe transfer --reference ref.counts -l cell_type shallow.counts -o shallow.s
 	assert_output --partial "get no class"
 	scview --check -q shallow.s
-	for bad in --nearest=5 --probe -C=2 --no-standardize; do
+	for bad in --nearest=5 -C=2 --no-standardize; do
 		run -2 ctaprobe transfer --reference ref.counts -l cell_type ${bad/=/ } new.counts -o x
 		assert_output --partial "the cells have counts"
 		assert_not_exist x

@@ -163,8 +163,8 @@ near() {
 
 @test "cuda: scembed's vectors are the CPU's, for all layers and pools, in order" {
 	for o in "--pool mean" "--pool first" "--layer 0" "--layer -2"; do
-		gpu scembed -q -M cpu $o --batch-tokens 100 --device cpu -o cpu.emb cells.tok
-		gpu scembed -q -M cpu $o --batch-tokens 100 --device cuda,float -o gpu.emb cells.tok
+		gpu scembed -q -M cpu $o --device cpu -o cpu.emb cells.tok
+		gpu scembed -q -M cpu $o --device cuda,float -o gpu.emb cells.tok
 		run paste <(scview --columns cell,x cpu.emb) <(scview --columns cell,x gpu.emb)
 		awk -F'\t' 'NR > 1 { if ($1 != $3) bad = 1; n = split($2, a, " "); split($4, b, " ")
 			for (i = 1; i <= n; i++) { d = a[i] - b[i]; if (d < -1e-4 || d > 1e-4) bad = 1 } rows++ } END { exit bad || rows != 24 }' <<<"$output"

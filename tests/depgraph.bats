@@ -10,7 +10,7 @@ setup_file() {
 	rankenc -q --fit s.counts -o vocab.tsv
 	rankenc -q -m vocab.tsv s.counts -o s.tok
 	scview -c token s.tok | tail -n +2 > s.txt
-	scsim --model b1 -n 900 -o b1.tok
+	scsim --kind b1 -n 900 -o b1.tok
 	scview -c token b1.tok | tail -n +2 > b1.txt
 }
 
@@ -261,7 +261,7 @@ same_as_reference() {
 	assert_output "depgraph: s.tok: this file is named twice (as s.tok)"
 	run -2 depgraph --rho-min 2 s.tok -o x
 	assert_line --partial "--rho-min: '2' is not a number from 0 to 1"
-	scsim --model b1 -n 0 -o empty.tok
+	scsim --kind b1 -n 0 -o empty.tok
 	run -1 depgraph empty.tok -o x
 	assert_output --partial "no cells"
 	run -1 sh -c 'depgraph s.tok > /dev/full'
@@ -313,7 +313,7 @@ same_as_reference() {
 }
 
 @test "depgraph: cells without tokens and too few cells give a graph without edges" {
-	scsim --model b1 -n 20 -o few.tok
+	scsim --kind b1 -n 20 -o few.tok
 	run -0 depgraph few.tok -o x
 	assert_output --partial "no edges among 0 genes of 20 cells; lower --min-overlap, such as --min-overlap 10, --min-cells or --rho-min"
 	run -0 sh -c 'maskgen --strategy corrmask -g x -u few.tok | scview --check'
@@ -324,7 +324,7 @@ same_as_reference() {
 
 # bats test_tags=slow
 @test "depgraph -O layout: the genes with partners and a position for each; joined genes are nearer than others" {
-	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
+	scsim -q --kind b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok
 	depgraph -O layout --modules 1 -q -o layout.tsv layout.graph
 	depgraph -O tsv -q -o layout.edges layout.graph

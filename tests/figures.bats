@@ -9,7 +9,7 @@ setup() {
 }
 
 @test "fig3/pairs.sh: AUROC of pairs equals scikit-learn's" {
-	scsim --model b1 --genes 400 --modules 4 -n 30 -o c.tok
+	scsim --kind b1 --genes 400 --modules 4 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph -O tsv -o npmi
@@ -105,7 +105,7 @@ setup() {
 }
 
 @test "fig4: fig4/nearest-mean.awk equals scikit-learn's NearestCentroid" {
-	scsim --model b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
+	scsim --kind b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
 	scsample -q --where 'cell<60' all.tok | scview -c module,token > train
 	scsample -q --where 'cell>=1000' all.tok | scview -c module,token > test
 	awk -F '\t' -f $P/fig4/nearest-mean.awk train test > got

@@ -20,13 +20,13 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "scembed --of genes: means, cells and spread of the states are numpy's, of two layers, by class too; static is the model's table" {
 	ref genes model tok genes.emb
-	scembed -q -M model --of genes --layer 0 --by cell_type --batch-tokens 100 tok -o by.emb
+	scembed -q -M model --of genes --layer 0 --by cell_type tok -o by.emb
 	ref genes model tok by.emb layer=0 by=cell_type
 	scembed -q -M model --of static tok -o static.emb
 	ref static model static.emb
 	# the same bytes on any number of threads, and from a pipe
 	cat tok | scembed -q -M model --of genes -@ 3 | cmp - genes.emb
-	cat tok | scembed -q -M model --of genes --layer 0 --by cell_type --batch-tokens 100 -@ 2 | cmp - by.emb
+	cat tok | scembed -q -M model --of genes --layer 0 --by cell_type -@ 2 | cmp - by.emb
 	# cells without a class are left out
 	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream
 r = scstream.read("tok"); blocks = []

@@ -92,7 +92,7 @@ curve() {
 		{"model_type": "bert", "vocab_size": 1002, "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 64,
 		"max_position_embeddings": 2048, "hidden_act": "relu", "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
 	END
-	scsim -q --model b1 -n $CURVE_CELLS -o pack/curve/b1.tok
+	scsim -q --kind b1 -n $CURVE_CELLS -o pack/curve/b1.tok
 	maskgen -q -b 12 -u pack/curve/b1.tok | sctrain mlm -q -c pack/curve/config.json -o pack/curve/cpu
 }
 

@@ -29,8 +29,8 @@ fails() {
 		case $f in layer*) o="--layer counts" ;; tenx2*) o="--modality GRCh38" ;; *) o= ;; esac
 		h5tok -q $o "$f" -o a.counts
 		h5tok -q $o "$f" -@3 -u >b.counts
-		scview --genes id -c "$(head -1 "$e" | tr '\t' ,)" a.counts >a.tsv
-		scview --genes id -c "$(head -1 "$e" | tr '\t' ,)" b.counts >b.tsv
+		scview --gene-names id -c "$(head -1 "$e" | tr '\t' ,)" a.counts >a.tsv
+		scview --gene-names id -c "$(head -1 "$e" | tr '\t' ,)" b.counts >b.tsv
 		cmp "$e" a.tsv || { echo "$f differs"; diff "$e" a.tsv | head -4; return 1; }
 		cmp a.tsv b.tsv
 	done
@@ -78,7 +78,7 @@ fails() {
 @test "h5tok: several files share one table of genes and all columns" {
 	h5tok -q csr_gzip.h5ad tenx3.h5 versions.h5ad -o several.counts
 	scview --check several.counts
-	scview --genes id -c cell,cell_type,age,donor,gene several.counts >t
+	scview --gene-names id -c cell,cell_type,age,donor,gene several.counts >t
 	assert_equal "$(wc -l <t)" 70
 	assert_equal "$(awk -F'\t' 'NR > 1 && $1 != NR - 2' t | wc -l)" 0
 	# the 10x file has no annotation: missing, in every type
@@ -141,8 +141,6 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	scview mapped.counts | cmp - a
 	head -6 map.tsv >few.tsv
 	fails "12.5 few.tsv 20" h5tok --gene-column symbol --map few.tsv csr_gzip.h5ad
-	fails "few.tsv 30 --min-mapped" h5tok --min-mapped 30 --gene-column symbol --map few.tsv csr_gzip.h5ad
-	h5tok -q --min-mapped 0 --gene-column symbol --map few.tsv csr_gzip.h5ad -o few.counts
 	printf 'a\tb\tc\n' >bad.tsv
 	fails "bad.tsv 1 two columns" h5tok --map bad.tsv csr_gzip.h5ad
 }
@@ -255,7 +253,7 @@ fractions() {
 	for f in fractions_csr.h5ad fractions_csc.h5ad fractions_dense.h5ad fractions_10x.h5 fractions_mtx; do
 		fails "" h5tok $f
 		h5tok -q --round $f -o rounded.counts
-		scview -c barcode,n_counts,gene,count --genes id rounded.counts | diff - fractions.tsv || fail "$f"
+		scview -c barcode,n_counts,gene,count --gene-names id rounded.counts | diff - fractions.tsv || fail "$f"
 	done
 	run -0 scview -H rounded.counts
 	assert_output --regexp '"options":[[:space:]]*"--round"'
@@ -797,7 +795,7 @@ same_tokens() {
 	for f in scrna/pbmc_kang2018_9015genes_labelled.h5ad scrna/lung_luad_kim2020_2000genes.h5ad original/placenta_cellxgene_220cells_anndata0.8.h5ad \
 		original/pbmc5k_protein_200cells_anndata0.7.h5ad tenx/hg19_chr21_cellranger1.2.h5 tenx/visium_mouse_filtered_feature_bc_matrix.h5; do
 		h5tok -q "$SHARED/$f" -o real.counts
-		scview --genes id real.counts | $PYTHON -W ignore "$BATS_TEST_DIRNAME/ref/counts.py" "$SHARED/$f"
+		scview --gene-names id real.counts | $PYTHON -W ignore "$BATS_TEST_DIRNAME/ref/counts.py" "$SHARED/$f"
 	done
 	h5tok -q "$SHARED/tenx/pbmc_1k_v3_chr21_cellranger3/filtered_feature_bc_matrix.h5" | scview >a
 	h5tok -q "$SHARED/tenx/pbmc_1k_v3_chr21_cellranger3/filtered_feature_bc_matrix" | scview >b

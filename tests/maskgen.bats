@@ -10,7 +10,7 @@ setup_file() {
 	rankenc -q -m vocab.tsv s.counts -o s.tok
 	depgraph --min-overlap 50 s.tok -o s.graph
 	depgraph --pmi --tau 0.1 --min-count 3 s.tok -o s.pmi
-	scsim --model b1 -n 300 | depgraph --min-overlap 10 -o other.graph
+	scsim --kind b1 -n 300 | depgraph --min-overlap 10 -o other.graph
 }
 
 setup() { cd "$BATS_FILE_TMPDIR" && rm -f x; }
@@ -149,7 +149,7 @@ loader() {
 }
 
 @test "maskgen: more shards than cells still give every shard the same number of batches" {
-	scsim --model b1 -n 5 -o few.tok
+	scsim --kind b1 -n 5 -o few.tok
 	for r in 0 6; do
 		maskgen -b 1 --shard $r/7 --epochs 2 few.tok > x
 		[ "$(loader x steps)" = 2 ]
@@ -321,7 +321,7 @@ loader() {
 	assert_output --partial "s.tok: this is a tokens stream, expected counts"
 	run -1 maskgen --strategy columns --keep gene s.counts -o x
 	run -1 maskgen --strategy columns m -o x
-	scsim -q --model b1 -n 9 -o b1.tok
+	scsim -q --kind b1 -n 9 -o b1.tok
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
@@ -445,7 +445,7 @@ loader() {
 }
 
 @test "maskgen --module without a graph, --seed-share: the masks of the CorrMask paper's appendix B.2" {
-	scsim --model b2 -n 3000 -o b2.tok
+	scsim --kind b2 -n 3000 -o b2.tok
 	for rate in 0.15 0.25; do
 		share=$([ $rate = 0.15 ] && echo 0.5 || echo 0.1)
 		how="--strategy corrmask --module token_module --partners-max 8 --seed-share $share --lambda 1 --rate $rate"
@@ -532,8 +532,8 @@ loader() {
 }
 
 @test "maskgen: no cells and cells with few tokens" {
-	scsim --model b1 -n 0 | maskgen | scview --check
-	scsim --model b1 -n 9 --genes 8 --modules 1 | maskgen -o x
+	scsim --kind b1 -n 0 | maskgen | scview --check
+	scsim --kind b1 -n 9 --genes 8 --modules 1 | maskgen -o x
 	[ "$(scview -c position x | tail -n +2 | tr -d '\n')" = "" ]
 }
 

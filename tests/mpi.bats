@@ -215,7 +215,7 @@ same_training() {
 	run ranks 2 "$MLM -o broken \$R.masked"
 	assert_failure 1
 	assert_output --partial "sctrain mlm[1]: 1.masked: "
-	assert_output --partial "sctrain mlm[0]: rank 1 has stopped; the newest checkpoint is checkpoint-"
+	names "mlm[0]: rank 1 checkpoint-"
 	step=$(tail -1 broken/train.tsv | cut -f1)
 	assert [ "$step" -gt 5 ]
 	assert_exist "broken/checkpoint-$step"
@@ -251,10 +251,10 @@ same_training() {
 	maskgen -q --shard 1/2 --batch 6 --seed 4 -o s1 cells.tok
 	run sctrain mlm --config tiny -o bad s1
 	assert_failure 1
-	assert_output --partial "s1: shard 1 of 2: training on several shards needs --mpi, and one rank for each"
+	names "s1: shard 1 of 2 --mpi"
 	run ranks 1 "$MLM -o bad s0"
 	assert_failure 1
-	assert_output --partial "s0: shard 0 of 2, but MPI knows of this rank only"
+	names "s0: shard 0 of 2 MPI"
 	run ranks 2 "$MLM -o bad s0"
 	assert_failure 1
 	assert_output --partial "sctrain mlm[1]: s0: shard 0 of 2, but this is rank 1 of 2"
@@ -275,7 +275,7 @@ same_training() {
 	maskgen -q --shard 1/2 --batch 6 --seed 5 -o s1 cells.tok
 	run ranks 2 "$MLM -o bad s\$R"
 	assert_failure 1
-	assert_output --partial "the ranks differ in masked stream"
+	names "--mpi: ranks masked stream"
 	run ranks 2 "$MLM -o two s\$R"
 	assert_failure 1
 	assert_output --partial "two holds a finished model"
@@ -288,7 +288,7 @@ same_training() {
 	cp -r two/checkpoint-42 two/train.tsv other
 	run ranks 3 "$(loader 4) | $MLM --resume -o other"
 	assert_failure 1
-	assert_output --partial "is not the masked stream that other was trained on"
+	names "--resume: other digest"
 }
 
 @test "mpi: fine-tuning on two ranks is fine-tuning on one" {
@@ -319,7 +319,7 @@ same_training() {
 	"${CC:-gcc}" -w -shared -fPIC -o start.so start.c
 	for how in exit abort; do
 		run -1 env START=$how LD_PRELOAD="$PWD/start.so" sctrain mlm --mpi --config tiny -o never one.masked
-		assert_output "sctrain mlm: --mpi: MPI ended the program during its start"
+		names "sctrain mlm: --mpi: MPI start"
 	done
 	run -1 env START=wait CORRMASK_MPI_SECONDS=1 LD_PRELOAD="$PWD/start.so" timeout -k 1 20 sctrain mlm --mpi --config tiny -o never one.masked
 	assert_output "sctrain mlm: --mpi: MPI did not start within 1 seconds (CORRMASK_MPI_SECONDS)"

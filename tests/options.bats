@@ -36,8 +36,8 @@ inputs() {
 	scperturb apply --activate IN sim.tok
 	scperturb apply --inhibit IN sim.tok
 	scembed -M sim.model IN
-	scperturb screen -M sim.model --genes 3 --towards IN sim.tok
-	screduce pca -k 3 --fit IN sim.counts
+	scperturb screen -M sim.model --top 3 --towards IN sim.tok
+	screduce pca -k 3 --train IN sim.counts
 	screduce pca -k 3 --shared-with IN sim.counts
 	scsample --genes IN sim.counts
 	scview -O h5ad --into IN sim.emb
@@ -45,8 +45,8 @@ inputs() {
 	ctaprobe cells --label a --test IN sim.emb
 	ctaprobe genes --gene-labels IN sim.emb
 	scgenes genesets --sets IN sim.tok
-	scgenes markers -l a --new IN --predictions sim.pred sim.counts
-	scgenes markers -l a --new sim.counts --predictions IN sim.counts
+	scgenes markers -l a --new IN --assigned sim.pred sim.counts
+	scgenes markers -l a --new sim.counts --assigned IN sim.counts
 	armstat leaderboard --metrics accuracy,accuracy sim.tok,IN
 	scmetric learnability --groups IN sim.tok
 	scmetric reference --train IN sim.tok

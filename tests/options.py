@@ -112,7 +112,7 @@ scembed -M nb a.counts
 scembed -M mlm --of genes tok
 scembed -M mlm --of static tok
 scembed -M mlm --similarity mean deleted
-scperturb screen -M mlm --genes 3 --towards b.emb tok
+scperturb screen -M mlm --top 3 --towards b.emb tok
 scpredict cells -M classes --head cell_type tok
 scpredict cells -M number tok
 scpredict cells -M terms tok
@@ -150,7 +150,7 @@ screduce map emb
 scgenes markers --label cell_type a.counts
 scgenes network genes.emb
 scgenes genesets --sets sets graph
-scgenes genesets --sets sets --modules module graph
+scgenes genesets --sets sets --module module graph
 scperturb shift --state cell_type --from type1 --to type2 deleted.emb
 scperturb shift similarity
 scsample -n 20 tok
@@ -164,8 +164,8 @@ scsample --thin .5 --complement a.counts
 scsample tok
 scsample emb
 scsim --cells 50
-scsim --model b1 --cells 50
-scsim --model b2 --gamma .5 --cells 50
+scsim --kind b1 --cells 50
+scsim --kind b2 --gamma .5 --cells 50
 scview tok
 scview --format npy emb
 scview --format h5ad emb
@@ -183,22 +183,22 @@ VALUES = {
 	"h5tok --obs": ["donor"], "h5tok --sample-column": ["sample"], "h5tok --obs-table": ["table"], "h5tok --layer": ["X", "nothing"],
 	"h5tok --gene-column": ["index", "nothing"], "--map": ["map", "few.map"], "--rank": ["vocab"], "--tokens": ["tokens"],
 	"--vocab": ["vocab", "bvocab"], "--after": ["sums"],
-	"--module": ["module"], "--modules": ["1", "module", "20"], "--graph": ["graph2", "graph", "pmi"], "--rate-choice": [".1,.3"],
+	"--module": ["module"], "--modules": ["1", "20"], "--graph": ["graph2", "graph", "pmi"], "--rate-choice": [".1,.3"],
 	"--shard": ["1/2"], "--audit": ["graph"], "maskgen --resume": ["mlm"],
 	"--config": ["geneformer-v1-10m", "mlp-nb-tiny", "bmfm-tiny"], "--init": ["mlm", "nb"], "--head": ["donor:ce", "cell_type", "donor"],
-	"--ontology": ["types.obo"], "--eval": ["b.masked", "b.plain"], "--gene-labels": ["labels", "other.labels"], "--fold": ["0/3", "donor"],
+	"--ontology": ["types.obo"], "--eval": ["b.masked", "b.plain"], "--gene-labels": ["labels", "other.labels"], "--fold": ["0/3"], "--fold-column": ["donor"],
 	"--model": ["classes"], "--delete": ["SIMG000010"], "--overexpress": ["SIMG000010"], "--activate": ["SIMG000010"],
 	"--inhibit": ["SIMG000010"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
-	"--towards": ["b.emb"], "--node": ["T1"], "--attribute": ["cell_type"], "--fit": ["b.counts"],
+	"--towards": ["b.emb"], "--node": ["T1"], "--attribute": ["cell_type"], "--train": ["b.counts"],
 	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "maskgen --panel": ["few.genes"], "ctaprobe score --train": ["b.tok"],
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
-	"--target": ["n_counts"], "--positive": ["one"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
-	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"], "compare --reference": ["b"],
+	"--target": ["n_counts"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
+	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"],
 	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "compare --pool": ["donor"],
 	"--clusters": ["donor"], "--sets": ["sets"], "--state": ["cell_type"], "--from": ["type2"], "--to": ["type3"], "--other": ["type3"],
 	"--states": ["b.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
 	"scsample --genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
-	"--key": ["name"], "--largest": ["3", "5"], "--smallest": ["9", "5"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
+	"--key": ["name"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
 	"--rate-uniform": [".1:.4"], "--rate-linear": [".1:.4"],
 }
 ARGUMENTS = {"COL": ["cell_type", "donor"], "COL,...": ["cell_type"], "COL[,COL]": ["cell_type"], "PERCENT": ["90", "100", "0"],
@@ -206,9 +206,9 @@ ARGUMENTS = {"COL": ["cell_type", "donor"], "COL,...": ["cell_type"], "COL[,COL]
 NUMBERS = ["2", "7", ".5", "-1", "40", "100"]
 
 # Options that change no output by design: speed and memory, messages, and what these inputs or a first run do not need.
-SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verbose", "progress", "batch-tokens", "keep-checkpoints", "resume", "force",
+SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verbose", "progress", "keep-checkpoints", "resume", "force",
 	"same-kernels", "mpi", "round", "decode",
-	"scview replace", "ctaprobe probe"} # the last names the default
+	"scview replace"}
 
 
 def make_inputs():

@@ -14,7 +14,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.counts; }
 
 @test "ctaprobe panel: regressions, their penalties by donor, the mean, and the scores of each gene are those of numpy" {
-	for m in poisson ridge mean; do panel --method $m --group donor --genes $m.genes.tsv -o $m.tsv; done
+	for m in poisson ridge mean; do panel --method $m --group donor --gene-scores $m.genes.tsv -o $m.tsv; done
 	for p in train test; do scview -c gene,count,donor $p.counts >$p.tsv; done
 	scview --vocab train.counts >vocab.tsv
 	$PYTHON - <<-'END'

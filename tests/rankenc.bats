@@ -106,17 +106,17 @@ fails() {
 @test "rankenc: order, ties, values, truncation and special tokens against plain Python" {
 	rankenc -q --fit --vocab-style v2 a.counts -o v2.tsv
 	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value"; do
-		scview --genes id a.counts >counts.tsv
+		scview --gene-names id a.counts >counts.tsv
 		rankenc -q -m v2.tsv $o a.counts | scview >tok.tsv
 		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" v2.tsv counts.tsv tok.tsv $o
-		scview --genes id sim.counts >counts.tsv
+		scview --gene-names id sim.counts >counts.tsv
 		rankenc -q -m sim.tsv ${o/v2/v1} sim.counts | scview >tok.tsv
 		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" sim.tsv counts.tsv tok.tsv ${o/v2/v1}
 	done
 	# ties: all medians alike, so genes of one count stand in the order of the vocabulary
 	awk -F'\t' -v OFS='\t' 'NR > 1 && $4 != "NA" { $4 = 1.5 } 1' sim.tsv >flat.tsv
 	rankenc -q -m flat.tsv --value sim.counts | scview >tok.tsv
-	scview --genes id sim.counts >counts.tsv
+	scview --gene-names id sim.counts >counts.tsv
 	$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" flat.tsv counts.tsv tok.tsv --vocab-style v1 --value
 }
 
@@ -141,16 +141,16 @@ fails() {
 }
 
 @test "rankenc: medians are those of numpy, exactly" {
-	scview --genes id a.counts >counts.tsv
+	scview --gene-names id a.counts >counts.tsv
 	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" vocab.tsv counts.tsv 0
-	scview --genes id sim.counts >counts.tsv
+	scview --gene-names id sim.counts >counts.tsv
 	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" sim.tsv counts.tsv 0
 	# several inputs are one corpus
 	rankenc -q --fit a.counts sim.counts -o both.tsv
 	assert_equal "$(sed 1,3d both.tsv | cut -f2 | sort -c && echo sorted)" sorted
 	assert_equal "$(sed 1,3d both.tsv | wc -l)" "$(sed 1,3d vocab.tsv sim.tsv | cut -f2 | grep -v -e '^gene_id' -e '^<' | sort -u | wc -l)"
 	rankenc -q --fit --min-cells 8 a.counts -o min.tsv
-	scview --genes id a.counts | $PYTHON -c "
+	scview --gene-names id a.counts | $PYTHON -c "
 import sys, collections
 next(sys.stdin)
 n = collections.Counter(g for l in sys.stdin for g in l.rstrip('\n').split('\t')[-2].split())
@@ -164,7 +164,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	need scrna/pbmc_kang2018_1287genes.h5ad
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o k.counts
 	rankenc -q --fit k.counts -o k.tsv
-	scview --genes id k.counts >counts.tsv
+	scview --gene-names id k.counts >counts.tsv
 	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" k.tsv counts.tsv 0.001
 }
 
@@ -233,9 +233,9 @@ for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", 
 	sed 's/\tSYM4\t/\tSYM3\t/; s/\tSYM5\t/\t\t/' with.tsv > twice.tsv
 	run -0 --separate-stderr rankenc -m twice.tsv symbols.counts -o s.tok
 	assert_equal "${stderr_lines[0]}" "rankenc: note: 37 genes are matched by symbol, as their ids are no Ensembl ids; 1 left out, as several genes of twice.tsv have its symbol"
-	refute [ "$(scview --genes id s.tok | grep -cE 'ENSG0000000000[345]([^0-9]|$)')" != 0 ]
+	refute [ "$(scview --gene-names id s.tok | grep -cE 'ENSG0000000000[345]([^0-9]|$)')" != 0 ]
 	grep -vE 'ENSG0000000000[345]' with.tsv | awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = NR - 2 } 1' > fewer.tsv
-	rankenc -q -m fewer.tsv ensembl.counts | scview --genes id - | diff - <(scview --genes id s.tok)
+	rankenc -q -m fewer.tsv ensembl.counts | scview --gene-names id - | diff - <(scview --gene-names id s.tok)
 	# a vocabulary without symbols says what is wrong, as before
 	awk -F '\t' -v OFS='\t' 'NR > 1 { $3 = "" } 1' with.tsv > without.tsv
 	fails "none of the genes is in without.tsv" rankenc -m without.tsv symbols.counts

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Partner reliance: the probes of maskgen, the losses of sctrain eval --cells, the tables without a network, and make reliance
+# Partner reliance: the probes of maskgen, the losses of sctrain eval --cell-scores, the tables without a network, and make reliance
 
 load helper
 
@@ -112,11 +112,11 @@ setup() {
 	assert_not_exist x
 }
 
-@test "sctrain eval --cells: losses of rows sum to the loss; standard errors over cells equal numpy's; the same for any threads and parts" {
+@test "sctrain eval --cell-scores: losses of rows sum to the loss; standard errors over cells equal numpy's; the same for any threads and parts" {
 	maskgen -q --epochs 2 --seed 4 s.tok -o r.masked
 	sctrain eval -M s.model r.masked -o plain
-	sctrain eval -M s.model --cells rows r.masked -o with
-	sctrain eval -M s.model --cells rows2 -@ 3 --batch-tokens 100 -o with2 < r.masked
+	sctrain eval -M s.model --cell-scores rows r.masked -o with
+	sctrain eval -M s.model --cell-scores rows2 -@ 3 -o with2 < r.masked
 	cut -f 1-3,5 rows | cmp - <(cut -f 1-3,5 rows2)
 	scview -c cell,epoch,position r.masked > stream.tsv
 	run -0 $PYTHON - <<-'END'
@@ -145,10 +145,10 @@ setup() {
 		    assert 0.9 < np.std(boot) / se < 1.1, (name, np.std(boot), se)
 	END
 	assert_output ""
-	run -1 sctrain eval -M s.model --cells /no/such/folder r.masked
-	run -1 sctrain eval -M s.model --cells /dev/full r.masked
+	run -1 sctrain eval -M s.model --cell-scores /no/such/folder r.masked
+	run -1 sctrain eval -M s.model --cell-scores /dev/full r.masked
 	head -c 3000 r.masked > cut.masked
-	run -1 sctrain eval -M s.model --cells cut.rows -o cut.tsv cut.masked
+	run -1 sctrain eval -M s.model --cell-scores cut.rows -o cut.tsv cut.masked
 	assert_not_exist cut.rows
 	assert_not_exist cut.tsv
 }

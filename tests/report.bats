@@ -15,7 +15,7 @@ setup_file() {
 	rankenc -q -m c.vocab c.counts -o results/prepared/run-11111111/train.tok
 	depgraph -q --min-overlap 5 --min-cells 5 results/prepared/run-11111111/train.tok -o results/prepared/run-11111111/train.graph
 	echo donor > results/prepared/run-11111111/group
-	screduce pca -q -k 5 --fit c.counts -o "$R/a.test.emb" c.counts
+	screduce pca -q -k 5 --train c.counts -o "$R/a.test.emb" c.counts
 	for m in a b; do
 		printf 'metric\tvalue\naccuracy\t0.83749999999999991\ncells\t7\nf1:T <b> & "x"\t0.5\nf1:B:2\t%s\nn:T <b> & "x"\t4\nn:B:2\t3\n' 0.25$m | sed 's/a$//; s/b$/1234567/' > "$R/$m.probe.tsv"
 		printf 'train_n:T <b> & "x"\t40\ntrain_n:B:2\t30\nconfusion:T <b> & "x":B:2\t1\nconfusion:T <b> & "x":T <b> & "x"\t3\nconfusion:B:2:B:2\t3\n' >> "$R/$m.probe.tsv"

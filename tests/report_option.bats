@@ -81,10 +81,10 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	run -2 --separate-stderr scsample -q -f .5 -o in.counts ./in.counts
 	assert_equal "${stderr_lines[0]}" "scsample: --output and an input name the same file: in.counts"
 	# tables, and files of a model that is read
-	run -2 --separate-stderr scmetric learnability -q --groups in.counts --genes ./in.counts folder/t
-	assert_regex "$stderr" "genes and --groups name the same file: ./in.counts"
+	run -2 --separate-stderr scmetric learnability -q --groups in.counts --gene-scores ./in.counts folder/t
+	assert_regex "$stderr" "gene-scores and --groups name the same file: ./in.counts"
 	touch folder/model.safetensors folder/t folder/cells.emb
-	for files in "--genes folder/model.safetensors" "-o folder/t" "--cells ./folder/../folder/t"; do
+	for files in "--gene-scores folder/model.safetensors" "-o folder/t" "--cell-scores ./folder/../folder/t"; do
 		# shellcheck disable=SC2086
 		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
 		assert_regex "$stderr" "is in folder, which is read: "
@@ -93,7 +93,7 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	assert_regex "$stderr" "--output is in folder/, which is read: folder/cells.emb"
 	rm folder/*
 	# two tables on standard output
-	for files in "--genes -" "--genes - -o -" "--genes - --cells - -o new"; do
+	for files in "--gene-scores -" "--gene-scores - -o -" "--gene-scores - --cell-scores - -o new"; do
 		# shellcheck disable=SC2086
 		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
 		assert_regex "$stderr" "^sctrain eval: --[a-z]+ and --[a-z]+ are both standard output: name a file for one of them"

@@ -27,14 +27,13 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 @test "scgenes genesets: shares and AUROC of the edges are exact, p that of permuted genes, and intervals those of a bootstrap over genes" {
 	scgenes genesets -q --sets sets.gmt net.graph dep.graph -o edges.tsv
 	ref edges sets.gmt edges.tsv net.tsv dep.tsv replicates=1000 draws=200
-	scgenes genesets -q --sets sets.gmt --strongest 60 --smallest 2 --largest 9 --replicates 0 dep.graph net.graph -o few.tsv
-	ref edges sets.gmt few.tsv dep.tsv net.tsv strongest=60 least=2 most=9
-	[ "$(cut -f 11 few.tsv | sort -u | tail -n 1)" = fold_high ] && [ "$(sed -n 2p few.tsv | cut -f 11)" = NA ]
+	scgenes genesets -q --sets sets.gmt --strongest 60 dep.graph net.graph -o few.tsv
+	ref edges sets.gmt few.tsv dep.tsv net.tsv strongest=60 replicates=1000
 	# a dense graph has edges of negative weight, below the pairs without one
 	scembed -q -M model --of genes tok | scgenes network -q -k 80 -o dense.graph
 	depgraph -q -O tsv dense.graph -o dense.tsv
-	scgenes genesets -q --sets sets.gmt --replicates 0 dense.graph -o dense
-	ref edges sets.gmt dense dense.tsv
+	scgenes genesets -q --sets sets.gmt dense.graph -o dense
+	ref edges sets.gmt dense dense.tsv replicates=1000
 	# the same sets compressed, from a pipe
 	gzip -c sets.gmt > sets.gz
 	cat dep.graph | scgenes genesets -q --sets sets.gz | tail -n 1 | cut -f 2- > piped
@@ -46,17 +45,15 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	$PYTHON "$BATS_TEST_DIRNAME/ref/small_samples.py" genesets "$BIN/scgenes"
 }
 
-@test "scgenes genesets --modules: p and q of every module and set; genes by symbol" {
+@test "scgenes genesets --module: p and q of every module and set; genes by symbol" {
 	awk -F '\t' 'NR == FNR { id[FNR - 2] = $2; next } FNR > 1 && $1 >= 0 { print id[FNR - 2] "\t" $1 }' <(scview --vocab dep.graph) <(scview -c module_2 dep.graph) > modules
-	scgenes genesets -q --sets sets.gmt --modules module_2 dep.graph -o modules.tsv
+	scgenes genesets -q --sets sets.gmt --module module_2 dep.graph -o modules.tsv
 	ref modules sets.gmt modules.tsv dep.tsv modules
 	cat sets.gmt symbols > more.gmt
-	run -0 scgenes genesets --sets more.gmt --modules module_1 dep.graph
+	run -0 scgenes genesets --sets more.gmt --module module_1 dep.graph
 	assert_output --partial "2 of "
 	[ "$(grep -c "$(printf '\tsymbols\t')" <<< "$output")" = "$(grep -c "$(printf '\tm4\t')" <<< "$output")" ]
 	assert_line --partial "$(printf '\tsymbols\t')"
-	run -0 scgenes genesets -q --sets sets.gmt --modules module_1 --max-q 0 dep.graph
-	assert_output "$(printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq')"
 }
 
 @test "scgenes genesets: what is wrong is one line, and leaves no output" {
@@ -72,9 +69,9 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	printf 'a\t-\t\t\n' > empty.gmt
 	wrong "empty.gmt: line 1: no gene in the set a" --sets empty.gmt dep.graph
 	awk 'NF > 3' sets.gmt | cut -f 1,3- > bare.gmt
-	run -0 --separate-stderr scgenes genesets --sets bare.gmt --smallest 1 --replicates 0 dep.graph -o bare.tsv
+	run -0 --separate-stderr scgenes genesets --sets bare.gmt dep.graph -o bare.tsv
 	assert_equal "$(grep -c 'sets have a gene where their description belongs, which is not read: expected name, description, genes' <<< "$stderr")" 1
-	run -0 --separate-stderr scgenes genesets --sets sets.gmt --smallest 1 --replicates 0 dep.graph -o all.tsv
+	run -0 --separate-stderr scgenes genesets --sets sets.gmt dep.graph -o all.tsv
 	[[ $stderr != *"where their description"* ]]
 	printf 'a\t-\tx\na\t-\tSIMG000001\n' > twice.gmt
 	wrong "twice.gmt: line 2: a second set is called a" --sets twice.gmt dep.graph
@@ -82,21 +79,18 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	wrong "other.gmt: none of the 3 genes of its sets is in the vocabulary" --sets other.gmt dep.graph
 	: > no.gmt
 	wrong "no.gmt: no sets of genes in it" --sets no.gmt dep.graph
-	wrong "sets.gmt: no set has 60 to 200 genes that have an edge" --sets sets.gmt --smallest 60 dep.graph
-	wrong "dep.graph: no column 'module' of modules: depgraph --modules makes one" --sets sets.gmt --modules module dep.graph
+	printf 'a\t-\tSIMG000001\tSIMG000002\n' > pair.gmt
+	wrong "pair.gmt: no set has 3 to 200 genes that have an edge" --sets pair.gmt dep.graph
+	wrong "dep.graph: no column 'module' of modules: depgraph --modules makes one" --sets sets.gmt --module module dep.graph
 	wrong "tok: this is a tokens stream, expected graph" --sets sets.gmt tok
 	rankenc -q --fit --min-cells 300 counts -o other.vocab
 	rankenc -q -m other.vocab counts | depgraph -q --min-overlap 5 --min-cells 5 - -o other.graph
 	wrong "other.graph: its genes are not those of dep.graph: expected graphs of one vocabulary" --sets sets.gmt dep.graph other.graph
 	run -2 scgenes genesets dep.graph
 	assert_line --partial "--sets FILE is required"
-	run -2 scgenes genesets --sets sets.gmt --smallest 9 --largest 8 dep.graph
-	for wrong in '--strongest 5 --modules module' '--replicates 5 --modules module' '--max-q .1'; do
-		# shellcheck disable=SC2086 # words
-		run -2 scgenes genesets --sets sets.gmt $wrong dep.graph
-		assert_line --regexp '^scgenes genesets: (--modules does not go with --(strongest|replicates)|--max-q needs --modules)$'
-	done
-	run -2 scgenes genesets --sets sets.gmt --modules module_1 dep.graph net.graph
+	run -2 scgenes genesets --sets sets.gmt --strongest 5 --module module dep.graph
+	names "--module --strongest"
+	run -2 scgenes genesets --sets sets.gmt --module module_1 dep.graph net.graph
 }
 
 @test "scgenes markers: the genes and numbers are those of numpy; next to new cells, of shared genes" {
@@ -104,7 +98,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	scsample -q --test-fraction .3 --part train counts -o known.counts
 	scsample -q --test-fraction .3 --part test counts | scsample -q --genes <(scview --vocab counts | awk 'NR > 11 { print $2 }') - -o new.counts
 	ctaprobe transfer -q --reference known.counts -l cell_type new.counts -o new.pred
-	scgenes markers -q -l cell_type -k 4 --new new.counts --predictions new.pred known.counts -o markers.tsv
+	scgenes markers -q -l cell_type -k 4 --new new.counts --assigned new.pred known.counts -o markers.tsv
 	scgenes markers -q -l cell_type -k 4 known.counts -o alone.tsv
 	for f in known new; do scview -q -c gene,count "$f.counts" | sed 1d > $f.txt; scview -q --vocab $f.counts | sed 1d | cut -f 2 > $f.ids; done
 	scview -q -c cell_type known.counts | sed 1d > known.y
@@ -145,7 +139,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		            assert int(r[p + "cells"]) == len(v)
 		            assert len(v) == 0 and r[p + "mean"] == "NA" or np.allclose([float(r[p + "mean"]), float(r[p + "share"])], [v.mean(), (v > 0).mean()], rtol=1e-4)
 	P
-	run -1 scgenes markers -q -l cell_type --new known.counts --predictions new.pred known.counts
+	run -1 scgenes markers -q -l cell_type --new known.counts --assigned new.pred known.counts
 	assert_output --partial "known.counts: its cells are not those of new.pred, in their order"
 	run -1 scgenes markers -q -l nothing known.counts
 	run -2 scgenes markers -q -l cell_type --new new.counts known.counts

@@ -14,7 +14,7 @@ ref() { # ref COMMAND ARGUMENT...
 	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
 	for kind in ties missing; do
 		ref draw 600 "${#kind}" $kind table.tsv groups.tsv
-		scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+		scmetric learnability --groups groups.tsv --gene-scores genes.tsv -o metrics.tsv table.tsv
 		read -r _ winners losers <<<"$(ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv)"
 		((winners > 3 && losers > 3))
 	done
@@ -24,18 +24,18 @@ ref() { # ref COMMAND ARGUMENT...
 @test "scmetric learnability: the same with other options, constant errors, and many genes" {
 	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
 	ref draw 600 8 constant table.tsv groups.tsv
-	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+	scmetric learnability --groups groups.tsv --gene-scores genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
 	ref draw 900 7 missing table.tsv groups.tsv
 	scmetric learnability --ungated --min-expressed 1 --groups groups.tsv \
-		--genes genes.tsv -o metrics.tsv table.tsv
+		--gene-scores genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv \
 		'{"ungated": 1, "min_expressed": 1}' metrics.tsv genes.tsv
 	cmp metrics.tsv <(scmetric learnability --ungated --min-expressed 1 \
 		--groups groups.tsv <table.tsv)
 	# of many genes, where a product of factorials has no double
 	ref draw 4000 7 plain table.tsv groups.tsv
-	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+	scmetric learnability --groups groups.tsv --gene-scores genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
 }
 
@@ -68,7 +68,7 @@ ref() { # ref COMMAND ARGUMENT...
 	refused "A" t.tsv
 	refused "no column 'rescaled_ungated'" --ungated t.tsv
 	: >empty.tsv
-	refused "no column 'gene': expected the table of sctrain eval --genes" empty.tsv
+	refused "no column 'gene': expected the table of sctrain eval --gene-scores" empty.tsv
 	refused "No such file" nowhere.tsv
 	table "A 200 0.5 0.2 1 2" "B 200 0.5 0.2 1 2"
 	printf 'C\tx\n' >groups.tsv

@@ -33,8 +33,7 @@ setup() {
 	for v in '' 2; do
 		scpredict cells -q -M cells$v.model --probabilities cells$v.tok -o p.pred
 		head_ref cells cells$v.model tokens$v.tsv p.pred
-		scpredict cells -q -M cells$v.model --batch-tokens 60 cells$v.tok -o p.pred
-		head_ref cells cells$v.model tokens$v.tsv p.pred
+		scpredict cells -q -M cells$v.model cells$v.tok -o p.pred
 	done
 	# order and columns of the input
 	scview -c cell,barcode,n_counts,cell_type,donor cells2.tok | cmp - <(scview -c cell,barcode,n_counts,cell_type,donor p.pred)
@@ -47,10 +46,6 @@ setup() {
 	for v in '' 2; do
 		scpredict genes -q -M genes$v.model cells$v.tok -o p.pred
 		head_ref genes genes$v.model tokens$v.tsv p.pred
-		scpredict genes -q -M genes$v.model --batch-tokens 60 cells$v.tok -o p.pred
-		head_ref genes genes$v.model tokens$v.tsv p.pred
-		scpredict genes -q -M genes$v.model --all-genes cells$v.tok -o all.pred
-		head_ref genes genes$v.model tokens$v.tsv all.pred all
 	done
 	scview -c cell,barcode,n_counts,cell_type,donor cells2.tok | cmp - <(scview -c cell,barcode,n_counts,cell_type,donor p.pred)
 	# one held-out gene: most cells have no token of it, and stay
@@ -61,9 +56,13 @@ setup() {
 	assert_success
 	assert_line --regexp "120 cells, [0-9]+ tokens, [0-9]+ of them predicted, [1-9][0-9]* cells without any"
 	head_ref genes one.model tokens.tsv p.pred
-	# another model's stream of a genes.tsv: all genes can be predicted without
+	# without a held-out gene, or a genes.tsv, all are predicted
+	sed -i 's/\ttest$/\ttrain/' one.model/genes.tsv
+	scpredict genes -q -M one.model cells.tok -o all.pred
+	head_ref genes one.model tokens.tsv all.pred all
 	rm one.model/genes.tsv
-	scpredict genes -q -M one.model --all-genes cells.tok -o p.pred
+	run -0 --separate-stderr scpredict genes -M one.model cells.tok -o p.pred
+	[[ $stderr = *"one.model/genes.tsv"* ]]
 	run scview -n 0 p.pred
 	assert_output "cell	barcode	n_counts	cell_type	donor	token	logit.T cell, CD4	logit.B	logit.NK"
 }
@@ -112,7 +111,7 @@ setup() {
 	}
 	bad 1 "the model in model does not predict classes or numbers of cells: train it with sctrain cells" cells -M model
 	bad 1 "the model in genes.model does not predict classes or numbers of cells: train it with sctrain cells" cells -M genes.model
-	bad 1 "the model in cells.model does not predict classes of genes: train it with sctrain genes" genes -M cells.model --all-genes
+	bad 1 "the model in cells.model does not predict classes of genes: train it with sctrain genes" genes -M cells.model
 	bad 2 "unknown option --probabilities" genes -M genes.model --probabilities
 	bad 2 "unknown option --layer" cells -M cells.model --layer 0
 	bad 2 "-M DIR is needed" cells
@@ -123,10 +122,6 @@ setup() {
 	run -2 scembed -M model --attribute cells cells.tok
 	assert_line -n 0 --partial "scembed: --attribute is now scpredict attribution "
 	cp -r genes.model odd.model
-	rm odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes" genes -M odd.model
-	sed 's/\ttest/\ttrain/' genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: no gene is in the split test; --all-genes predicts all genes" genes -M odd.model
 	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
 	line=$(grep -n -m 1 NKT odd.model/genes.tsv)
 	bad 1 "odd.model/genes.tsv: line ${line%%:*}: label 'NKT' is none of the model's 3 classes" genes -M odd.model

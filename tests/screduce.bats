@@ -12,21 +12,21 @@ setup_file() {
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "screduce: misuse, and what was called otherwise" {
-	for o in "" "pcs" "--fit sim.counts" "expression --components 3" "pca --pool mean" "pca --precision bf16" "pca --components 0"; do
+	for o in "" "pcs" "--train sim.counts" "expression --components 3" "pca --pool mean" "pca --precision bf16" "pca --components 0"; do
 		run -2 screduce $o sim.counts
 	done
-	run -2 scembed --expression --fit sim.counts sim.counts
+	run -2 scembed --expression --train sim.counts sim.counts
 	assert_line -n 0 "scembed: --expression is now screduce expression"
 	run -2 scembed -q sim.counts --pca 5
 	assert_line -n 0 "scembed: --pca is now screduce pca --components K"
 	run -2 scembed -M model --screen 3 cells.tok
-	assert_line -n 0 "scembed: --screen is now scperturb screen --genes K"
+	assert_line -n 0 "scembed: --screen is now scperturb screen --top K"
 	run -2 scperturb --delete all cells.tok
 	assert_line -n 0 "scperturb: name a command first: scperturb apply --delete ..."
 }
 
 baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
-	screduce $3 -q --fit "$1" "$2" -o b.emb
+	screduce $3 -q --train "$1" "$2" -o b.emb
 	run $PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" expression "$1" "$2" b.emb $4
 	assert_success
 }
@@ -36,16 +36,16 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	scsample -q --test-fraction 0.4 --part test sim.counts -o new.counts
 	$PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" other new.counts other.counts
 	baseline fit.counts new.counts expression genes=2000
-	baseline fit.counts other.counts "expression --genes 20" genes=20
+	baseline fit.counts other.counts "expression --hvg 20" genes=20
 	baseline fit.counts new.counts "pca -k 10" "genes=2000 components=10"
-	baseline fit.counts other.counts "pca -k 3 --genes 30" "genes=30 components=3"
-	baseline sim.counts sim.counts "pca --genes 0" "genes=0 components=50"
-	# without --fit, the cells themselves; from a pipe; on more threads: the same
-	screduce pca -q -k 50 --genes 0 -@ 3 - <sim.counts >c.emb
+	baseline fit.counts other.counts "pca -k 3 --hvg 30" "genes=30 components=3"
+	baseline sim.counts sim.counts "pca --hvg 0" "genes=0 components=50"
+	# without --train, the cells themselves; from a pipe; on more threads: the same
+	screduce pca -q -k 50 --hvg 0 -@ 3 - <sim.counts >c.emb
 	diff <(scview b.emb) <(scview c.emb)
 	ctaprobe cells -q --label cell_type b.emb >/dev/null
-	run --separate-stderr screduce expression --fit fit.counts other.counts -o b.emb
-	assert_equal "$stderr" "screduce expression: warning: other.counts: 3 of the 60 genes of --fit are not in its table of genes: they count as 0"
+	run --separate-stderr screduce expression --train fit.counts other.counts -o b.emb
+	assert_equal "$stderr" "screduce expression: warning: other.counts: 3 of the 60 genes of --train are not in its table of genes: they count as 0"
 }
 
 @test "screduce expression of tokens with values: the expression of the genes that a network reads" {
@@ -53,9 +53,9 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	scsample -q --test-fraction 0.4 --part train short.tok -o fit.tok
 	scsample -q --test-fraction 0.4 --part test short.tok -o new.tok
 	for genes in 0 7; do
-		screduce expression -q --genes $genes --fit fit.tok new.tok | scview -O npy -c x - > x.npy
-		scview --genes id -c token,value fit.tok > fit.tsv
-		scview --genes id -c token,value new.tok > new.tsv
+		screduce expression -q --hvg $genes --train fit.tok new.tok | scview -O npy -c x - > x.npy
+		scview --gene-names id -c token,value fit.tok > fit.tsv
+		scview --gene-names id -c token,value new.tok > new.tsv
 		$PYTHON - $genes <<-'END'
 			import sys, numpy as np
 			def dense(name):
@@ -80,8 +80,8 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 		END
 	done
 	rankenc -q -m vocab.tsv --value --max-len 4000 -o long.tok sim.counts
-	screduce pca -q -k 5 --genes 0 long.tok | scview -O npy -c x - > tokens.npy
-	screduce pca -q -k 5 --genes 0 sim.counts | scview -O npy -c x - > counts.npy
+	screduce pca -q -k 5 --hvg 0 long.tok | scview -O npy -c x - > tokens.npy
+	screduce pca -q -k 5 --hvg 0 sim.counts | scview -O npy -c x - > counts.npy
 	$PYTHON -c 'import numpy as np; a, b = np.load("tokens.npy"), np.load("counts.npy"); assert a.shape[1] == 5 and np.abs(a - b).max() < 1e-4 * np.abs(b).max()'
 }
 
@@ -94,7 +94,7 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	}
 	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" pca cells.tok
 	bad "b.emb: this is an embedding stream, expected counts, made by h5tok" pca b.emb
-	bad "nowhere: No such file or directory" pca --fit nowhere sim.counts
+	bad "nowhere: No such file or directory" pca --train nowhere sim.counts
 	run --separate-stderr screduce pca -k 61 sim.counts -o all.emb
 	assert_success
 	assert_equal "$stderr" "screduce pca: warning: --components 61: 120 cells and 60 genes that vary have only 60"

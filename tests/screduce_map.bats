@@ -6,7 +6,7 @@ setup_file() {
 	need_tool screduce scview scsim
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 500 --genes 300 --types 5 --depth 1500 --seed 2 -o c.counts
-	screduce pca -q -k 10 --fit c.counts -o c.emb c.counts
+	screduce pca -q -k 10 --train c.counts -o c.emb c.counts
 	screduce map -q --seed 3 -o map.emb c.emb
 }
 
@@ -57,7 +57,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	scsample -q "${same[@]}" | screduce map -q -o equal.emb -
 	assert_equal "$(scview -q --columns X_umap equal.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" 40
 	scsample -q --min-genes 100000 c.counts -o none.counts
-	screduce pca -q -k 10 --fit c.counts none.counts | screduce map -q -o none.emb -
+	screduce pca -q -k 10 --train c.counts none.counts | screduce map -q -o none.emb -
 	assert_equal "$(scview -q none.emb | wc -l)" 1
 }
 

@@ -14,7 +14,7 @@ setup_file() {
 	scsample -q --where cell_type=type2 sim.tok -o to.tok
 	scembed -q -M model to.tok -o to.emb
 	scsample -q --where cell_type=type1 -n 4 sim.tok -o from.tok
-	scperturb screen -q -M model --genes 1000 --towards to.emb from.tok -o all.screen
+	scperturb screen -q -M model --top 1000 --towards to.emb from.tok -o all.screen
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -58,26 +58,25 @@ compare() {
 }
 
 @test "scperturb screen K: the K best, the tokens as they were, the same for any batch and number of threads" {
-	scperturb screen -q -M model --genes 5 --towards to.emb from.tok -o five.screen
+	scperturb screen -q -M model --top 5 --towards to.emb from.tok -o five.screen
 	diff <(scview five.screen -c cell,cell_type,token) <(scview from.tok -c cell,cell_type,token)
 	diff <(scview five.screen -c gene) <(scview all.screen -c gene | cut -d ' ' -f 1-5)
-	scperturb screen -q -M model --genes 5 --towards to.emb -@ 2 from.tok | cmp <(scview five.screen) <(scview -)
-	scperturb screen -q -M model --genes 5 --towards to.emb --batch-tokens 1 from.tok | diff <(scview five.screen -c cell,gene) <(scview - -c cell,gene)
+	scperturb screen -q -M model --top 5 --towards to.emb -@ 2 from.tok | cmp <(scview five.screen) <(scview -)
 }
 
 @test "scperturb apply --delete screened: the rows of these genes, the best first" {
-	scperturb screen -q -u -M model --genes 3 --towards to.emb from.tok | scperturb apply -q --delete screened -o some.pert
+	scperturb screen -q -u -M model --top 3 --towards to.emb from.tok | scperturb apply -q --delete screened -o some.pert
 	scperturb apply -q --delete all from.tok -o all.pert
 	scview some.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > some.tsv
 	scview all.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > all.tsv
 	[ "$(wc -l < some.tsv)" = 16 ]
 	[ -z "$(comm -23 some.tsv all.tsv)" ]
-	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scperturb screen -q -M model --genes 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
+	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scperturb screen -q -M model --top 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
 }
 
 @test "scperturb screen: the state is means of the genes of cells, by this model and layer; all else is refused" {
 	refused() {
-		run -1 scperturb screen -M model --genes 5 --towards "$@" from.tok -o no.tok
+		run -1 scperturb screen -M model --top 5 --towards "$@" from.tok -o no.tok
 		assert_output --partial "scperturb screen: --towards: $1 was embedded by another model, or another way: '"
 	}
 	scembed -q -M model --layer 0 to.tok -o l0.emb
@@ -94,7 +93,7 @@ compare() {
 	undigest other/model.safetensors
 	scembed -q -M other to.tok -o other.emb
 	for f in l0 first genes pca64 other; do refused $f.emb; done
-	scperturb screen -q -M model --genes 1000 --towards same.emb from.tok | cmp <(scview all.screen) <(scview -)
+	scperturb screen -q -M model --top 1000 --towards same.emb from.tok | cmp <(scview all.screen) <(scview -)
 	assert_not_exist no.tok
 }
 
@@ -106,23 +105,23 @@ for c in r.header["columns"]:
     if c["name"] == "n_counts": c["name"] = sys.argv[2]
 for b in blocks: b[sys.argv[2]] = b.pop("n_counts")
 scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
-		scperturb screen -q -M model --genes 5 --towards to.emb $c.tok | scview -q -c gene - | cmp - <(scperturb screen -q -M model --genes 5 --towards to.emb from.tok | scview -q -c gene -)
+		scperturb screen -q -M model --top 5 --towards to.emb $c.tok | scview -q -c gene - | cmp - <(scperturb screen -q -M model --top 5 --towards to.emb from.tok | scview -q -c gene -)
 		scperturb apply -q --delete all $c.tok | scview -q -c perturbed - | cmp - <(scperturb apply -q --delete all from.tok | scview -q -c perturbed -)
 	done
 }
 
 @test "scperturb screen: what it cannot do is one line" {
-	run -2 scperturb screen -M model --genes 5 from.tok -o no.tok
+	run -2 scperturb screen -M model --top 5 from.tok -o no.tok
 	assert_output --partial "--towards EMB is needed"
-	run -2 scperturb screen -M model --genes 5 --towards to.emb --pool cls from.tok -o no.tok
+	run -2 scperturb screen -M model --top 5 --towards to.emb --pool cls from.tok -o no.tok
 	assert_output --partial "unknown option --pool"
-	run -1 scperturb screen -M model --genes 5 --towards from.tok from.tok -o no.tok
+	run -1 scperturb screen -M model --top 5 --towards from.tok from.tok -o no.tok
 	assert_output --partial "--towards: from.tok: "
 	screduce pca -q -k 4 sim.counts -o pca.emb
-	run -1 scperturb screen -M model --genes 5 --towards pca.emb from.tok -o no.tok
+	run -1 scperturb screen -M model --top 5 --towards pca.emb from.tok -o no.tok
 	assert_output --partial "scperturb screen: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
 	cp to.emb side.emb
-	run -2 scperturb screen -M model --genes 5 --towards side.emb from.tok -o side.emb
+	run -2 scperturb screen -M model --top 5 --towards side.emb from.tok -o side.emb
 	assert_output --partial "--output and --towards name the same file: side.emb"
 	run -1 scperturb apply --delete screened from.tok -o no.tok
 	assert_output "scperturb apply: from.tok: no lists 'gene' and 'expected': expected the tokens that scperturb screen writes"

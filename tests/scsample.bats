@@ -337,7 +337,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	run scsample -o out2.s sim.counts few.counts
 	assert_failure 1
 	names "few.counts vocabulary 100"
-	scsim -q --model b1 --cells 20 -o b1.tok
+	scsim -q --kind b1 --cells 20 -o b1.tok
 	run scsample -o out2.s sim.counts b1.tok
 	assert_failure 1
 	names "b1.tok tokens counts"
@@ -460,7 +460,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scsample --hvg 50 --flavor seurat_v3 cells | scview | cmp - <(scview few) # genes are chosen by the cells that stay
 	scview --vocab few >few.vocab
 	scview --vocab sim.counts >all.vocab
-	for f in cells few; do scview -c cell,barcode,n_counts,cell_type,donor,gene,count --genes id $f >$f.tsv; done
+	for f in cells few; do scview -c cell,barcode,n_counts,cell_type,donor,gene,count --gene-names id $f >$f.tsv; done
 	$PYTHON - <<-'END'
 		rows = [l.rstrip("\n").split("\t") for l in list(open("few.vocab"))[1:]]
 		old = {l.split("\t")[1]: l.rstrip("\n").split("\t")[2:] for l in list(open("all.vocab"))[1:]}
@@ -522,7 +522,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scview --check -q few.counts
 	scsample -q --genes list.tsv <all.counts | scview -q | cmp - <(scview -q few.counts)
 	assert_equal "$(scview -q --vocab few.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g20 g40 g41 g70 g88"
-	for f in all few; do scview -q -c barcode,n_counts,gene,count --genes id $f.counts >$f.tsv; done
+	for f in all few; do scview -q -c barcode,n_counts,gene,count --gene-names id $f.counts >$f.tsv; done
 	scview -q --header few.counts >few.json
 	scview -q -c panel few.counts | tail -n +2 >panels
 	$PYTHON - <<-'END'

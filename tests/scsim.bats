@@ -11,8 +11,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	cmp a b
 	scsim -n 500 -u --seed 2 > c
 	run ! cmp -s a c
-	scsim --model b1 -n 100 -u > a
-	scsim --model b1 -n 100 -u -@ 2 > b
+	scsim --kind b1 -n 100 -u > a
+	scsim --kind b1 -n 100 -u -@ 2 > b
 	cmp a b
 }
 
@@ -59,8 +59,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	END
 }
 
-@test "scsim --model b1: appendix B.1" {
-	scsim --model b1 -o b1.tok
+@test "scsim --kind b1: appendix B.1" {
+	scsim --kind b1 -o b1.tok
 	scview -c module,token b1.tok > b1.tsv
 	$PYTHON - <<-'END'
 		rows = [l.rstrip("\n").split("\t") for l in open("b1.tsv")][1:]
@@ -79,9 +79,9 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	END
 }
 
-@test "scsim --model b2: appendix B.2" {
+@test "scsim --kind b2: appendix B.2" {
 	for gamma in 0 0.5 1; do
-		scsim --model b2 --gamma $gamma -o b2.tok
+		scsim --kind b2 --gamma $gamma -o b2.tok
 		scview -c module,token b2.tok > b2.tsv
 		[ "$(scview -c token_module b2.tok | sed 1d | uniq)" = "-1$(printf ' 0%.0s' {1..20})$(printf ' 1%.0s' {1..20})$(printf ' 2%.0s' {1..20})" ]
 		$PYTHON - $gamma <<-'END'
@@ -99,9 +99,9 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	done
 }
 
-@test "scsim --model b2 --random-genes class: each class has random genes of its own, the same in all samples that are not coherent" {
+@test "scsim --kind b2 --random-genes class: each class has random genes of its own, the same in all samples that are not coherent" {
 	for gamma in 0 0.5; do
-		scsim --model b2 --random-genes class --gamma $gamma -o b2.tok
+		scsim --kind b2 --random-genes class --gamma $gamma -o b2.tok
 		scview -c module,token b2.tok > b2.tsv
 		$PYTHON - $gamma <<-'END'
 			import sys
@@ -122,15 +122,15 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 		END
 	done
 	# the other values are those of --random-genes sample: the coherent samples are the same ones
-	scsim --model b2 | scview -c module,token > sample
-	scsim --model b2 --gamma 1 --random-genes class | scview -c module,token | cmp - sample
+	scsim --kind b2 | scview -c module,token > sample
+	scsim --kind b2 --gamma 1 --random-genes class | scview -c module,token | cmp - sample
 	run -2 scsim --random-genes class -o x
-	assert_line --partial "scsim: --random-genes needs --model b2"
+	assert_line --partial "scsim: --random-genes needs --kind b2"
 }
 
 @test "scsim: misuse" {
 	run -2 scsim --gamma 0.5 -o x
-	assert_line --partial "scsim: --gamma needs --model b2"
+	assert_line --partial "scsim: --gamma needs --kind b2"
 	run -2 scsim --rarest 0.5 -o x
 	assert_line --partial "the rarest of 8 types cannot have a frequency of 0.5"
 	run -2 scsim --genes 10 --modules 30 -o x
@@ -173,6 +173,6 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	run scsim -q --genes 100 --modules 5 --module-share 0.95 --targets 8
 	assert_failure 2
 	assert_line -n 0 "scsim: a regulator of 8 genes needs 9 genes without a module, and there are 5"
-	run scsim --model b1 --targets 8
+	run scsim --kind b1 --targets 8
 	assert_failure 2
 }

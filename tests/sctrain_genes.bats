@@ -47,7 +47,7 @@ near() {
 @test "sctrain genes: learns the labels of all genes; on other cells, by an independent reading of the model" {
 	run sctrain genes --gene-labels labels.tsv --init base --lr 0.003 --eval held.masked -o all train.masked
 	assert_success
-	assert_output --partial "note: the head for genes is new: it starts from random weights"
+	names "note: head genes new"
 	scview -c token test.tok >test.tsv
 	ref genes all test.tsv train >got
 	cat got
@@ -174,7 +174,7 @@ print("\n".join(sorted("%s\t%s" % (g, c) for r in rows for c, g in r.items() if 
 	printf '%s\tA\n%s\tB\nENSG2\tB\n%s\tA\n' "$1" "$2" "$1" >some.tsv
 	run sctrain genes --gene-labels some.tsv --init base --lr 0 -o some held.masked
 	assert_success
-	assert_output --partial "warning: 1 of the 3 genes of some.tsv are not in the vocabulary (ENSG2, for one)"
+	names "warning: 1 3 some.tsv ENSG2"
 	assert_equal "$(wc -l <some/genes.tsv)" 3
 }
 
@@ -205,5 +205,5 @@ print("\n".join(sorted("%s\t%s" % (g, c) for r in rows for c, g in r.items() if 
 		assert_equal "$(cut -f3-5 tf.model/genes.tsv | grep -c "^sensitive.*test$")" "$sensitive"
 		assert_equal "$(cut -f3-5 tf.model/genes.tsv | grep -c "^insensitive.*test$")" "$insensitive"
 	done
-	assert_output --partial "warning: 5 of the 490 genes of dosage.tsv are not in the vocabulary"
+	names "warning: 5 490 dosage.tsv"
 }

@@ -133,10 +133,10 @@ above() {
 	assert_failure 1
 	run sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1.5 --resume -o stopped step.masked
 	assert_failure 1
-	assert_output "sctrain cells: --resume: stopped was trained with loss of donor \"class-weight none, focal 1\", not \"class-weight none, focal 1.5\": give the same options again"
+	names "--resume: stopped donor class-weight none focal 1 1.5"
 	run sctrain cells -q "${a[@]}" --head donor:focal,gamma=1 --resume -o stopped step.masked
 	assert_failure 1
-	assert_output --partial "differs from the configuration of this run"
+	names "config.json differs"
 	sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 --resume -o stopped step.masked
 	cmp all-of-it/model.safetensors stopped/model.safetensors
 }
@@ -168,7 +168,7 @@ above() {
 	assert_not_exists cut/model.safetensors
 	run sctrain cells -q --config tiny --label cell_type --head size:mse --dropout 0.1 --lr 0.001 --save-every 2 --resume -o cut step.masked
 	assert_failure 1
-	assert_output --partial "differs from the configuration of this run"
+	names "config.json differs"
 	sctrain cells -q "${a[@]}" --resume -o cut step.masked
 	cmp whole/model.safetensors cut/model.safetensors
 	cmp <(cut -f1-4,7- whole/train.tsv) <(cut -f1-4,7- cut/train.tsv)
@@ -214,14 +214,14 @@ above() {
 	assert_equal "$stderr" "ctaprobe score: warning: size.pred: predictions of column 'size' are compared with column 'n_counts'"
 	run ctaprobe score --label donor size.pred
 	assert_failure 1
-	assert_output "ctaprobe score: size.pred: these are predictions of numbers: --target COL instead of --label"
+	names "size.pred: --target COL --label"
 	scpredict cells -q -M model --head donor -o donor.pred test.tok
 	run ctaprobe score --target size donor.pred
 	assert_failure 1
-	assert_output --partial "these are no predictions of numbers"
+	names "donor.pred: --head COL:mse"
 	run ctaprobe score --target size --label donor size.pred
 	assert_failure 2
-	run ctaprobe score --target size --known size.pred
+	run ctaprobe score --target size --curves curves size.pred
 	assert_failure 2
 }
 
@@ -238,7 +238,7 @@ above() {
 	END
 	run maskgen -q --strategy none --keep size -o huge.masked huge.tok
 	assert_failure 1
-	assert_output "maskgen: huge.tok: column 'size': its numbers are too large: the squares of their differences overflow"
+	names "maskgen: huge.tok: 'size'"
 	[ ! -e huge.masked ]
 	maskgen -q --strategy none --keep size -o close.masked close.tok
 	run sctrain cells -q --config tiny --head size:mse -o x close.masked
@@ -247,11 +247,11 @@ above() {
 	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
 	run scpredict cells -M unnamed --head donor -o x.pred test.tok
 	assert_failure 1
-	assert_output "scpredict cells: --head: the model in unnamed has one head, which has no name: leave out --head"
+	names "--head: unnamed"
 	scpredict cells -q -M model --head size -o size.pred test.tok
 	run scview -O h5ad -o x.h5ad size.pred
 	assert_failure 1
-	assert_output "scview: size.pred: predictions of numbers make no matrix: add them to the .h5ad of the cells with --into FILE"
+	names "scview: size.pred: .h5ad --into FILE"
 }
 
 @test "sctrain cells --init: a head of numbers says the same after cells with another mean and spread" {
@@ -354,7 +354,7 @@ above() {
 	# a head that the model does not have
 	run sctrain cells -q --label cell_type --label donor --head n:mse --init model --lr 0 -o x step.masked
 	assert_failure 1
-	assert_output "sctrain cells: step.masked: no column 'n': make the stream with maskgen --strategy none --keep n"
+	names "step.masked: 'n' maskgen --strategy none --keep n"
 }
 
 @test "sctrain cells: columns that cannot be learned" {
@@ -397,7 +397,7 @@ above() {
 	maskgen -q --strategy none --keep n_counts -o few.masked <(scsample -q -n 1 train.tok)
 	run sctrain cells --config tiny --head n_counts:mse -o x few.masked
 	assert_failure 1
-	assert_output "sctrain cells: few.masked: 1 cells have a number in column 'n_counts': expected two at least"
+	names "few.masked: 1 'n_counts'"
 	$PYTHON - <<-'END'
 		import os, sys
 		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
@@ -415,16 +415,16 @@ above() {
 	maskgen -q --strategy none --keep size -o same.masked same.tok
 	run sctrain cells --config tiny --head size:mse -o x same.masked
 	assert_failure 1
-	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little from it (their standard deviation is 0): there is nothing to predict"
+	names "same.masked: 'size' 3"
 }
 
 @test "scpredict cells: the head must be chosen, and be one" {
 	run scpredict cells -M model -o x test.tok
 	assert_failure 1
-	assert_output "scpredict cells: the model in model has several heads: choose one with --head: cell_type, donor, size"
+	names "model --head: cell_type, donor, size"
 	run scpredict cells -M model --head age -o x test.tok
 	assert_failure 1
-	assert_output "scpredict cells: --head: the model in model has no 'age': expected cell_type, donor, size"
+	names "--head: model 'age' cell_type, donor, size"
 	run scpredict cells -M model --head size --probabilities -o x test.tok
 	assert_failure 1
 	assert_output "scpredict cells: --probabilities: the head 'size' predicts a number"

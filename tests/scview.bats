@@ -38,7 +38,7 @@ setup() {
 
 @test "scview: genes by number, id and symbol" {
 	scview -n 1 -c gene sim.counts | tail -1 | tr ' ' '\n' >number
-	scview -n 1 -c gene --genes id sim.counts | tail -1 | tr ' ' '\n' >id
+	scview -n 1 -c gene --gene-names id sim.counts | tail -1 | tr ' ' '\n' >id
 	scview --vocab sim.counts | tail -n +2 | cut -f1,2 >vocab
 	assert_equal "$(paste number id)" "$(awk 'NR == FNR { v[$1] = $2; next } { print $1 "\t" v[$1] }' vocab number)"
 }
@@ -189,12 +189,12 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	scview -s odd.counts >stats
 	scview odd.counts >table
 	scview -c t -n 5 odd.counts >t
-	screduce pca -q -k 2 --fit odd.counts odd.counts -o odd.emb
+	screduce pca -q -k 2 --train odd.counts odd.counts -o odd.emb
 	ctaprobe cells -q -l t odd.emb -o scores
-	ctaprobe cells -q -l t --train odd.emb --test odd.emb --coefficients weights -o scores2
+	ctaprobe cells -q -l t --train odd.emb --test odd.emb -o scores2
 	run -0 $PYTHON - <<-'P'
 		import re
-		for f in "list", "stats", "table", "t", "scores", "scores2", "weights":
+		for f in "list", "stats", "table", "t", "scores", "scores2":
 		    text = open(f, newline="", encoding="utf-8").read()
 		    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), f
 		rows = open("t", newline="", encoding="utf-8").read().splitlines()[1:]

@@ -247,7 +247,7 @@ hand_model() {
 	embed_expression=(expression) embed_pca=(pca -k 50)
 	for b in expression pca; do
 		declare -n how=embed_$b
-		for part in train test; do screduce "${how[@]}" -q --fit $counts/train.counts -o hand.$part.emb $counts/$part.counts; done
+		for part in train test; do screduce "${how[@]}" -q --train $counts/train.counts -o hand.$part.emb $counts/$part.counts; done
 		ctaprobe cells -q -l cell_type --bootstrap 1000 --train hand.train.emb --test hand.test.emb | diff - $I/$b.tsv
 		line=$(awk -F '\t' '{ v[$1] = $2 } END { printf "%s +%.3f \\(%.3f to %.3f\\) ", b, v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"] }' b=$b $I/$b.tsv)
 		[ "$(grep -cE "^$line" first.txt)" = 1 ]
@@ -265,7 +265,7 @@ hand_model() {
 	scsim -q --cells 300 --donors 30 --seed 4 -o all.counts
 	for part in train test; do
 		scsample -q --test-fraction 0.3 --by donor --part $part --seed 1 -o $part.counts all.counts
-		screduce pca -q -k 50 --fit train.counts -o base.$part.emb $part.counts
+		screduce pca -q -k 50 --train train.counts -o base.$part.emb $part.counts
 	done
 	echo donor > by
 	: > nothing

@@ -19,7 +19,7 @@ setup() {
 }
 
 @test "rankenc --ties: numbers of the counts against plain Python; tokens and their order are those of --ties median" {
-	scview --genes id sim.counts >counts.tsv
+	scview --gene-names id sim.counts >counts.tsv
 	for o in "--vocab-style v1 --ties random" "--vocab-style v2 --ties random --value" "--vocab-style v2 --max-len 9 --ties random" \
 		"--vocab-style v1 --ties group" "--vocab-style v2 --max-len 9 --ties group" "--vocab-style v1 --max-len 4 --ties group --value"; do
 		rankenc -q -m v2.tsv $o sim.counts | scview >tok.tsv
@@ -38,7 +38,7 @@ setup() {
 	END
 	h5tok -q high.h5ad -o high.counts
 	rankenc -q --fit high.counts -o high.tsv
-	scview --genes id high.counts >counts.tsv
+	scview --gene-names id high.counts >counts.tsv
 	for o in "--vocab-style v1 --max-len 40 --ties random" "--vocab-style v1 --ties random" "--vocab-style v1 --max-len 40 --ties group"; do
 		rankenc -q -m high.tsv $o high.counts | scview >tok.tsv
 		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" high.tsv counts.tsv tok.tsv $o

@@ -141,7 +141,7 @@ print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
 	assert_output --partial "those of --vocab-style bmfm are whole"
 	run -2 rankenc -m vocab.tsv --cls 33 a.counts -o never
 	run -1 rankenc -m vocab.tsv --ties group a.counts -o never
-	assert_output --partial "--ties random and group are for models of ranks"
+	names "--ties random group"
 	run -1 rankenc -m vocab.tsv --vocab-style v2 a.counts -o never
 	assert_output --partial "its style is bmfm"
 	rankenc -q --fit a.counts -o v1.tsv
@@ -168,7 +168,7 @@ print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
 	assert_output --partial "bad.tok: cell 0: panel 7, but the header has 1"
 	edited a.tok none.tok "h.pop('panels', None)"
 	run -1 scsample none.tok b.tok -o never
-	assert_output --partial "its header says which genes were measured, and that of none.tok does not"
+	names "header none.tok"
 }
 
 # --- inputs ---
@@ -316,7 +316,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 		sctrain $task -q --config tiny --head cell_type:ce --force -o m two.masked
 		assert_equal "$(grep -o '"type[0-9]"' m/config.json | sort -u | tr -d '\n')" '"type1""type2"'
 		run -1 sctrain $task --config tiny --head cell_type:ce -o never one.masked
-		assert_output --partial "all cells with a label in column 'cell_type' are 'type1'"
+		names "'cell_type' 'type1'"
 		assert_not_exists never
 	done
 }
@@ -327,7 +327,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	for objective in cell value; do
 		for most in 3 4; do
 			run -1 maskgen --objective $objective --max-len $most three.tok -o never
-			assert_output --partial "4 special tokens, and an input has $most tokens (--max-len): expected room for a gene"
+			names "4 special $most --max-len"
 			assert_not_exists never
 		done
 		maskgen -q --objective $objective --max-len 5 -o five.masked three.tok
@@ -407,7 +407,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_equal "$(grep cell_type <<<"$output" | cut -f1 | tr '\n' ' ')" "loss.cell_type accuracy.cell_type macro_f1.cell_type cells.cell_type "
 	maskgen -q --strategy none --keep cell_type train.tok >plain.masked
 	run -1 sctrain cells --init two-heads --config bmfm-tiny --label cell_type -o refused plain.masked
-	assert_output --partial "expected maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
+	names "maskgen --objective cell --strategy none rankenc --vocab-style bmfm"
 }
 
 @test "sctrain value: both losses at masked positions are those of numpy, and it learns" {
@@ -424,19 +424,19 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	run -1 sctrain value $TINY -o never gene.masked
 	assert_output --partial "no list 'value' beside the targets"
 	run -1 sctrain mlm $TINY -o never train.values
-	assert_output --partial "whose masked genes are visible: it is for sctrain value"
+	names "sctrain value"
 }
 
-@test "sctrain eval --genes: errors of each gene are those of numpy and scikit-learn, for whole cells and for masked values" {
+@test "sctrain eval --gene-scores: errors of each gene are those of numpy and scikit-learn, for whole cells and for masked values" {
 	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
-	sctrain eval -q -M model --genes genes.tsv -o eval.tsv test.masked
+	sctrain eval -q -M model --gene-scores genes.tsv -o eval.tsv test.masked
 	cmp eval.tsv <(sctrain eval -q -M model test.masked)
 	scview -c cell,panel,input,input_value,target,value test.masked >masked.tsv
 	ref eval model vocab.tsv masked.tsv eval.tsv "$(panels test.masked)" genes.tsv
 	# the table does not depend on threads, nor on how many cells are computed at a time
-	sctrain eval -q -@ 3 -M model --genes threads.tsv -o /dev/null test.masked
+	sctrain eval -q -@ 3 -M model --gene-scores threads.tsv -o /dev/null test.masked
 	cmp genes.tsv threads.tsv
-	sctrain eval -q -M values --genes genes.tsv -o eval.tsv test.values
+	sctrain eval -q -M values --gene-scores genes.tsv -o eval.tsv test.values
 	scview -c input,input_value,position,value test.values >masked.tsv
 	ref expression values masked.tsv eval.tsv vocab.tsv genes.tsv
 	# one number for ranks as input: it has no logit, so nothing is gated
@@ -444,16 +444,16 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	rankenc -q -m v1.tsv --ties group --value -o ranks.tok a.counts
 	maskgen -q --objective value --batch 20 -o ranks.masked ranks.tok
 	sctrain value -q $TINY -o ranks.model ranks.masked
-	sctrain eval -q -M ranks.model --genes genes.tsv --cells cells.tsv -o eval.tsv ranks.masked
-	sctrain eval -q -M ranks.model --genes only.tsv ranks.masked
+	sctrain eval -q -M ranks.model --gene-scores genes.tsv --cell-scores cells.tsv -o eval.tsv ranks.masked
+	sctrain eval -q -M ranks.model --gene-scores only.tsv ranks.masked
 	cmp <(cut -f1-4 genes.tsv) <(cut -f1-4 only.tsv)
 	awk -F'\t' 'NR > 1 && $3 { n += $3; if ($6 != "NA" || $11 != $12) exit 1 } END { print n }' genes.tsv >n
 	assert_equal "$(cat n)" "$(awk '$1 == "masked" { print $2 }' eval.tsv)"
 	# others do not predict expression
 	maskgen -q --batch 20 -o tokens.masked ranks.tok
 	sctrain mlm -q $TINY -o tokens.model tokens.masked
-	run -2 sctrain eval -M tokens.model --genes never tokens.masked
-	assert_output --partial "--genes: tokens.masked is for sctrain mlm, which does not predict expression: expected the stream of wced or value"
+	run -2 sctrain eval -M tokens.model --gene-scores never tokens.masked
+	names "--gene-scores: tokens.masked sctrain mlm wced value"
 	assert_not_exist never
 }
 
@@ -512,8 +512,8 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	bad "input value -39" "at('input_value', 2)[4] = -39"
 	bad "was not measured" "h['panels'] = ['00' * 20] * 2"
 	bad "panel 9, but the header has 2" "b['panel'][1] = 9"
-	run -2 sctrain eval -M model --cells rows.tsv test.masked
-	assert_output --partial "--cells is for heads of one loss"
+	run -2 sctrain eval -M model --cell-scores rows.tsv test.masked
+	names "--cell-scores loss wced"
 	run -1 sctrain eval -M values test.masked
 	run -1 sctrain eval -M model test.values
 }
@@ -535,10 +535,8 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	scpredict expression -q -M model a.tok | scview -c gene,value,expressed,gated >all.tsv
 	scview -c token,count a.tok >tokens.tsv
 	ref reconstruct model tokens.tsv all.tsv
-	# batches of other sizes, and threads
+	# threads
 	cmp <(scpredict expression -q -M model -@ 2 a.tok | scview -c gene,value,expressed,gated) all.tsv
-	scpredict expression -q -M model --batch-tokens 500 a.tok | scview -c gene,value,expressed,gated >parts.tsv
-	ref reconstruct model tokens.tsv parts.tsv
 	run -1 scpredict expression -M values a.tok
-	assert_output --partial "does not predict expression: train it with sctrain wced"
+	names "expression sctrain wced"
 }

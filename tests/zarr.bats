@@ -55,8 +55,8 @@ stores() {
 @test "zarr: a chunk that is not there is the fill value; of names it is an error, of indices it is noticed" {
 	cp -r "$S/v3_gzip_crc.zarr" z
 	rm z/layers/dense/c/0/0
-	h5tok -q --layer dense z | scview -q --genes id - >a.tsv
-	h5tok -q --layer dense "$S/same.h5ad" | scview -q --genes id - >b.tsv
+	h5tok -q --layer dense z | scview -q --gene-names id - >a.tsv
+	h5tok -q --layer dense "$S/same.h5ad" | scview -q --gene-names id - >b.tsv
 	$PYTHON - <<-'END'
 		a, b = ([l.rstrip("\n").split("\t") for l in open(f)] for f in ("a.tsv", "b.tsv"))
 		gene, count = a[0].index("gene"), a[0].index("count")
@@ -195,7 +195,7 @@ open(f, 'wb').write(b)" "$2"
 		scview -q want.counts | cmp - a.tsv
 		h5tok --modality prot "$S/$f" -o prot.counts
 		assert_equal "$(scview -q --header-tsv prot.counts | grep -c CD4)" 0
-		scview -q --genes id -n 1 prot.counts >prot.tsv
+		scview -q --gene-names id -n 1 prot.counts >prot.tsv
 		grep -q CD4 prot.tsv
 		fails "$S/$f RNA prot rna" h5tok --modality RNA "$S/$f"
 	done

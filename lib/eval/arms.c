@@ -213,7 +213,7 @@ void arms_pool(struct study *s)
 	free(done);
 }
 
-void arms_correct(struct study *s, void (*correct)(double *p, size_t n))
+void arms_correct(struct study *s)
 {
 	double *p = xmalloc(s->rows * sizeof *p);
 	for (int pooled = 0; pooled < 2; pooled++) {
@@ -221,8 +221,7 @@ void arms_correct(struct study *s, void (*correct)(double *p, size_t n))
 		for (size_t i = 0; i < s->rows; i++)
 			if (s->row[i].is_pooled == pooled)
 				p[n++] = s->row[i].d.p;
-		if (correct)
-			correct(p, n);
+		correct_holm(p, n);
 		n = 0;
 		for (size_t i = 0; i < s->rows; i++)
 			if (s->row[i].is_pooled == pooled)

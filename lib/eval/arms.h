@@ -69,8 +69,8 @@ size_t arms_sort(struct study *s);
 void arms_compare(struct study *s);
 /* Add a row for rows that agree in arm, reference and all columns but s->pool, in which each is one pair. */
 void arms_pool(struct study *s);
-/* Correct p, by `correct` or not at all (NULL), over all rows, and over the pooled ones apart. */
-void arms_correct(struct study *s, void (*correct)(double *p, size_t n));
+/* Holm's correction of p over all rows, and over the pooled ones apart. */
+void arms_correct(struct study *s);
 /* Fields of a group's key: the columns ARMS_WITHIN, and the name of the value if there are several. */
 size_t arms_fields(const struct study *s);
 void arms_release(struct study *s); /* and its values */

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PROBE_TOL 1e-4 /* what the tools set */
+
 struct probe_options {
 	double c; /* inverse strength of the penalty, > 0 */
 	double tol; /* stop when no entry of the gradient exceeds this */

@@ -59,7 +59,7 @@ $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 
 # A map for the report and for scanpy
 $(ANNOTATE)/new.emb: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
-	$(call annotate_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
+	$(call annotate_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --train $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
 $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 	$(call annotate_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 

@@ -53,12 +53,12 @@ predict_tuned() {
 by_gene() {
 	local how gate times=1
 	[ "$task" != value ] || times=10
-	maskgen -q "${plain_masks[@]}" --epochs $times --seed "$((seed + 1000))" -u "$inputs/test.tok" | sctrain eval -v -M "$out/model" --genes "$out/genes.tsv" "${compute[@]}" -o "$out/eval.tsv" || return
+	maskgen -q "${plain_masks[@]}" --epochs $times --seed "$((seed + 1000))" -u "$inputs/test.tok" | sctrain eval -v -M "$out/model" --gene-scores "$out/genes.tsv" "${compute[@]}" -o "$out/eval.tsv" || return
 	awk -F '\t' -v least="$min_expressed" 'NR > 1 && $4 >= least { n++ } END { exit !(n > 1) }' "$out/genes.tsv" || return 0 # too few cells for this
 	for how in gated ungated; do
 		gate=()
 		[ $how = gated ] || gate=(--ungated)
-		scmetric learnability -v "${gate[@]}" --min-expressed "$min_expressed" --genes "$out/$how.genes.tsv" ${programs:+--groups "$programs"} \
+		scmetric learnability -v "${gate[@]}" --min-expressed "$min_expressed" --gene-scores "$out/$how.genes.tsv" ${programs:+--groups "$programs"} \
 			-o "$out/$how.learned.tsv" "$out/genes.tsv" || return
 	done
 }

@@ -41,7 +41,7 @@ $(DEMO)/train.read.tok $(DEMO)/test.read.tok: $(DEMO)/%.read.tok: $(PREPARED)/%.
 		| $(DEMO)/settings $(DEMO_TOOLS)
 	$(call stage,rankenc-read-$*) $(BIN)/rankenc -v $(prepared_vocab) --value --max-len $(MAXLEN) -@ $(job_threads) -o $@ $<
 $(DEMO)/read.train.emb $(DEMO)/read.test.emb: $(DEMO)/read.%.emb: $(DEMO)/%.read.tok $(DEMO)/train.read.tok
-	$(call stage,screduce-read-$*) $(BIN)/screduce expression -v --fit $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
+	$(call stage,screduce-read-$*) $(BIN)/screduce expression -v --train $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
 $(DEMO)/read.probe.tsv: $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
 	$(call stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
 $(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) | $(DEMO)/settings $(DEMO_TOOLS)

@@ -5,7 +5,7 @@
 seed=$1 dir=${2:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-scsim --model b1 --seed "$seed" -o "$work/cells.tok"
+scsim --kind b1 --seed "$seed" -o "$work/cells.tok"
 scview --vocab "$work/cells.tok" > "$work/vocab"
 scview -c token "$work/cells.tok" > "$work/cells"
 depgraph --pmi --tau -1 --min-count 1 "$work/cells.tok" -u | depgraph -O tsv -o "$work/npmi"

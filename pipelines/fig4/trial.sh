@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 # 1,500 samples, 800 of them for training and 500 for the test
-scsim --model b2 --random-genes "$genes" --exp "$exp" --gamma "$gamma" --seed "$trial" -o "$work/all.tok"
+scsim --kind b2 --random-genes "$genes" --exp "$exp" --gamma "$gamma" --seed "$trial" -o "$work/all.tok"
 scsample --where 'cell<800' -o "$work/train.tok" "$work/all.tok"
 scsample --where 'cell>=1000' -o "$work/test.tok" "$work/all.tok"
 printf '%s\t%s\t%s\t%s\t%s' "$genes" "$exp" "$gamma" "$trial" "$epochs"

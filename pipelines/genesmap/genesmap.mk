@@ -82,7 +82,7 @@ GM_GRAPHS := $(GM)/genes.graph $(addprefix $(GM)/graphs/,static.graph co-express
 $(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh
 	$(call gm_stage,scgenes-genesets) $(PIPELINES)/genesmap/scores.sh $< $@ $(SEED) $(GM_GRAPHS)
 $(GM)/genes.modules.tsv: $(GM)/genes.graph $(GM)/sets.gmt
-	$(call gm_stage,scgenes-modules) $(BIN)/scgenes genesets -v --sets $(GM)/sets.gmt --modules module -o $@ $<
+	$(call gm_stage,scgenes-modules) $(BIN)/scgenes genesets -v --sets $(GM)/sets.gmt --module module -o $@ $<
 
 $(GM)/report.txt: $(GM)/scores.tsv $(GM)/genes.modules.tsv $(GM)/genes.map $(PIPELINES)/genesmap/report.sh
 	@$(script)/genesmap/report.sh $(GM) $(call text,DATA) $(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) \

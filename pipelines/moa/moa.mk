@@ -45,7 +45,7 @@ $(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
 	$(call moa_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 endif
 $(MOA)/expression.emb $(MOA)/pca.emb: $(MOA)/%.emb: $(MOA)/cells.counts
-	$(call moa_stage,screduce-$*) $(BIN)/screduce $(baseline_$*) -v --fit $< -@ $(THREADS) -o $@ $<
+	$(call moa_stage,screduce-$*) $(BIN)/screduce $(baseline_$*) -v --train $< -@ $(THREADS) -o $@ $<
 $(MOA)/model.emb: $(EMBED)/embedding.emb | $(MOA)/settings
 	@ln -sfr $< $@
 $(MOA_METHODS:%=$(MOA)/%.score.tsv): $(MOA)/%.score.tsv: $(MOA)/%.emb

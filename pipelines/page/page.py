@@ -209,7 +209,7 @@ def add_maps(by_column, name, stream, wanted):
 
 
 def gene_map_figures(run):
-    """Maps of genes, NAME.map, by the modules of NAME.graph with the names that NAME.modules.tsv (scgenes genesets --modules) gives them."""
+    """Maps of genes, NAME.map, by the modules of NAME.graph with the names that NAME.modules.tsv (scgenes genesets --module) gives them."""
     for f in run.named(".map"):
         graph, names = f.with_suffix(".graph"), f.with_suffix(".modules.tsv")
         if not (graph.exists() and of_genes(f)):

@@ -16,7 +16,7 @@ set_up() {
 	[ -z "$group" ] || by=(--group "$group")
 }
 predict() { # predict NAME PANEL OPTION...
-	ctaprobe panel -v --panel "$inputs/$2.tsv" --train "$inputs/pretrain.counts" "${by[@]}" --seed "$seed" -@ "$threads" --genes "$out/$1.genes.tsv" \
+	ctaprobe panel -v --panel "$inputs/$2.tsv" --train "$inputs/pretrain.counts" "${by[@]}" --seed "$seed" -@ "$threads" --gene-scores "$out/$1.genes.tsv" \
 		-o "$out/$1.score.tsv" "$inputs/test.counts" "${@:3}"
 }
 from_panel() {
@@ -30,7 +30,7 @@ from_panel() {
 		all=$(tail -n +2 "$inputs/$p.tsv" | wc -l)
 		scsample -q --genes "$inputs/$p.tsv" -o "$out/panel.counts" "$inputs/pretrain.counts" &&
 			scsample -q -u --genes "$inputs/$p.tsv" "$inputs/cells.counts" |
-			screduce pca -v -k $((all < 50 ? all : 50)) --genes 0 --fit "$out/panel.counts" -o "$out/latent.emb" &&
+			screduce pca -v -k $((all < 50 ? all : 50)) --hvg 0 --train "$out/panel.counts" -o "$out/latent.emb" &&
 			predict "$p=fit" "$p" --vectors "$out/latent.emb"
 	else
 		predict "$p=fit" "$p" "${embed[@]}"

@@ -12,7 +12,7 @@ embed() {
 	shift 2
 	mkdir -p "$inputs/$name"
 	for part in learn test valid; do
-		screduce "$@" -q --genes 0 --fit "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
+		screduce "$@" -q --hvg 0 --train "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
 	done
 	"$here/r2mae/probe.sh" "$inputs/$name" "$inputs" "$threads" "$iterations"
 }

@@ -7,7 +7,7 @@
 model=$1 probes=$2 out=$3
 shift 3
 if scview -q -c target "$probes" | awk 'NR > 1 && NF { found = 1 } END { exit !found }'; then
-	sctrain eval -v -M "$model" --cells "${out%.tsv}.cells" -o "$out" "$@" "$probes"
+	sctrain eval -v -M "$model" --cell-scores "${out%.tsv}.cells" -o "$out" "$@" "$probes"
 else
 	printf 'cell\tepoch\tmasked\tloss\tcorrect\n' > "${out%.tsv}.cells"
 	printf 'metric\tvalue\n' > "$out"

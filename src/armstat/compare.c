@@ -12,14 +12,9 @@
 
 static struct error e;
 
-static const struct {
-	const char *word;
-	void (*apply)(double *p, size_t n);
-} corrections[] = {{"holm", correct_holm}, {"bh", correct_bh}, {"none", NULL}};
-static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *reference_text,
-		  *pool_text, *splits_text;
+static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *pool_text, *splits_text;
 static struct opt_values comparisons;
-static int correct, means;
+static int means;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
@@ -28,10 +23,8 @@ static struct option_def options[] = {
 	{0, "within", OPT_STRING, &within_text, "COL[,COL...]", "compare within each combination of these columns"},
 	{0, "pair", OPT_STRING, &pair_text, "COL[,COL...]", "values that agree in these columns are pairs (default: no pairs)"},
 	{0, "What is compared", OPT_GROUP},
-	{0, "reference", OPT_STRING, &reference_text, "ARM", "the arm that all others are compared with (default: the first one)"},
-	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two instead; may be repeated", .excludes = "reference"},
-	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm",
-		.excludes = "compare reference splits draws pool correct pair"},
+	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two; may be repeated (default: all others with the first arm)"},
+	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pool pair"},
 	{0, "Intervals and tests", OPT_GROUP},
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
 		.needs = "pair"},
@@ -39,7 +32,6 @@ static struct option_def options[] = {
 		.needs = "pair means", .excludes = "splits"},
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
 		.excludes = "cluster splits pool"},
-	{0, "correct", OPT_CHOICE, &correct, OPT_WORDS(corrections), "correction of p for many comparisons (default holm)"},
 	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
 	{0, "Output", OPT_GROUP},
 	{0},
@@ -142,14 +134,10 @@ static void choose_pairs(struct study *s)
 		parse_comparison(s, comparisons.item[i]);
 	if (comparisons.n)
 		return;
-	uint32_t reference = reference_text ? strmap_get(&arm->number, reference_text, strlen(reference_text)) : 0;
-	if (reference == STRMAP_NONE)
-		die("--reference: no row has '%s' in column '%s'", reference_text, arm_text);
-	for (uint32_t a = 0; a < arm->n; a++)
-		if (a != reference) {
-			s->pair[s->pairs][0] = a;
-			s->pair[s->pairs++][1] = reference;
-		}
+	for (uint32_t a = 1; a < arm->n; a++) {
+		s->pair[s->pairs][0] = a;
+		s->pair[s->pairs++][1] = 0;
+	}
 }
 
 /* What the comparison found that a reader must know. */
@@ -267,7 +255,7 @@ int armstat_compare(int argc, char **argv)
 	if (pool_text)
 		arms_pool(&s);
 	if (!means)
-		arms_correct(&s, corrections[correct].apply);
+		arms_correct(&s);
 	write_rows(&s);
 	cli_report(&compare_cli, "%zu values, %zu %s", s.v.n, single, means ? "means" : "differences");
 	arms_release(&s);

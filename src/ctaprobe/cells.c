@@ -17,16 +17,16 @@ static struct error e;
 
 /* ---- options ---- */
 
-struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
+struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1};
 static const char *train_path, *test_path, *predictions_path;
 
 static struct option_def cells_options[] = {
 	{0, "Cells", OPT_GROUP},
 	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
 	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1,
-		.excludes = "label every-class protocol inverse-penalty tol max-iter coefficients bootstrap nearest roc"},
+		.excludes = "label every-class protocol inverse-penalty max-iter bootstrap nearest roc"},
 	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
-	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1,
+	{0, "fold-column", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1,
 		.excludes = "folds repeats every-class"},
 	{0, "repeats", OPT_INT, &cells_set.repeats, "N", "repeat the cross-validation with N seeds; the scores are means (default 1)", 1,
 		1000, .changes = 1},
@@ -40,20 +40,17 @@ static struct option_def cells_options[] = {
 		.changes = 1, .excludes = "inverse-penalty search no-standardize"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "train on FILE instead of the input; needs --test", .needs = "test"},
 	{0, "test", OPT_INPUT, &test_path, "FILE", "test on FILE instead of cross-validation",
-		.excludes = "folds fold repeats every-class protocol"},
+		.excludes = "folds fold-column repeats every-class protocol"},
 	{0, "Probe", OPT_GROUP},
 	{'C', "inverse-penalty", OPT_REAL, &cells_set.inverse_penalty, "X", "with --label: inverse strength of the L2 penalty (default 1)",
 		1e-12, 1e12, .changes = 1},
-	{0, "penalty", OPT_REAL, &cells_set.penalty, "X", "with --target: strength of the L2 penalty (default 1)", 1e-12, 1e12,
-		.changes = 1, .needs = "target"},
 	{0, "search", OPT_INT, &cells_set.search, "K", "choose the penalty by cross-validation with K folds of the training cells", 2, 1000,
-		.changes = 1, .excludes = "inverse-penalty penalty"},
+		.changes = 1, .excludes = "inverse-penalty"},
 	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
 		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1,
-		.excludes = "inverse-penalty search tol max-iter coefficients"},
+		.excludes = "inverse-penalty search max-iter"},
 	{0, "no-standardize", OPT_FLAG, &cells_set.as_given, NULL,
 		"leave the features as they are (default: standardised by the training cells)", .changes = 1},
-	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
 	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
 	{0, "Scores", OPT_GROUP},
 	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
@@ -63,7 +60,6 @@ static struct option_def cells_options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "predictions", OPT_OUTPUT, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
 	{0, "roc", OPT_OUTPUT, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
-	{0, "coefficients", OPT_OUTPUT, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table", .needs = "test"},
 	{0},
 };
 struct cli cells_cli = {.name = "ctaprobe cells",
@@ -425,7 +421,7 @@ static void drop_small_classes(struct embeddings *d, const struct classes *c)
 	free(count);
 }
 
-/* The folds of --fold: that every cell has one, how many they are, and that they keep groups together. */
+/* The folds of --fold-column: that every cell has one, how many they are, and that they keep groups together. */
 static void check_folds(struct embeddings *d)
 {
 	for (size_t i = 0; i < d->n; i++)

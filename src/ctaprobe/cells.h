@@ -7,9 +7,9 @@
 
 /* The options that the probes need. */
 struct settings {
-	const char *label, *target, *group, *fold, *coefficients, *replicates_path, *roc_path;
+	const char *label, *target, *group, *fold, *replicates_path, *roc_path;
 	long long nfold, repeats, max_iter, nearest, search, replicates;
-	double inverse_penalty, penalty, tol;
+	double inverse_penalty;
 	int as_given; /* features are not standardised */
 	int every_class; /* each fold has a whole group of every class */
 	int protocol; /* enum protocol */

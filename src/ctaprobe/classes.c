@@ -4,7 +4,6 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
-#include "base/tsv.h"
 #include "eval/roc.h"
 
 #include <math.h>
@@ -16,7 +15,7 @@ static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *ro
 	const struct fitted *start, const struct classes *c, const char *what)
 {
 	struct probe_options o = {.c = inverse_penalty,
-		.tol = cells_set.tol,
+		.tol = PROBE_TOL,
 		.max_iter = (int)cells_set.max_iter,
 		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
@@ -127,41 +126,18 @@ void warn_untrained(const struct split *s, const struct classes *c)
 	free(n);
 }
 
-/* One line for each class; with two classes, the weights are those of the second. */
-static void write_coefficients(const struct fitted *f, const struct classes *c)
-{
-	const struct probe *p = &f->p;
-	char *text = NULL;
-	size_t size;
-	FILE *out = xmemopen(&text, &size);
-	fputs("class\tintercept", out);
-	for (size_t j = 0; j < p->d; j++)
-		fprintf(out, "\tw%zu", j);
-	for (size_t i = 0; i < p->rows; i++) {
-		char *name = tsv_escaped(c->name[f->back[p->k - p->rows + i]]);
-		fprintf(out, "\n%s\t%.17g", name, p->b[i]);
-		free(name);
-		for (size_t j = 0; j < p->d; j++)
-			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
-	}
-	fputc('\n', out);
-	xmemclose(out, &text);
-	cli_write(cells_set.coefficients, text);
-}
-
 void classes_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	struct fitted f;
 	double inverse_penalty = cells_set.search ? search(r, s, c) : cells_set.inverse_penalty;
 	fit(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
 	if (!f.p.converged && f.p.iterations < cells_set.max_iter)
-		warn("%s: the probe stopped after %d iteration%s: rounding hides whether a step is smaller (largest gradient entry %.3g, --tol "
-		     "%g); %s",
-			s->what, f.p.iterations, f.p.iterations == 1 ? "" : "s", f.p.gradient, cells_set.tol,
-			cells_set.as_given ? "leave out --no-standardize" : "lower --inverse-penalty, or raise --tol");
+		warn("%s: the probe stopped after %d iteration%s: rounding hides whether a step is smaller (largest gradient entry %.3g); %s",
+			s->what, f.p.iterations, f.p.iterations == 1 ? "" : "s", f.p.gradient,
+			cells_set.as_given ? "leave out --no-standardize" : "lower --inverse-penalty");
 	else if (!f.p.converged)
-		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g, --tol %g); raise --max-iter%s", s->what,
-			f.p.iterations, f.p.gradient, cells_set.tol, inverse_penalty > 1 ? " or lower --inverse-penalty" : "");
+		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g); raise --max-iter%s", s->what,
+			f.p.iterations, f.p.gradient, inverse_penalty > 1 ? " or lower --inverse-penalty" : "");
 	grow(r->penalty, r->penalty_cap, r->fits + 1);
 	r->penalty[r->fits++] = inverse_penalty;
 	r->converged += f.p.converged;
@@ -170,8 +146,6 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	pool_for((int)cells_cli.threads, s->m, predict, &p);
 	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
-	if (cells_set.coefficients)
-		write_coefficients(&f, c);
 	fitted_release(&f);
 }
 

@@ -13,9 +13,9 @@
 
 static struct error e;
 
-static const char *positive_name, *scores_path, *roc_path;
+static const char *scores_path, *roc_path;
 
-struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1, .tol = 1e-4};
+struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1};
 
 static struct option_def options[] = {
 	{0, "Vectors of genes", OPT_GROUP},
@@ -25,12 +25,9 @@ static struct option_def options[] = {
 	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10,
 		.needs = "gene-labels"},
 	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are", .needs = "gene-labels"},
-	{0, "tol", OPT_REAL, &genes_probe.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 1e-12, 1,
-		.needs = "gene-labels"},
 	{0, "max-iter", OPT_INT, &genes_probe.max_iter, "N", "stop after N iterations, with a warning (default 5000)", 1, 1e9,
 		.needs = "gene-labels"},
 	{0, "Scores", OPT_GROUP},
-	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
 	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
 	{0},
@@ -44,7 +41,7 @@ struct cli genes_cli = {.name = "ctaprobe genes",
 /* The columns of one stream. */
 struct source {
 	struct stream *s;
-	int token, label, held_out; /* -1: no such column */
+	int token, label;
 	int *logit; /* [K] */
 	size_t group;
 };
@@ -84,9 +81,6 @@ static void find_columns(struct source *in, const struct study *t)
 	in->label = in->token < 0 ? -1 : header_need(h, "label", I32, RAGGED, name, &e);
 	if (in->label < 0)
 		die("%s", e.msg);
-	in->held_out = header_find(h, "held_out");
-	if (in->held_out >= 0 && header_need(h, "held_out", U8, RAGGED, name, &e) < 0)
-		die("%s", e.msg);
 	in->logit = xmalloc(t->K * sizeof *in->logit);
 	in->group = (size_t)h->col[in->token].group;
 	for (size_t k = 0; k < t->K; k++) {
@@ -98,8 +92,8 @@ static void find_columns(struct source *in, const struct study *t)
 			die("%s: columns token and %s are not in one group", name, column);
 		free(column);
 	}
-	if (h->col[in->label].group != (int)in->group || (in->held_out >= 0 && h->col[in->held_out].group != (int)in->group))
-		die("%s: columns token, label and held_out are not in one group", name);
+	if (h->col[in->label].group != (int)in->group)
+		die("%s: columns token and label are not in one group", name);
 }
 
 static void open_source(struct source *in, struct study *t, int i)
@@ -128,27 +122,24 @@ static uint32_t probabilities(const struct source *in, const struct study *t, co
 	return (uint32_t)best;
 }
 
-/* Add token i of a block to its gene's sums. If its gene was held out and has a class, the token is scored: returns 1. */
+/* Add token i of a block to its gene's sums. If its gene has a class, the token is scored: returns 1. */
 static int take_token(struct study *t, struct source *in, const struct block *b, size_t i)
 {
 	uint32_t id = block_id(b, in->token, i);
 	int32_t label = ((const int32_t *)b->col[in->label].data)[i];
-	uint8_t held_out = in->held_out < 0 || ((const uint8_t *)b->col[in->held_out].data)[i];
 	const char *gene = b->header->vocab.id[id];
 	if (label < -1 || label >= (int32_t)t->K)
 		die("%s: gene %s has label %d, expected -1 to %zu", stream_name(in->s), gene, label, t->K - 1);
-	if (t->count[id]++ == 0) {
+	if (t->count[id]++ == 0)
 		t->gene_label[id] = label;
-		t->gene_held_out[id] = held_out;
-	} else if (t->gene_label[id] != label || t->gene_held_out[id] != held_out) {
-		die("%s: gene %s does not have the same label, or held_out, in all cells", stream_name(in->s), gene);
-	}
+	else if (t->gene_label[id] != label)
+		die("%s: gene %s does not have the same label in all cells", stream_name(in->s), gene);
 	double *p = study_next(t);
 	uint32_t guess = probabilities(in, t, b, i, p);
 	for (size_t k = 0; k < t->K; k++)
 		t->sum[id * t->K + k] += p[k];
-	t->unlabelled += held_out && label < 0;
-	if (!held_out || label < 0)
+	t->unlabelled += label < 0;
+	if (label < 0)
 		return 0;
 	study_take(t, (uint32_t)label, guess);
 	return 1;
@@ -182,17 +173,17 @@ static double auc_of(struct study *t, const double *score, const uint32_t *y, si
 	grow(t->item, t->item_cap, n);
 	for (size_t k = 0; k < t->K; k++) {
 		struct roc r;
-		if (t->K == 2 && k != t->positive)
+		if (t->K == 2 && k != 1)
 			continue;
 		for (size_t i = 0; i < n; i++)
 			t->item[i] = (struct roc_item){score[i * t->K + k], y[i] == k};
 		roc_curve(&r, t->item, n);
 		class_auc[k] = r.auc;
 		sum += r.auc;
-		if (k == t->positive)
+		if (k == 1)
 			*positive = r;
 	}
-	return t->K == 2 ? class_auc[t->positive] : sum / (double)t->K;
+	return t->K == 2 ? class_auc[1] : sum / (double)t->K;
 }
 
 static void check_classes(const struct study *t, const char *name)
@@ -221,13 +212,13 @@ static void score_genes(struct study *t, struct fold *f, const struct vocab *v, 
 			mean[k] = t->sum[id * t->K + k] / (double)t->count[id];
 		int32_t label = t->gene_label[id];
 		if (t->scores) {
-			fprintf(t->scores, "%zu\t%s\t%s\t%s\t%d\t%llu", number, v->id[id], v->symbol[id], label < 0 ? "NA" : t->name[label],
-				t->gene_held_out[id], (unsigned long long)t->count[id]);
+			fprintf(t->scores, "%zu\t%s\t%s\t%s\t%llu", number, v->id[id], v->symbol[id], label < 0 ? "NA" : t->name[label],
+				(unsigned long long)t->count[id]);
 			for (size_t k = 0; k < t->K; k++)
 				fprintf(t->scores, "\t%.9g", mean[k]);
 			fputc('\n', t->scores);
 		}
-		if (label >= 0 && t->gene_held_out[id])
+		if (label >= 0)
 			y[f->genes++] = (uint32_t)label;
 	}
 	f->gene_auc = auc_of(t, score, y, f->genes, f->class_gene_auc, &r);
@@ -241,7 +232,6 @@ void study_begin(struct study *t, const struct vocab *v)
 	t->sum = xcalloc(v->n * t->K, sizeof *t->sum);
 	t->count = xcalloc(v->n, sizeof *t->count);
 	t->gene_label = xcalloc(v->n, sizeof *t->gene_label);
-	t->gene_held_out = xcalloc(v->n, sizeof *t->gene_held_out);
 	metrics_init(&t->one, t->K);
 }
 
@@ -280,7 +270,6 @@ void study_end(struct study *t, size_t i, const struct vocab *v, const char *nam
 	free(t->sum);
 	free(t->count);
 	free(t->gene_label);
-	free(t->gene_held_out);
 }
 
 /* Stream i is fold i. */
@@ -352,7 +341,7 @@ static void print_metrics(struct study *t)
 	results_add(to, "genes", genes);
 	results_add(to, "unlabelled", (double)t->unlabelled);
 	if (t->K == 2)
-		results_text(to, "positive", t->name[t->positive]);
+		results_text(to, "positive", t->name[1]);
 	results_classes(to, t->name, t->K);
 	if (t->K > 2) {
 		add_class_means(to, "auc", t, 0);
@@ -388,29 +377,15 @@ static void write_roc(const struct study *t)
 	cli_write(roc_path, text);
 }
 
-/* Check the options that need two classes, and find the positive class. */
-static void check_options(struct study *t)
-{
-	t->positive = 1;
-	if (t->K > 2 && (positive_name || roc_path))
-		die("--%s needs two classes, but %s has %zu", positive_name ? "positive" : "roc", t->first, t->K);
-	if (!positive_name)
-		return;
-	for (t->positive = 0; t->positive < t->K && strcmp(t->name[t->positive], positive_name); t->positive++)
-		;
-	if (t->positive == t->K)
-		die("--positive: '%s' is not a class of %s; its classes are '%s' and '%s'", positive_name, t->first, t->name[0],
-			t->name[1]);
-}
-
 static void start(struct study *t, char **text, size_t *size)
 {
-	check_options(t);
+	if (t->K > 2 && roc_path)
+		die("--roc needs two classes, but %s has %zu", t->first, t->K);
 	metrics_init(&t->all, t->K);
 	if (!scores_path)
 		return;
 	t->scores = xmemopen(text, size);
-	fputs("fold\tgene_id\tsymbol\tlabel\theld_out\ttokens", t->scores);
+	fputs("fold\tgene_id\tsymbol\tlabel\ttokens", t->scores);
 	for (size_t k = 0; k < t->K; k++)
 		fprintf(t->scores, "\tprobability.%s", t->name[k]);
 	fputc('\n', t->scores);

@@ -19,14 +19,14 @@ struct fold {
 
 /* All folds, and the sums of the one being read. */
 struct study {
-	size_t K, positive;
+	size_t K; /* classes; of two, the second is the positive one */
 	char **name; /* [K] classes */
 	size_t nfold;
 	struct fold *fold; /* [nfold] */
 	struct metrics all, one; /* over the tokens of all folds, and of one */
 	char *first; /* name of the first stream */
 	FILE *scores; /* --gene-scores, or NULL */
-	uint64_t unlabelled; /* tokens of held-out genes of no class */
+	uint64_t unlabelled; /* tokens of genes of no class */
 
 	size_t n, p_cap, y_cap; /* tokens scored */
 	double *p; /* [n, K] softmax */
@@ -36,7 +36,6 @@ struct study {
 	double *sum; /* [V, K] of p, over all tokens of a gene */
 	uint64_t *count; /* [V] */
 	int32_t *gene_label; /* [V] */
-	uint8_t *gene_held_out; /* [V] */
 };
 
 /* The sums of a fold over the genes of v begin at 0. */
@@ -52,7 +51,7 @@ void study_end(struct study *t, size_t i, const struct vocab *v, const char *nam
 struct genes_probe {
 	const char *labels; /* NULL: the input is predictions */
 	long long folds, max_iter;
-	double inverse_penalty, tol;
+	double inverse_penalty;
 	int as_given;
 };
 extern struct genes_probe genes_probe;

@@ -67,7 +67,7 @@ static void fit(struct probe *p, const struct study *t, size_t f)
 		if (!seen[k])
 			die("%s: fold %zu: no gene of class '%s' to learn from has a vector", stream_name(in), f + 1, t->name[k]);
 	struct probe_options o = {.c = genes_probe.inverse_penalty,
-		.tol = genes_probe.tol,
+		.tol = PROBE_TOL,
 		.max_iter = (int)genes_probe.max_iter,
 		.standardize = !genes_probe.as_given,
 		.threads = (int)genes_cli.threads};
@@ -95,7 +95,6 @@ static void predict(struct study *t, const struct probe *p, size_t f)
 		memcpy(t->sum + gene * t->K, score, t->K * sizeof *score);
 		t->count[gene] = 1;
 		t->gene_label[gene] = label;
-		t->gene_held_out[gene] = 1;
 		study_take(t, (uint32_t)label, guess);
 	}
 }

@@ -35,7 +35,7 @@ static struct option_def options[] = {
 	{0, "vectors", OPT_INPUT, &vectors, "FILE",
 		"vectors of training and test cells, such as components of the panel, instead of its expression; or predictions of "
 		"scpredict expression, which are scored as they are"},
-	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table of the scores of each gene"},
+	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "also write a table of the scores of each gene"},
 	{0},
 };
 struct cli panel_cli = {.name = "ctaprobe panel",

@@ -14,15 +14,14 @@ static struct error e;
 
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long replicates;
-static int known_only;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
 	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers",
-		.excludes = "label train bootstrap group replicates known roc curves ontology"},
+		.excludes = "label train bootstrap group replicates roc curves ontology"},
 	{0, "ontology", OPT_INPUT, &ontology, "FILE",
 		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones",
-		.excludes = "train bootstrap group replicates known roc curves"},
+		.excludes = "train bootstrap group replicates roc curves"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
@@ -31,8 +30,6 @@ static struct option_def options[] = {
 		.needs = "bootstrap"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
-	{0, "known", OPT_FLAG, &known_only, NULL,
-		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0},
 };
 struct cli score_cli = {.name = "ctaprobe score",
@@ -144,8 +141,6 @@ static void score_block(
 			continue;
 		}
 		s->unknown += y >= s->model_classes;
-		if (y >= s->model_classes && known_only)
-			continue;
 		if (p == MISSING_CODE) {
 			s->unpredicted++;
 			continue;
@@ -270,9 +265,9 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 			first = k;
 		}
 	if (kinds)
-		warn("%s: %zu %s of %zu %s that the model does not know ('%s'%s) %s never predicted right; --known leaves %s out", name,
-			cells, cells == 1 ? "cell" : "cells", kinds, kinds == 1 ? "class" : "classes", c->name[first],
-			kinds == 1 ? "" : ", ...", cells == 1 ? "is" : "are", cells == 1 ? "it" : "them");
+		warn("%s: %zu %s of %zu %s that the model does not know ('%s'%s) %s never predicted right", name, cells,
+			cells == 1 ? "cell" : "cells", kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...",
+			cells == 1 ? "is" : "are");
 	free(seen);
 }
 
@@ -342,9 +337,6 @@ static void say_left_out(const struct scored *s, const struct classes *classes, 
 	if (s->unlabelled)
 		info("%zu %s no value in column '%s' and %s left out", s->unlabelled, s->unlabelled == 1 ? "cell has" : "cells have", label,
 			s->unlabelled == 1 ? "is" : "are");
-	if (s->unknown && known_only)
-		info("%zu %s that the model does not know %s left out", s->unknown,
-			s->unknown == 1 ? "cell of a class" : "cells of classes", s->unknown == 1 ? "is" : "are");
 	warn_unknown(s, classes, known, stream_name(in));
 	if (s->unknown && header_find(stream_header(in), "lineage") >= 0)
 		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",

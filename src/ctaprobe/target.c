@@ -62,7 +62,7 @@ static double search(const struct split *s)
 void target_fit(struct result *r, const struct split *s)
 {
 	struct ridge g = {0};
-	double alpha = cells_set.search ? search(s) : cells_set.penalty;
+	double alpha = cells_set.search ? search(s) : 1;
 	init(&g, s->from, s->train, s->n, s->what);
 	ridge_solve(&g, alpha);
 	for (size_t i = 0; i < s->m; i++)

@@ -24,7 +24,7 @@ static struct error e;
 static const char *reference_path, *calibration_path, *held_out_path, *label, *group, *ontology;
 static long long nearest, nfold = 5;
 static double inverse_penalty = 1, coverage = 0.9, unknown = 0.05;
-static int probe, as_given;
+static int as_given;
 
 enum { EMBEDDINGS = 1, COUNTS = 2 }; /* modes: what the cells are told by */
 static struct option_def options[] = {
@@ -34,13 +34,13 @@ static struct option_def options[] = {
 	{0, "ontology", OPT_INPUT, &ontology, "FILE", "classes are terms of it (OBO), of any level; say the finest one that holds",
 		.modes = COUNTS, .excludes = "calibration"},
 	{0, "Method for embeddings", OPT_GROUP},
-	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1, .modes = EMBEDDINGS},
-	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000, .changes = 1,
-		.modes = EMBEDDINGS, .excludes = "probe inverse-penalty no-standardize"},
-	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "with --probe: inverse strength of the L2 penalty (default 1)", 1e-12,
-		1e12, .changes = 1, .modes = EMBEDDINGS},
+	{0, "nearest", OPT_INT, &nearest, "K", "the class of most of the K nearest cells of the reference (default: logistic regression)",
+		1, 10000, .changes = 1, .modes = EMBEDDINGS, .excludes = "inverse-penalty no-standardize"},
+	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "of the regression: inverse strength of the L2 penalty (default 1)",
+		1e-12, 1e12, .changes = 1, .modes = EMBEDDINGS},
 	{0, "no-standardize", OPT_FLAG, &as_given, NULL,
-		"with --probe: leave the features as they are (default: standardised by the reference)", .changes = 1, .modes = EMBEDDINGS},
+		"of the regression: leave the features as they are (default: standardised by the reference)", .changes = 1,
+		.modes = EMBEDDINGS},
 	{0, "Calibration", OPT_GROUP},
 	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
 	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},

@@ -90,7 +90,7 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 	if (o->nearest)
 		return;
 	struct probe_options p = {.c = o->inverse_penalty,
-		.tol = 1e-4,
+		.tol = PROBE_TOL,
 		.max_iter = 5000,
 		.standardize = !o->as_given,
 		.threads = o->threads,

@@ -173,7 +173,7 @@ static void check_options(void)
 	if (asked.max_len && (similarity || (pooling && !strcmp(pooling, "rest"))))
 		usage_error("--max-len would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (of == STATIC)
-		refuse("does not go with --of static", &asked.max_len, &asked.batch);
+		refuse("does not go with --of static", &asked.max_len);
 	if (by)
 		genes_check(by);
 }

@@ -14,22 +14,19 @@
 
 static struct error e;
 static const char *sets_path, *modules_name;
-static long long least = 3, most = 200, strongest, replicates = 1000;
-static double q_most = 0.05;
+static long long strongest;
+
+enum { SMALLEST = 3, LARGEST = 200 }; /* genes of a set */
+enum { DRAWS = 1000 }; /* of the intervals and of p */
+#define Q_MOST 0.05 /* of a row of --module */
 
 static struct option_def options[] = {
 	{0, "sets", OPT_INPUT, &sets_path, "FILE", "the gene sets (.gmt, plain or gzip): required"},
-	{0, "smallest", OPT_INT, &least, "N", "leave out sets with fewer genes (default 3)", 1, 1e6},
-	{0, "largest", OPT_INT, &most, "N", "leave out sets with more genes (default 200)", 2, 1e6},
 	{0, "Edges", OPT_GROUP},
 	{0, "strongest", OPT_INT, &strongest, "N", "use only the N edges with the largest weights of each graph (default: all)", 1, 1e12},
-	{0, "replicates", OPT_INT, &replicates, "N", "draws of genes for the intervals, and permutations for p (default 1000; 0: none)", 0,
-		1e6},
 	{0, "Modules", OPT_GROUP},
-	{0, "modules", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in",
-		.excludes = "strongest replicates"},
-	{0, "max-q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1,
-		.needs = "modules"},
+	{0, "module", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in",
+		.excludes = "strongest"},
 	{0},
 };
 struct cli genesets_cli = {.name = "scgenes genesets",
@@ -65,7 +62,7 @@ static void choose_genes(struct genesets *s)
 	for (size_t g = 0; g < s->vocab.n; g++)
 		for (int i = 0; i < s->ngraph; i++)
 			keep[g] |= modules_name ? s->graph[i].module[g] >= 0 : s->graph[i].offset[g + 1] > s->graph[i].offset[g];
-	gene_sets_filter(&s->sets, keep, (size_t)least, (size_t)most);
+	gene_sets_filter(&s->sets, keep, SMALLEST, LARGEST);
 	s->place = xmalloc(s->vocab.n * sizeof *s->place);
 	for (size_t g = 0; g < s->vocab.n; g++)
 		s->place[g] = -1;
@@ -75,7 +72,7 @@ static void choose_genes(struct genesets *s)
 		if (s->place[g] == 0)
 			s->place[g] = (int32_t)s->n++;
 	if (s->n < 2)
-		die("%s: no set has %lld to %lld genes that have %s", sets_path, least, most, modules_name ? "a module" : "an edge");
+		die("%s: no set has %d to %d genes that have %s", sets_path, SMALLEST, LARGEST, modules_name ? "a module" : "an edge");
 	free(keep);
 }
 
@@ -188,13 +185,12 @@ static void score(struct scores *r, const struct genesets *s, const struct score
 	*r = (struct scores){.auroc = right / (shared * others), .fold = edge_shared / edge_all / (shared / all), .shared = edge_shared};
 }
 
-/* 95 % intervals from a bootstrap of the genes: [0, 1] of the AUROC, [2, 3] of the fold. NaN without replicates. */
+/* 95 % intervals from a bootstrap of the genes: [0, 1] of the AUROC, [2, 3] of the fold. */
 static void intervals(double low_high[4], const struct genesets *s, const struct scored *edge, size_t n)
 {
-	double *auroc = xmalloc(((size_t)replicates + 1) * sizeof *auroc), *fold = xmalloc(((size_t)replicates + 1) * sizeof *fold),
-	       *times = xmalloc(s->n * sizeof *times);
+	double *auroc = xmalloc(DRAWS * sizeof *auroc), *fold = xmalloc(DRAWS * sizeof *fold), *times = xmalloc(s->n * sizeof *times);
 	size_t na = 0, nf = 0;
-	for (uint64_t r = 0; r < (uint64_t)replicates; r++) {
+	for (uint64_t r = 0; r < DRAWS; r++) {
 		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_BOOTSTRAP, r, 0);
 		struct scores one;
 		memset(times, 0, s->n * sizeof *times);
@@ -221,7 +217,7 @@ static double permuted(const struct genesets *s, const struct scored *edge, size
 {
 	uint32_t *to = xcalloc(s->n, sizeof *to);
 	size_t hits = 1;
-	for (uint64_t r = 0; r < (uint64_t)replicates; r++) {
+	for (uint64_t r = 0; r < DRAWS; r++) {
 		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_TEST, r, 1);
 		size_t inside = 0;
 		for (uint32_t i = 0; i < s->n; i++) {
@@ -234,7 +230,7 @@ static double permuted(const struct genesets *s, const struct scored *edge, size
 		hits += (double)inside >= shared;
 	}
 	free(to);
-	return n && replicates ? (double)hits / (double)(replicates + 1) : NAN;
+	return n ? (double)hits / (DRAWS + 1) : NAN;
 }
 
 static void put(FILE *f, double v)
@@ -338,7 +334,7 @@ static void score_modules(struct genesets *s, FILE *f)
 	for (size_t i = 0; i < tests; i++) {
 		uint64_t K = sets->start[r[i].set + 1] - sets->start[r[i].set];
 		double expected = (double)size[r[i].module] * (double)K / (double)s->n;
-		if (!(r[i].q <= q_most) || !r[i].both)
+		if (!(r[i].q <= Q_MOST) || !r[i].both)
 			continue;
 		char *name = tsv_escaped(sets->name[r[i].set]);
 		fprintf(f, "%zu\t%llu\t%s\t%llu\t%llu", r[i].module, (unsigned long long)size[r[i].module], name, (unsigned long long)K,
@@ -364,11 +360,9 @@ int scgenes_genesets(int argc, char **argv)
 	cli_init(&genesets_cli, argc, argv);
 	if (!sets_path)
 		usage_error("--sets FILE is required: the gene sets");
-	if (least > most)
-		usage_error("--smallest %lld is above --largest %lld", least, most);
 	s.ngraph = genesets_cli.noperand ? genesets_cli.noperand : 1;
 	if (modules_name && s.ngraph > 1)
-		usage_error("--modules: one graph at a time");
+		usage_error("--module: one graph at a time");
 	s.graph = xcalloc((size_t)s.ngraph, sizeof *s.graph);
 	s.name = xcalloc((size_t)s.ngraph, sizeof *s.name);
 	for (int i = 0; i < s.ngraph; i++)
@@ -380,8 +374,8 @@ int scgenes_genesets(int argc, char **argv)
 		warn("%s: %zu of %zu sets have a gene where their description belongs, which is not read: expected name, description, genes",
 			sets_path, s.sets.no_description, sets);
 	choose_genes(&s);
-	info("%zu of %zu sets have %lld to %lld of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, least,
-		most, s.sets.absent, s.sets.listed);
+	info("%zu of %zu sets have %d to %d of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, SMALLEST,
+		LARGEST, s.sets.absent, s.sets.listed);
 	FILE *f = xmemopen(&text, &size);
 	if (modules_name)
 		score_modules(&s, f);

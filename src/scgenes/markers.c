@@ -21,8 +21,8 @@ static long long top = 3;
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of classes: required"},
 	{'k', "top", OPT_INT, &top, "K", "so many genes of each class (default 3)", 1, 100000},
-	{0, "new", OPT_INPUT, &new_path, "FILE", "counts of other cells, next to those of FILE", .needs = "predictions"},
-	{0, "predictions", OPT_INPUT, &predictions_path, "FILE", "their classes: 'assigned' of ctaprobe transfer, in the same order",
+	{0, "new", OPT_INPUT, &new_path, "FILE", "counts of other cells, next to those of FILE", .needs = "assigned"},
+	{0, "assigned", OPT_INPUT, &predictions_path, "FILE", "their classes: 'assigned' of ctaprobe transfer, in the same order",
 		.needs = "new"},
 	{0},
 };

@@ -55,7 +55,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static struct error e;
 static const char *label, *batch, *keys;
-static int preset, centred;
+static int preset;
 static long long exact = 100000;
 
 static struct option_def options[] = {
@@ -66,7 +66,6 @@ static struct option_def options[] = {
 	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},
 	{0, "exact-cells", OPT_INT, &exact, "N", "more cells: approximate neighbours, samples (default 100000)", 1, UINT32_MAX,
 		.changes = 1},
-	{0, "centred", OPT_FLAG, &centred, NULL, "also each embedding minus the mean of each batch", .changes = 1, .needs = "batch"},
 	{0},
 };
 struct cli integration_cli = {.name = "scmetric integration",
@@ -273,8 +272,6 @@ int scmetric_integration(int argc, char **argv)
 	read_sets(&s);
 	cli_blas(&integration_cli);
 	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
-	if (centred)
-		integration_centre(&s);
 	struct integration_scores *of = score_sets(&s);
 	print_scores(&s, of);
 	cli_measured("cells", (double)s.cells);

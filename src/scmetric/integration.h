@@ -27,8 +27,6 @@ struct integration_sets {
 void integration_streams(struct integration_sets *s, const struct cli *c, const char *label, const char *batch);
 void integration_anndata(struct integration_sets *s, const char *path, const char *keys, const char *label, const char *batch, int threads);
 int integration_is_anndata(const char *path); /* HDF5 or zarr? */
-/* Add NAME_centred for each embedding: minus the mean of each batch. */
-void integration_centre(struct integration_sets *s);
 void integration_sets_release(struct integration_sets *s);
 
 enum integration_metric {

@@ -201,26 +201,3 @@ int integration_is_anndata(const char *path)
 		fclose(f);
 	return is;
 }
-
-/* ---- batches ---- */
-
-void integration_centre(struct integration_sets *s)
-{
-	size_t n = s->n;
-	for (size_t t = 0; t < n; t++) {
-		struct integration_set *to = new_set(s, xasprintf("%s_centred", s->set[t].name)), *from = &s->set[t];
-		size_t d = to->d = from->d;
-		double *mean = xcalloc(s->batches.n * d, sizeof *mean), *cells = xcalloc(s->batches.n, sizeof *cells);
-		to->x = xlarge(s->cells * d, sizeof *to->x);
-		for (size_t i = 0; i < s->cells; i++) {
-			cells[s->batch[i]]++;
-			for (size_t j = 0; j < d; j++)
-				mean[s->batch[i] * d + j] += (double)from->x[i * d + j];
-		}
-		for (size_t i = 0; i < s->cells; i++)
-			for (size_t j = 0; j < d; j++)
-				to->x[i * d + j] = (float)((double)from->x[i * d + j] - mean[s->batch[i] * d + j] / cells[s->batch[i]]);
-		free(mean);
-		free(cells);
-	}
-}

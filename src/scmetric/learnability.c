@@ -1,6 +1,6 @@
 /*
  * scmetric learnability: which genes does a model predict better or worse than other genes with as many zeros, and of which groups are they? From the
- * table of sctrain eval --genes, or the last validation of a training's gene-errors.tsv.
+ * table of sctrain eval --gene-scores, or the last validation of a training's gene-errors.tsv.
  */
 #include "scmetric.h"
 
@@ -28,7 +28,7 @@ static struct option_def options[] = {
 	{0, "min-expressed", OPT_INT, &min_expressed, "N", "leave out genes with fewer expressed pairs (default 100)", 1, 1e15},
 	{0, "Groups and output", OPT_GROUP},
 	{0, "groups", OPT_INPUT, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
-	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
+	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
 	{0},
 };
 struct cli learnability_cli = {.name = "scmetric learnability",
@@ -69,8 +69,8 @@ static int open_table(struct table *x, const char *path)
 		return -1;
 	for (int c = 0; c < COLUMNS; c++)
 		if (!got || (x->at[c] = tsv_find(&x->t, column_name((enum field)c))) < 0)
-			return error_set(
-				&e, "%s: no column '%s': expected the table of sctrain eval --genes", path, column_name((enum field)c));
+			return error_set(&e, "%s: no column '%s': expected the table of sctrain eval --gene-scores", path,
+				column_name((enum field)c));
 	x->symbol = tsv_find(&x->t, "symbol");
 	x->fields = x->t.n;
 	return 0;

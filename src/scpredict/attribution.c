@@ -23,13 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *head, *class_name;
+static const char *head;
 
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
 	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
-	{0, "class", OPT_STRING, &class_name, "CLASS", "attribute the logit of this class (default: of each cell the predicted one)",
-		.changes = 1},
 	{0},
 };
 
@@ -55,7 +53,6 @@ struct part {
 
 struct attribution {
 	struct chosen chosen;
-	uint32_t fixed; /* the class, or ROW_NONE: that which is predicted */
 	size_t outputs, C;
 	double scale, mean; /* of a number: its unit */
 	int class, output, baseline, completeness, steps, token, attribution, group; /* columns of the output; class -1: a number */
@@ -84,19 +81,9 @@ static void choose(struct attribution *a)
 {
 	choose_head(&a->chosen, head, fit, "classes or numbers of cells", "cells");
 	const struct head_spec *s = chosen(&a->chosen);
-	a->fixed = ROW_NONE;
 	a->scale = s->kind->target != TARGET_VALUE || s->scale == 0 ? 1 : s->scale;
 	a->mean = s->kind->target == TARGET_VALUE ? s->mean : 0;
 	a->outputs = head_classifies(s->kind) ? s->nlabel : 1;
-	if (!class_name)
-		return;
-	if (!head_classifies(s->kind))
-		die("--class: the head '%s' predicts a number, which has no classes", head_name(s));
-	for (uint32_t k = 0; k < s->nlabel; k++)
-		if (strcmp(s->label[k], class_name) == 0)
-			a->fixed = k;
-	if (a->fixed == ROW_NONE)
-		die("--class: the head '%s' has no class '%s'", head_name(s), class_name);
 }
 
 static void make_header(const struct inference *r, struct header *h)
@@ -227,8 +214,8 @@ static void ends(struct inference *r, const struct batch *p)
 		for (size_t i = 0; i < a->b.ncell; i++) {
 			struct part *x = &a->part[a->cell[i]];
 			if (high) {
-				x->class = a->fixed == ROW_NONE ? 0 : a->fixed;
-				for (uint32_t k = 1; a->fixed == ROW_NONE && k < a->outputs; k++)
+				x->class = 0;
+				for (uint32_t k = 1; k < a->outputs; k++)
 					x->class = a->y[i * a->outputs + k] > a->y[i * a->outputs + x->class] ? k : x->class;
 				x->high = number(a, i, x->class);
 				x->k = 1 / mean_deviation(r, i);

@@ -1,4 +1,4 @@
-/* scpredict genes: logits of tokens by a fine-tuned head [transformers BertForTokenClassification], by default only of held-out genes. */
+/* scpredict genes: logits of tokens by a fine-tuned head [transformers BertForTokenClassification]: of held-out genes, or of all if none is known. */
 #include "scpredict.h"
 
 #include "label/gene_labels.h"
@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 static const char *head;
-static int all_genes;
 
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
 	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
-	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "predict all tokens, not only those of held-out genes", .changes = 1},
 	{0},
 };
 
@@ -27,7 +25,8 @@ struct cli genes_cli = {.name = "scpredict genes",
 struct genes {
 	struct chosen chosen;
 	struct gene_labels known; /* label NULL: the model has no genes.tsv */
-	int token, label, held_out, logit; /* columns, -1: none; logit is the first of several */
+	int all; /* predict all tokens: no gene is known to be held out */
+	int token, label, logit; /* columns, -1: none; logit is the first of several */
 	float *h; /* [tokens of the batch, labels] */
 	size_t h_cap;
 	uint64_t predicted;
@@ -44,19 +43,17 @@ static void read_genes(struct genes *g, const struct header *h)
 	struct error e;
 	const struct head_spec *s = chosen(&g->chosen);
 	char *genes = xasprintf("%s/genes.tsv", asked.model);
-	if (access(genes, F_OK) == 0) {
+	if (access(genes, F_OK) == 0)
 		must(gene_labels_read(&g->known, genes, &h->vocab, s->label, s->nlabel, &e), &e);
-		if (!all_genes && !g->known.test)
-			die("%s: no gene is in the split test; --all-genes predicts all genes", genes);
-	} else if (!all_genes) {
-		die("%s: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes", genes);
-	}
+	g->all = !g->known.test;
+	if (g->all)
+		info("no gene is known to be held out (%s): all are predicted", genes);
 	free(genes);
 }
 
 static void make_header(const struct inference *r, struct header *h)
 {
-	static const char *const made[] = {"token", "label", "held_out", NULL};
+	static const char *const made[] = {"token", "label", NULL};
 	struct genes *g = r->of;
 	const struct head_spec *s = chosen(&g->chosen);
 	prediction_header(h, r, made);
@@ -64,8 +61,7 @@ static void make_header(const struct inference *r, struct header *h)
 	if (h->ncol + s->nlabel + 3 > COLUMNS_MAX)
 		die("the model has %u classes: too many for a column each", s->nlabel);
 	g->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
-	g->label = g->known.label ? header_add_ragged(h, "label", I32, "token") : -1;
-	g->held_out = g->known.label && all_genes ? header_add_ragged(h, "held_out", U8, "token") : -1;
+	g->label = !g->all ? header_add_ragged(h, "label", I32, "token") : -1;
 	for (size_t k = 0; k < s->nlabel; k++) {
 		char *column = xasprintf("logit.%s", s->label[k]);
 		prediction_free_name(h, column, r->name);
@@ -77,7 +73,7 @@ static void make_header(const struct inference *r, struct header *h)
 
 static int wanted(const struct genes *g, const struct vocab *v, uint32_t id)
 {
-	return all_genes ? id >= v->nspecial : g->known.held_out[id];
+	return g->all ? id >= v->nspecial : g->known.held_out[id];
 }
 
 /* Remove cells without a token to predict from the batch. *n cells remain; keep[i] is the new index of cell i. */
@@ -125,8 +121,6 @@ static void rows(struct inference *r, size_t first, size_t n)
 			block_set_id(b, g->token, at, id);
 			if (g->label >= 0)
 				((int32_t *)b->col[g->label].data)[at] = g->known.label[id];
-			if (g->held_out >= 0)
-				((uint8_t *)b->col[g->held_out].data)[at] = g->known.held_out[id];
 			for (size_t k = 0; k < K; k++)
 				((float *)b->col[(size_t)g->logit + k].data)[at] = g->h[t * K + k];
 			at++;

@@ -1,6 +1,6 @@
 /*
  * screduce expression, screduce pca: embeddings without a model, as baselines. Counts are log-normalised, log(1 + 10^4 count / n_counts), and
- * the most variable genes are kept; pca takes their principal components. All is learned from the cells of --fit, or else of the input.
+ * the most variable genes are kept; pca takes their principal components. All is learned from the cells of --train, or else of the input.
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "screduce.h"
@@ -25,8 +25,8 @@ static struct option_def pca_options[] = {
 	{0},
 };
 static struct option_def shared[] = {
-	{0, "genes", OPT_INT, &wanted, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
-	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "hvg", OPT_INT, &wanted, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
+	{0, "train", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
 	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too"},
 	{0},
 };
@@ -206,9 +206,9 @@ static void find_genes(struct baseline *m, const struct vocab *fitted, const str
 			m->column[g] = (uint32_t)i;
 	}
 	if (lost == m->genes)
-		die("%s: none of the %zu genes of --fit is in its table of genes", in->name, m->genes);
+		die("%s: none of the %zu genes of --train is in its table of genes", in->name, m->genes);
 	if (lost)
-		warn("%s: %zu of the %zu genes of --fit are not in its table of genes: they count as 0", in->name, lost, m->genes);
+		warn("%s: %zu of the %zu genes of --train are not in its table of genes: they count as 0", in->name, lost, m->genes);
 }
 
 /* Write row r of the block into x [genes]. */
@@ -258,9 +258,9 @@ static void fit(struct baseline *m, struct source *in, size_t k, int threads)
 	if (k > limit)
 		warn("--components %zu: %zu cells and %zu genes that vary have only %zu", k, m->cells, m->genes, limit);
 	if (k && m->genes > GENES_MAX)
-		die("--genes: %zu genes: expected at most %d", m->genes, GENES_MAX);
+		die("--hvg: %zu genes: expected at most %d", m->genes, GENES_MAX);
 	if (m->genes > FIXED_MAX)
-		die("--genes: %zu genes: expected at most %u", m->genes, FIXED_MAX);
+		die("--hvg: %zu genes: expected at most %u", m->genes, FIXED_MAX);
 	if (k)
 		fit_components(m, in, k < limit ? k : limit, threads);
 }
@@ -291,7 +291,7 @@ static void make_header(
 	if (header_find(to, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", in->name);
 	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));
-	char *fit = xasprintf("--fit %zu cells, %zu genes, xxh3:%s", m->cells, m->genes, hex);
+	char *fit = xasprintf("--train %zu cells, %zu genes, xxh3:%s", m->cells, m->genes, hex);
 	cli_provenance(cli, to, fit);
 	free(fit);
 }

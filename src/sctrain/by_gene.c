@@ -1,5 +1,5 @@
 /*
- * sctrain eval --genes: how well each gene is predicted (lib/eval/gene_errors.h), by a head of whole cells or of values at masked positions.
+ * sctrain eval --gene-scores: how well each gene is predicted (lib/eval/gene_errors.h), by a head of whole cells or of values at masked positions.
  * A gene belongs to one thread, so the table does not depend on their number.
  */
 #include "sctrain.h"

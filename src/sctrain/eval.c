@@ -2,7 +2,7 @@
  * sctrain eval: the metrics of a model on a stream of what it reads: a masked stream, with tokens or values as targets, or a masked-counts
  * stream. It scores the head whose targets are in the stream itself, and the heads of columns that the stream has (maskgen --keep).
  *
- * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
+ * With --cell-scores the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
  * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
  * and C cells, the variance of m is  C / (C - 1) sum_c (L_c - m n_c)^2 / (sum_c n_c)^2,  that of a ratio of means [Cochran 1977, eq. 2.46].
  */
@@ -22,16 +22,14 @@
 #include <unistd.h>
 
 static const char *model_dir, *cells_path, *genes_path, *recalibrate;
-static long long batch_tokens_max;
 static struct cli cli;
 
 static struct option_def options[] = {
 	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory (required)"},
-	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
-		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
 	RECALIBRATE_ROW(recalibrate),
-	{0, "cells", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
-	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "wced and value: also write how well each gene is predicted to this table"},
+	{0, "cell-scores", OPT_OUTPUT, &cells_path, "FILE",
+		"also write the loss of every row to this table, and standard errors to the metrics"},
+	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "wced and value: also write how well each gene is predicted to this table"},
 	{0},
 };
 
@@ -166,7 +164,7 @@ static void tell_others(const struct objectives *list, const struct config_heads
 	}
 }
 
-/* ---- --cells ---- */
+/* ---- --cell-scores ---- */
 
 /* One row of the stream. */
 struct cell_loss {
@@ -241,7 +239,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	struct error e;
 	const uint64_t *offset = b->group[s->col.input_group].offset;
 	for (size_t from = 0, to; from < b->rows; from = to) {
-		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
+		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= input_tokens_max(y->list); to++)
 			;
 		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
 		add_rows(r, y, m, s, b, from, to);
@@ -386,7 +384,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 		if (cells_path)
 			score_rows(r, y, m, s, &b);
 		else
-			score_block(y, m, s, &b, (size_t)batch_tokens_max);
+			score_block(y, m, s, &b, input_tokens_max(y->list));
 		progress("%llu cells", (unsigned long long)y->cells);
 	}
 	if (got < 0)
@@ -411,14 +409,14 @@ int sctrain_eval(int argc, char **argv)
 	struct stream *in = cli_open(&cli, 0);
 	enum input input = input_of(stream_header(in));
 	if (cells_path && input == INPUT_COUNTS)
-		usage_error("--cells is for models of tokens");
+		usage_error("--cell-scores is for models of tokens");
 	choose_objectives(&list, &heads, input, stream_header(in));
 	struct objective *o = list.one;
 	if (cells_path && o->head.kind->part)
-		usage_error("--cells is for heads of one loss, and %s has several", o->head.kind->name);
+		usage_error("--cell-scores is for heads of one loss, and %s has several", o->head.kind->name);
 	if (genes_path && !by_gene_predicts(o))
 		usage_error(
-			"--genes: %s is for sctrain %s, which does not predict expression: expected the stream of wced or value (maskgen "
+			"--gene-scores: %s is for sctrain %s, which does not predict expression: expected the stream of wced or value (maskgen "
 			"--objective cell or value)",
 			stream_name(in), o->kind->name);
 	char *program = xasprintf("sctrain %s", o->kind->name);
@@ -427,8 +425,6 @@ int sctrain_eval(int argc, char **argv)
 	open_objectives(&list, &heads, &source);
 	struct model *m = load_model(&list, &heads, in, ops);
 	tell_others(&list, &heads);
-	if (!batch_tokens_max)
-		batch_tokens_max = (long long)input_tokens_max(&list);
 	y.by_gene = genes_path ? (int)cli.threads : 0;
 	score_reset(&y, &list, m);
 	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);

@@ -23,7 +23,7 @@ static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, 
 static struct option_def options[] = {
 	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)", .modes = TABLE | ARRAY | ANNDATA},
 	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15, .modes = TABLE | ARRAY | ANNDATA},
-	{0, "genes", OPT_CHOICE, &genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
+	{0, "gene-names", OPT_CHOICE, &genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
 		"how genes and tokens are shown (default number)", .modes = TABLE},
 	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON", .mode = HEADER},
 	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts",

@@ -71,7 +71,7 @@ programs="maskgen sctrain scembed scsim rankenc"
 
 # curve_inputs FOLDER: cells, and a configuration whose heads of size 64 go the tensor cores' way
 curve_inputs() {
-	mkdir -p "$1" && cat > "$1/config.json" <<-'END' && "$bin/scsim" -q --model b1 -n "${CURVE_CELLS:-6000}" -o "$1/b1.tok"
+	mkdir -p "$1" && cat > "$1/config.json" <<-'END' && "$bin/scsim" -q --kind b1 -n "${CURVE_CELLS:-6000}" -o "$1/b1.tok"
 		{"model_type": "bert", "vocab_size": 1002, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
 		"max_position_embeddings": 2048, "hidden_act": "relu", "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
 	END

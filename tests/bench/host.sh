@@ -21,7 +21,7 @@ rate() { # NAME COMMAND...
 }
 from_file() { train "$dir/host.masked"; }
 from_pipe() { "$bin/maskgen" -q -u --batch 12 "$corpus" | train; }
-embed() { "$dir/null/scembed" -q -u -M "$dir/null/model" --batch-tokens 65536 --device cuda "$corpus" >/dev/null; }
+embed() { "$dir/null/scembed" -q -u -M "$dir/null/model" --device cuda "$corpus" >/dev/null; }
 rate "sctrain mlm, a file" from_file
 rate "maskgen -u | sctrain mlm" from_pipe
 rate "scembed" embed

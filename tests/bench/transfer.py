@@ -40,7 +40,7 @@ def ours(at, group):
     """method -> the scores that ctaprobe score prints, and seconds."""
     components = 0
     for part in "ref", "new":
-        components += tool("screduce", "pca", "-k", 50, "--fit", at + "ref.counts", "-o", f"{at}{part}.emb", f"{at}{part}.counts")[1]
+        components += tool("screduce", "pca", "-k", 50, "--train", at + "ref.counts", "-o", f"{at}{part}.emb", f"{at}{part}.counts")[1]
     for method, kind, options, before in (("transfer, counts", "counts", (), 0), ("transfer, 50 components", "emb", (), components),
                                           ("transfer, 50 components, 15 nearest", "emb", ("--nearest", 15), components)):
         seconds = before + tool("ctaprobe", "transfer", "-q", *options, "--reference", f"{at}ref.{kind}", "--label", "cell_type", "--group", group,

@@ -81,8 +81,8 @@ cases() {
 		scembed-of-genes	scembed -q --of genes --by cell_type -M $I/model $I/tok -o out
 		scgenes-network	scgenes network -q -k 5 $I/genes.emb -o out
 		ctaprobe-genes-probe	ctaprobe genes -q --gene-labels $I/genes.tsv --folds 3 $I/genes.emb -o out
-		scgenes-genesets	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --replicates 5 $I/graph $I/modules.graph -o out
-		scgenes-modules	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
+		scgenes-genesets	scgenes genesets -q --sets $I/sets.gmt $I/graph $I/modules.graph -o out
+		scgenes-modules	scgenes genesets -q --sets $I/sets.gmt --module module $I/modules.graph -o out
 		scgenes-markers	scgenes markers -q -l cell_type $I/counts -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out

@@ -2,10 +2,10 @@
 """Integrated gradients in float64, by their definition: the integral of the gradient along the straight line from vectors of 0, by
 Gauss-Legendre on quarters of decades of its length.
 
-attribute.py MODEL TOKENS.tsv ATTRIBUTIONS.tsv HEAD SPECIALS TOLERANCE [fixed]
+attribute.py MODEL TOKENS.tsv ATTRIBUTIONS.tsv HEAD SPECIALS TOLERANCE
     TOKENS.tsv: columns cell, token and perhaps value; ATTRIBUTIONS.tsv: cell, attributed (or - for a number), output, baseline, token, attribution,
-    of scpredict attribution. SPECIALS: ids below this are no genes. HEAD: a name, or - for a model with one head. Without
-    fixed the class must be the predicted one.
+    of scpredict attribution. SPECIALS: ids below this are no genes. HEAD: a name, or - for a model with one head. The class
+    must be the predicted one.
 """
 import os
 import sys
@@ -116,7 +116,7 @@ def main(model, tokens, table, name, specials, tolerance):
         assert [int(t) for t in token.split()] == [i for i in ids if i >= int(specials)], cell
         high, low, want = attribute(config, p, net, head, v, genes, label if head.labels else "")
         if head.labels:
-            assert head.labels[int(head.outputs(net.states(config, p, v)[0]).argmax())] == label or "fixed" in sys.argv, cell
+            assert head.labels[int(head.outputs(net.states(config, p, v)[0]).argmax())] == label, cell
         mine = np.array([float(a) for a in values.split()])
         for what, a, b in (("output", float(output), high), ("baseline", float(baseline), low)):
             worst[what] = max(worst[what], abs(a - b) / (abs(high) + abs(low)))

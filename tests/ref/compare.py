@@ -93,7 +93,7 @@ for _ in range(40):  # pairs
     rows = [rows[i] for i in (0, *(1 + rng.permutation(len(rows) - 1)))]
     splits = rng.random() < 0.3
     at = {(r["arm"], r["seed"]): value(r["value"]) for r in rows}
-    got = compare(rows, "--pair", "seed", "--reference", "a", *(["--splits", "3:1"] if splits else []))
+    got = compare(rows, "--pair", "seed", *(["--splits", "3:1"] if splits else []))
     for r in got:
         keys = sorted({k for a, k in at if a in ("a", r["arm"])})
         x, y = (np.array([at.get((a, k), np.nan) for k in keys]) for a in (r["arm"], "a"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scview --genes id X.counts | counts.py FILE: hold a counts stream to what anndata (or h5py, for 10x files) reads from FILE."""
+"""scview --gene-names id X.counts | counts.py FILE: hold a counts stream to what anndata (or h5py, for 10x files) reads from FILE."""
 import sys
 import anndata
 import h5py

@@ -2,8 +2,8 @@
 """Predictions of genes for ctaprobe's tests, and scikit-learn's answers.
 
 usage: genes.py make OUT.pred [cells=N] [genes=N] [classes=N] [seed=N] [what=all|oneclass|nan|badlabel|changed|none]
-           tokens of genes that are told apart now and then, coarse logits among them for ties; what=all: with held_out
-       genes.py compare METRICS.tsv SCORES.tsv ROC.tsv FOLD.pred... [positive=K]
+           tokens of genes that are told apart now and then, coarse logits among them for ties; what=all: some have no class
+       genes.py compare METRICS.tsv SCORES.tsv ROC.tsv FOLD.pred...
            ROC.tsv is - for more than two classes. Weights, means and curves as Geneformer's evaluation_utils.py has them.
 Exits 1 with a message on a difference.
 """
@@ -24,8 +24,6 @@ def make(out, cells=60, genes=40, classes=2, seed=1, what=""):
     label[:classes] = range(classes)
     if what == "oneclass":
         label[:] = 0
-    held_out = rng.random(genes) < 0.5
-    held_out[:classes] = True
     if what == "all":
         label[::5] = -1
         label[:classes] = range(classes)
@@ -49,12 +47,10 @@ def make(out, cells=60, genes=40, classes=2, seed=1, what=""):
             y = np.where((np.arange(len(y)) == len(y) - 1), (y + 1) % classes, y)
         offset = np.array(offset)
         b = {"cell": np.arange(a, a + len(offset) - 1), "token": (offset, (token + 2).astype("u2")), "label": (offset, y.astype("i4"))}
-        if what == "all":
-            b["held_out"] = (offset, held_out[token].astype("u1"))
         for k in range(classes):
             b["logit." + names[k]] = (offset, logit[:, k].copy())
         blocks.append(b)
-    ragged = [("token", "u16"), ("label", "i32")] + ([("held_out", "u8")] if what == "all" else []) + [("logit." + n, "f32") for n in names]
+    ragged = [("token", "u16"), ("label", "i32")] + [("logit." + n, "f32") for n in names]
     header = {"kind": "prediction", "provenance": [], "labels": names,
               "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}] +
                          [{"name": n, "type": t, "shape": "ragged", "group": "token"} for n, t in ragged],
@@ -85,32 +81,32 @@ def read(path):
     # math.exp: numpy's own gives one argument two values, apart by rounding, with some processors, and so parts what is tied
     e = np.vectorize(math.exp)(z - z.max(1, keepdims=True))     # Geneformer's py_softmax does not subtract: rounding then parts what is tied
     p = e / e.sum(1, keepdims=True)
-    return s.header, labels, cols["token"], cols["label"], cols.get("held_out", np.ones(len(p))) == 1, p
+    return s.header, labels, cols["token"], cols["label"], p
 
 
-def compare(metrics_path, scores_path, roc_path, *folds, positive=1):
+def compare(metrics_path, scores_path, roc_path, *folds):
     from sklearn import metrics as M
     m = dict(line.rstrip("\n").split("\t") for line in open(metrics_path))
     scores = [line.rstrip("\n").split("\t") for line in open(scores_path)]
     auc, gene_auc, tprs, weight, truth, guess, rows = [], [], [], [], [], [], []
     grid = np.linspace(0, 1, 100)
     for i, path in enumerate(folds):
-        header, labels, token, y, held_out, p = read(path)
+        header, labels, token, y, p = read(path)
         K = len(labels)
         for g in np.unique(token):
             at = token == g
             rows.append([str(i + 1), header["vocab"]["id"][g], header["vocab"]["symbol"][g], labels[y[at][0]] if y[at][0] >= 0 else "NA",
-                         str(int(held_out[at][0])), str(at.sum()), p[at].mean(0)])
-        keep = held_out & (y >= 0)
+                         str(at.sum()), p[at].mean(0)])
+        keep = y >= 0
         token, y, p = token[keep], y[keep], p[keep]
         genes = np.unique(token)
         mean = np.stack([p[token == g].mean(0) for g in genes])
         gene_y = np.array([y[token == g][0] for g in genes])
         if K == 2:
-            fpr, tpr, _ = M.roc_curve(y == positive, p[:, positive])
+            fpr, tpr, _ = M.roc_curve(y == 1, p[:, 1])
             auc.append(M.auc(fpr, tpr))
-            close("auc once more", auc[-1], M.roc_auc_score(y == positive, p[:, positive]))
-            gene_auc.append(M.roc_auc_score(gene_y == positive, mean[:, positive]))
+            close("auc once more", auc[-1], M.roc_auc_score(y == 1, p[:, 1]))
+            gene_auc.append(M.roc_auc_score(gene_y == 1, mean[:, 1]))
             weight.append(len(tpr))
             tprs.append(np.interp(grid, fpr, tpr))
             tprs[-1][0] = 0
@@ -144,9 +140,9 @@ def compare(metrics_path, scores_path, roc_path, *folds, positive=1):
         mean_tpr[-1] = 1
         roc = np.array([line.rstrip("\n").split("\t") for line in open(roc_path)][1:], float)
         close("roc", roc, np.column_stack([grid, mean_tpr] + tprs), 1e-9)
-    assert scores[0] == ["fold", "gene_id", "symbol", "label", "held_out", "tokens"] + ["probability." + n for n in labels]
-    assert [r[:6] for r in scores[1:]] == [r[:6] for r in rows], "other genes"
-    close("genes", [list(map(float, r[6:])) for r in scores[1:]], [r[6] for r in rows], 1e-8)
+    assert scores[0] == ["fold", "gene_id", "symbol", "label", "tokens"] + ["probability." + n for n in labels]
+    assert [r[:5] for r in scores[1:]] == [r[:5] for r in rows], "other genes"
+    close("genes", [list(map(float, r[5:])) for r in scores[1:]], [r[5] for r in rows], 1e-8)
 
 
 if __name__ == "__main__":

@@ -98,19 +98,18 @@ def genes(model, tokens, prediction, everything=""):
     table = [line.split("\t") for line in open(model + "/genes.tsv").read().split("\n")[1:-1]]
     label = {vocab.index(t[0]): labels.index(t[2]) for t in table if t[0] in vocab}
     test = {vocab.index(t[0]) for t in table if t[0] in vocab and t[4] == "test"}
-    got = {c: [] for c in ["token", "label", "held_out"] + ["logit." + x for x in labels] if c in blocks[0]}
+    got = {c: [] for c in ["token", "label"] + ["logit." + x for x in labels] if c in blocks[0]}
     for b in blocks:
         for c in got:
             offset, values = b[c]
             got[c] += [values[i:j] for i, j in zip(offset, offset[1:])]
-    assert ("held_out" in got) == bool(everything)
+    assert ("label" in got) == (not everything)
     want = []
     for i, (ids, x) in enumerate(zip(rows, z)):
         keep = [t for t, g in enumerate(ids) if (not vocab[g].startswith("<") if everything else g in test)]
         ids = [ids[t] for t in keep]
         assert list(got["token"][i]) == ids, f"tokens of row {i}"
-        assert list(got["label"][i]) == [label.get(g, -1) for g in ids], f"labels of row {i}"
-        assert not everything or list(got["held_out"][i]) == [g in test for g in ids], f"held_out of row {i}"
+        assert everything or list(got["label"][i]) == [label.get(g, -1) for g in ids], f"labels of row {i}"
         want.append(np.zeros((0, len(labels))) if x is None else x[keep])
     for k, name in enumerate(labels):
         near("logit." + name, np.concatenate(got["logit." + name]), np.concatenate(want)[:, k])

@@ -65,7 +65,7 @@ for name, model in models.items():
         model = model.float().eval()
         with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory() as out:
             model.save_pretrained(tmp)
-            tool("scpredict", *(["cells"] if name == "cells" else ["genes", "--all-genes"]), "-q", "-M", tmp, "-o", out + "/x.pred", tokens)
+            tool("scpredict", *(["cells"] if name == "cells" else ["genes"]), "-q", "-M", tmp, "-o", out + "/x.pred", tokens)
             with torch.no_grad():
                 want = [model(torch.tensor([r])).logits[0].numpy() for r in rows]
             names = labels or ["LABEL_0", "LABEL_1"]

@@ -3,7 +3,7 @@
 usage: integration.py make OUT.emb [cells=N] [features=N] [types=N] [batches=N] [seed=N] [what=...]
        integration.py others IN.emb                      mixed.emb, scaled.emb, mirror.emb: the same scores
        integration.py compare a.emb REPORT [PRESET]      numpy, scipy and scikit-learn in float64, from the definitions
-       integration.py cz IN.emb SCORES.tsv [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold COL, by scikit-learn
+       integration.py cz IN.emb SCORES.tsv [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold-column COL, by scikit-learn
        integration.py umap > umap_graph.tsv             rows, and the weights of their graph by scanpy
        integration.py values > integration.tsv          metrics of these rows, of types i % 3 and batches x > 0
 Exits 1 with a message on a difference.

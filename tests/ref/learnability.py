@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Winners and losers among genes, and their groups, by scikit-learn and scipy.
 
-learnability.py draw N SEED KIND TABLE GROUPS    a table as sctrain eval --genes writes it. KIND: plain; ties (few zero fractions, many errors
+learnability.py draw N SEED KIND TABLE GROUPS    a table as sctrain eval --gene-scores writes it. KIND: plain; ties (few zero fractions, many errors
     of 1); constant (all genes alike); missing (also NA, 0 and genes with few cells)
 learnability.py check TABLE GROUPS OPTIONS METRICS GENES    OPTIONS: JSON of ungated, min_expressed, tau
 """

@@ -41,7 +41,7 @@ def clusters():
             for donor, n in enumerate(size):
                 for i, v in enumerate(rng.normal() + rng.normal(0, 0.5, n)):
                     lines += [f"{case}\tA\t{donor}-{i}\t{donor}\t{v}", f"{case}\tB\t{donor}-{i}\t{donor}\t0"]
-        t = run("\n".join(lines) + "\n", *"compare -q --within set --pair cell --cluster donor --correct none".split())
+        t = run("\n".join(lines) + "\n", *"compare -q --within set --pair cell --cluster donor".split())
         judge(f"clusters of {size}", t["p"], 0.03, t["low"], t["high"])
 
 
@@ -56,7 +56,7 @@ def pool():
                 for i in range(pairs):
                     a, b = rng.normal(0, noise, 2)
                     lines += [f"{case}\t{s}\tA\t{i}\t{effect + a}", f"{case}\t{s}\tB\t{i}\t{b}"]
-        t = run("\n".join(lines) + "\n", *"compare -q --within case --pool set --pair seed --correct none".split())
+        t = run("\n".join(lines) + "\n", *"compare -q --within case --pool set --pair seed".split())
         p, low, high, p_F = (t[k][t["set"] == "(pooled)"] for k in ("p", "low", "high", "p_F"))
         name = f"{sets} sets of {pairs} pairs{', uneven noise' * uneven}{', varying' * varies}"
         judge(name, p, 0 if uneven and not varies else 0.03, low, high)
@@ -89,7 +89,7 @@ def genesets():
             lists = (to[order].astype("u2"), weight[order], np.full(len(order), 50, "u4"))
             scstream.write(f"{folder}/{case}", dict(header, graph={"weight": "rho", "cells": 100, "genes": n, "edges": len(pair)}),
                            [dict(token=np.arange(n, dtype="u4"), **{c: scstream.Ragged(start, x) for c, x in zip(("neighbour", "rho", "overlap"), lists)})])
-        t = run("", "genesets", "-q", "--replicates", "200", "--sets", f"{folder}/sets.gmt", *(f"{folder}/{case}" for case in range(CASES)))
+        t = run("", "genesets", "-q", "--sets", f"{folder}/sets.gmt", *(f"{folder}/{case}" for case in range(CASES)))
     judge("graphs with hubs", t["p"])
 
 

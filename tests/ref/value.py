@@ -5,7 +5,7 @@ value.py masks MASK TOKENS.tsv TOKEN.tsv VALUE.tsv    columns cell,token,rank,va
     maskgen; and these and value of maskgen --objective value, of equal options and seeds. MASK: the token <mask>
     The same positions and targets; every token is visible; the rank is 0 where the other stream hides the token, and there alone; those of the
     other tokens are in the same order, and no number is missing among them; the values are those of the targets. Prints the number of hidden and of predicted tokens.
-value.py eval MODEL MASKED.tsv EVAL.tsv ROWS.tsv    columns cell,epoch,input,rank,position,value; what sctrain eval --cells wrote
+value.py eval MODEL MASKED.tsv EVAL.tsv ROWS.tsv    columns cell,epoch,input,rank,position,value; what sctrain eval --cell-scores wrote
     Loss, rmse, r2 and standard error agree to 1e-5; the loss of a row as far as predictions that agree to 1e-5 make it.
 """
 import math

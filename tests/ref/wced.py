@@ -9,7 +9,7 @@ wced.py cell VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns cell,n_c
     Prints the share of genes that were left out, and of tokens that are zeros.
 wced.py value VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns ..., input,input_value,position,target[,value] of --objective value
 wced.py eval MODEL VOCAB.tsv MASKED.tsv EVAL.tsv [PANELS [GENES.tsv]]    columns cell,panel,input,input_value,target,value; what sctrain eval
-    printed, and its --genes
+    printed, and its --gene-scores
 wced.py expression MODEL MASKED.tsv EVAL.tsv [VOCAB.tsv GENES.tsv]    columns input,input_value,position,value
 wced.py reconstruct MODEL TOKENS.tsv PREDICTION.tsv    columns token,count; gene,value,expressed,gated
 """
@@ -208,7 +208,7 @@ def mean_distance(x, c):
 
 
 def by_gene(vocabulary, table, gene, y, m, a):
-    """The table of --genes, of all pairs. Areas may differ by what the table says, and by float32 logits that are almost equal."""
+    """The table of --gene-scores, of all pairs. Areas may differ by what the table says, and by float32 logits that are almost equal."""
     from sklearn.metrics import roc_auc_score
     lines = [line.split("\t") for line in open(table).read().split("\n")[:-1]]
     names = vocab(vocabulary)
