@@ -96,7 +96,7 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	for files in "--gene-scores -" "--gene-scores - -o -" "--gene-scores - --cell-scores - -o new"; do
 		# shellcheck disable=SC2086
 		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
-		assert_regex "$stderr" "^sctrain eval: --[a-z]+ and --[a-z]+ are both standard output: name a file for one of them"
+		assert_regex "$stderr" "^sctrain eval: --[a-z-]+ and --[a-z-]+ are both standard output: name a file for one of them"
 	done
 	assert_equal "$(ls folder)" ""
 	rankenc -q --fit in.counts -o v.tsv
