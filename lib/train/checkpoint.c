@@ -148,6 +148,8 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	struct config_heads heads = {0};
 	int bad = config_load(&c, config, e) || config_heads_load(&heads, config, e);
 	if (!bad) {
+		if (c.masked_most <= 0) /* written before the configuration had the masks' range */
+			c.masked_least = model_config(m)->masked_least, c.masked_most = model_config(m)->masked_most;
 		char *had = config_print(&c, heads.head, heads.n), *has = config_print(model_config(m), model_head(m, 0), model_nhead(m));
 		if (strcmp(had, has))
 			bad = error_set(e, "%s: differs from the configuration of this run", config);
