@@ -8,8 +8,8 @@
  * Why it is exact and fast: doubled ranks are integers, and all zeros of a column have the same rank. So r' = doubled rank - doubled rank of
  * the zeros is a sparse matrix of integers >= 0, and
  *     C_uv = (n sum r'_u r'_v - S_u S_v) / sqrt(D_u D_v),    S = sum r',  D = n sum r'^2 - S^2.
- * A screen (correlation_screen.h) computes all pairs with an error bound. Where this bound does not tell whether a pair is among the N_neigh of
- * a gene, or reaches rho_min, C is computed again in integers. So the edges do not depend on tiles, threads or the machine.
+ * A screen (correlation_screen.h) computes all pairs with an error bound. Every pair that can be an edge within this bound is
+ * computed again in integers, when the cells with both genes are counted. So the edges do not depend on tiles, threads or the machine.
  */
 #ifndef CORRELATION_GRAPH_H
 #define CORRELATION_GRAPH_H
@@ -25,7 +25,7 @@ struct correlation_params {
 };
 
 struct correlation_stats {
-	uint64_t pairs; /* unique pairs that the screen keeps */
+	uint64_t pairs; /* unique pairs computed again in integers */
 	double screen_s, exact_s;
 };
 

@@ -13,8 +13,8 @@
 #include "graph/correlation_columns.h"
 
 enum {
-	CORRELATION_CHUNK = 2048, /* the screen adds up chunks of so many cells */
-	CORRELATION_COARSE = 16,
+	CORRELATION_CHUNK = 512, /* the screen adds up chunks of so many cells */
+	CORRELATION_COARSE = 64,
 	CORRELATION_Q =
 		255 * CORRELATION_COARSE, /* a coarse q is a byte; CORRELATION_CHUNK products of a q and a coarse one are less than 2^31 */
 };

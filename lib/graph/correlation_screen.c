@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { V = 4096 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
+enum { V = 2048 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
 
 /* ---- candidates of one gene ---- */
 
@@ -162,8 +162,9 @@ static struct correlation_pair *unique_pairs(struct candidates *list, uint32_t g
 	struct correlation_pair *p = xcalloc(total, sizeof *p);
 	for (uint32_t g = 0; g < genes; g++)
 		for (size_t i = 0; i < list[g].n; i++, k++) {
-			const struct candidate *c = &list[g].at[i];
-			p[k] = (struct correlation_pair){g < c->v ? g : c->v, g < c->v ? c->v : g, c->low, c->high};
+			uint32_t v = list[g].at[i].v;
+			p[k].u = g < v ? g : v;
+			p[k].v = g < v ? v : g;
 		}
 	qsort(p, total, sizeof *p, by_uv);
 	for (size_t i = *n = 0; i < total; i++)

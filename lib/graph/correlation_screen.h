@@ -1,9 +1,9 @@
 /*
  * The screen of all pairs of genes: which pairs can be among the N_neigh strongest of one of their genes?
  *
- * It takes a panel of genes u as a dense matrix of 2,048 cells, and multiplies it with the sparse columns of the genes v that are in fewer
+ * It takes a panel of genes u as a dense matrix of 512 cells, and multiplies it with the sparse columns of the genes v that are in fewer
  * cells (correlation_kernel.h). The cost of a pair is the number of cells of its rarer gene. The panel has ranks of 8 bits, which
- * the second-level cache delivers in time, the columns ranks of 12 bits. A pair is dropped only if no value of C within the
+ * the second-level cache delivers in time, the columns ranks of 14 bits. A pair is dropped only if no value of C within the
  * error of this rounding could make it an edge.
  */
 #ifndef CORRELATION_SCREEN_H
@@ -13,7 +13,6 @@
 
 struct correlation_pair {
 	uint32_t u, v; /* columns, u < v: u is in at least as many cells */
-	float low, high; /* bounds of |C| */
 };
 
 /*
