@@ -88,7 +88,9 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 		rm -rf large.$kind.model $name
 		mv large.$kind/lightning $name
 		scsample -q -n 5 sim.counts -u | scview -q -O h5ad -o few.h5ad -
-		run -0 pipelines embed DATA=few.h5ad MODEL=$name RESULTS=large THREADS=1 $([ $kind = mlm ] || echo POOL=token:1)
+		pool=()
+		[ $kind = mlm ] || pool=(POOL=token:1)
+		run -0 pipelines embed DATA=few.h5ad MODEL=$name RESULTS=large THREADS=1 "${pool[@]}"
 		values large/embed/latest/cells.tok > few.tsv
 		scview -c cell,x large/embed/latest/embedding.emb > x.tsv
 		reference states large.$kind $kind few.tsv x.tsv "$([ $kind = wced ] && echo 1 || echo 0)"
