@@ -32,6 +32,7 @@ setup() {
 	chmod +x slow/h5tok
 	cat > interrupt.py <<- 'END'
 		import anndata, corrmask, os, signal, sys, threading, time
+		signal.signal(signal.SIGINT, signal.default_int_handler) # a job in the background of a shell ignores it
 		def interrupt():
 		    while not os.path.exists("pid") or open("pid").read().count("\n") < 2:
 		        time.sleep(.05)

@@ -197,6 +197,7 @@ near() {
 	done
 }
 
+# bats test_tags=slow
 @test "attention without wgmma, as cards before Hopper compute it" {
 	CORRMASK_CUDA_WGMMA=0 run "$EMULATED/../unit/test_cuda_emulated" 'test_attention*'
 	assert_success

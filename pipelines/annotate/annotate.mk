@@ -75,7 +75,7 @@ $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred $(if $(value ONTOLOGY),$(AN
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
 	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
-		--predictions $(ANNOTATE)/new.pred -o $@ $<
+		--assigned $(ANNOTATE)/new.pred -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
