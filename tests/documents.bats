@@ -33,8 +33,8 @@ make_lung() {
 
 @test "every block of README.md and docs/python.md is run by a test of this file" {
 	fences() { grep -oP '^```\K.*' "$SOURCES/$1" | awk 'NR % 2 { print }' | paste -sd ' '; }
-	# README.md: Start, Use. docs/python.md: functions, streams, Dataset, two embeddings, Hugging Face
-	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh"
+	# README.md: Start, Train, Python. docs/python.md: functions, streams, Dataset, two embeddings, Hugging Face
+	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh python"
 	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python python python python sh"
 	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 10"
 }
@@ -48,7 +48,7 @@ make_lung() {
 	done < <(sed 's/^make //' commands)
 }
 
-@test "README.md, Use: from a file to the scores of two models" {
+@test "README.md, Train: from a file to the scores of a model" {
 	make_lung
 	run -0 run_block "$SOURCES/README.md" 2
 	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
@@ -61,7 +61,7 @@ make_lung() {
 }
 
 # bats test_tags=slow
-@test "README.md, Use: with the file that it makes if there is none" {
+@test "README.md, Train: with the file that it makes if there is none" {
 	grep -oP 'make one first: `\K[^`]+' "$SOURCES/README.md" > make_one
 	assert_equal "$(wc -l < make_one)" 1
 	bash -eo pipefail make_one
@@ -84,7 +84,7 @@ tokens() {
 	depgraph -q train.tok -o lung.graph
 }
 
-@test "docs/python.md: the functions run on files of these names" {
+@test "docs/python.md, README.md: the functions run on files of these names" {
 	$PYTHON -c 'import anndata' 2> /dev/null || skip "no anndata"
 	scsim -q --cells 240 --genes 100 --types 3 --rarest 0.2 --depth 600 --donors 8 -o a.counts
 	scview -q -O h5ad -o atlas.h5ad a.counts
@@ -102,6 +102,11 @@ a.write_h5ad("new.h5ad")'
 	} > block.py
 	PYTHONPATH=$SOURCES/python run -0 $PYTHON -W ignore block.py
 	run -0 scview -n 1 -c cell_type cells.tok
+	{
+		block "$SOURCES/README.md" python 1
+		echo 'assert {"transfer_assigned", "transfer_probability"} < set(adata.obs)'
+	} > block.py
+	PYTHONPATH=$SOURCES/python run -0 $PYTHON -W ignore block.py
 }
 
 @test "docs/python.md: the blocks on streams and Dataset run" {
