@@ -37,11 +37,10 @@ fails() {
 			<(maskgen -q --keep cell_type all.tok | scview -c cell,$keep | sort)
 	done
 	sctrain mlm -q --config tiny <(maskgen -q all.tok) -o m
-	# other batches: some processors' products round a row by its place in one
-	scembed -q -M m 1.tok 2.tok 3.tok | scview | tr ' ' '\t' >three
-	scembed -q -M m all.tok | scview | tr ' ' '\t' >joined
-	paste three joined | awk -F'\t' '{ n = NF / 2; for (i = 1; i <= n; i++) { d = $i - $(i + n)
-		if ($i != $(i + n) && (d < -1e-4 || d > 1e-4 || d == 0)) { print; exit 1 } } } END { exit NR < 500 }'
+	scembed -q -M m 1.tok 2.tok 3.tok | scview >three
+	scembed -q -M m all.tok | scview >joined
+	[ "$(wc -l <joined)" -gt 500 ]
+	near three joined
 }
 
 @test "corpus: a list of files is its files" {

@@ -98,3 +98,14 @@ emptied() {
 		scstream.write(sys.argv[2], stream.header, blocks)
 	END
 }
+
+# near FILE FILE: the same fields, numbers but for 1e-4. (Some processors' products round a row by its place in a batch.)
+near() {
+	paste <(tr ' ' '\t' < "$1") <(tr ' ' '\t' < "$2") | awk -F'\t' '{
+		n = NF / 2
+		for (i = 1; i <= n; i++) {
+			d = $i - $(i + n)
+			if ($i "" != $(i + n) "" && (d < -1e-4 || d > 1e-4 || d == 0)) { print; exit 1 }
+		}
+	}'
+}
