@@ -22,9 +22,10 @@ GROUP     ?= auto
 COVERAGE  ?= 0.9
 UNKNOWN   ?= 0.05
 MIN_CELLS ?= 2
-ONTOLOGY  ?=
+# given by the user: combine, which shares the name, has a default
+annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS ONTOLOGY SEED $(if $(value DATA),,SCALE)
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
@@ -66,12 +67,12 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
-		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(value ONTOLOGY),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.fine: $(ANNOTATE)/new.pred
 	@$(BIN)/scsample -q --where coarse=0 -o $@ $(<D)/held-out.pred
-$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred $(if $(value ONTOLOGY),$(ANNOTATE)/held-out.fine)
+$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred $(if $(annotate_ontology),$(ANNOTATE)/held-out.fine)
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
-		-o $@ $(<D)/held-out.$(if $(value ONTOLOGY),fine,pred)
+		-o $@ $(<D)/held-out.$(if $(annotate_ontology),fine,pred)
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
 	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
