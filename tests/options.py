@@ -191,7 +191,7 @@ VALUES = {
 	"--inhibit": ["SIMG000010"], "--where": ["cell_type=type1"], "--pool": ["first", "token:1", "cls", "cell_type"],
 	"--towards": ["b.emb"], "--node": ["T1"], "--attribute": ["cell_type"], "--train": ["b.counts"],
 	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "maskgen --panel": ["few.genes"], "ctaprobe score --train": ["b.tok"],
-	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
+	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "panel --group": ["donor", "nothing"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
 	"--target": ["n_counts"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
 	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"],
 	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "compare --pool": ["donor"],
