@@ -130,7 +130,7 @@ limited() {
 }
 # keep FILE NAME...: the end of these files, for home
 keep() { local f; for f; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "$f"; } >> "$out/rest.log"; done; }
-rm -f "$out"/{check,sanitize,bench,tiles,end,torch}.log "$out"/{curves.tsv,ncu.txt} # of another run
+rm -f "$out"/{check,check_mma,sanitize,bench,tiles,end,torch}.log "$out"/{curves.tsv,ncu.txt} # of another run
 : > "$out/rest.log"
 
 # ---- the card, the programs ----

@@ -4,15 +4,13 @@ have the pairs of types 0 and 1, 2 and 3 as one label each, which leaves them th
 
 usage: terms.py [REPLICATES [SCENARIO ...]]       a table of means over the replicates; exits 1 and names the promises that are false
 """
-import os
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
 from cells import World, scstream, write
-from transfer import ERRORS, MOST, NEW, below, by_donor, load
+from transfer import ERRORS, MOST, NEW, below, by_donor, load, main
 
 COVERAGE = .9
 PAIR = ["pair01", "pair01", "pair23", "pair23", "type4"]
@@ -73,22 +71,5 @@ def false_promises(s, r):
             yield "a coverage of %g is promised, and that of the %s is %.3f (%g errors)" % (COVERAGE, what, r[what][made].mean(), ERRORS)
 
 
-def main(replicates="8", *names):
-    wrong, shown = [], None
-    for i, (name, s) in enumerate(SCENARIOS.items()):
-        if names and name not in names:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            rows = [replicate(s, np.random.default_rng((i, k, 34)), folder) for k in range(int(replicates))]
-        r = {k: np.array([x[k] for x in rows]) for k in rows[0]}
-        if not shown:
-            shown = print("scenario", *r, sep="\t") or 1
-        print(name, *("%.3f" % v.mean() for v in r.values()), sep="\t", flush=True)
-        for text in false_promises(s, r):
-            print("false:", name + ":", text)
-            wrong.append(text)
-    return bool(wrong)
-
-
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(SCENARIOS, replicate, false_promises, (34,), *sys.argv[1:]))

@@ -135,13 +135,14 @@ def false_promises(s, r):
             yield "the mean probability is %.3f, and %.3f are right" % (r_["probability"].mean(), r_["accuracy"].mean())
 
 
-def main(replicates="8", *names):
+def main(scenarios, replicate, false_promises, seed, replicates="8", *names):
+    """A row of means for each scenario, and the promises that are false. True if there is one."""
     wrong, shown = [], None
-    for i, (name, s) in enumerate(SCENARIOS.items()):
+    for i, (name, s) in enumerate(scenarios.items()):
         if names and name not in names:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            rows = [replicate(s, np.random.default_rng((i, k)), folder) for k in range(int(replicates))]
+            rows = [replicate(s, np.random.default_rng((i, k, *seed)), folder) for k in range(int(replicates))]
         r = {k: np.array([x[k] for x in rows]) for k in rows[0]}
         if not shown:
             shown = print("scenario", *r, sep="\t") or 1
@@ -153,4 +154,4 @@ def main(replicates="8", *names):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(SCENARIOS, replicate, false_promises, (), *sys.argv[1:]))
