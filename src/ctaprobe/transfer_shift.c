@@ -137,10 +137,10 @@ double depth_ratio(const struct shift *s, size_t c)
 
 void shift_release(struct shift *s)
 {
-	free(s->of);
 	if (s->of) {
 		sums_release(&s->reference);
 		sums_release(&s->new);
 	}
+	free(s->of);
 	*s = (struct shift){0};
 }

@@ -97,12 +97,12 @@ static void read_sets(struct integration_sets *s)
 		if (strcmp(c->operand[i], "-") && stat(c->operand[i], &st))
 			die("%s: %s: expected %s", c->operand[i], strerror(errno),
 				keys ? "an AnnData file, .h5ad or .zarr" : "a stream of embeddings");
-	if (keys)
+	if (keys) {
 		sandbox_start(&integration_cli, 0);
-	if (keys)
 		integration_anndata(s, path, keys, label, batch, (int)c->threads);
-	else
+	} else {
 		integration_streams(s, c, label, batch);
+	}
 	classes_settle(&s->types, (uint32_t *[]){s->y}, (size_t[]){s->cells}, 1);
 	if (batch)
 		classes_settle(&s->batches, (uint32_t *[]){s->batch}, (size_t[]){s->cells}, 1);
