@@ -196,9 +196,3 @@ near() {
 		assert_output --partial "corrmask_cuda.so is not installed"
 	done
 }
-
-# bats test_tags=slow
-@test "attention without wgmma, as cards before Hopper compute it" {
-	CORRMASK_CUDA_WGMMA=0 run "$EMULATED/../unit/test_cuda_emulated" 'test_attention*'
-	assert_success
-}

@@ -6,7 +6,7 @@ export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
 UNIT := $(filter-out unit-intervals,$(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c))) unit-ops_lowered unit-ops_bf16
-UNIT_SLOW := unit-intervals $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT_SLOW := unit-intervals $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated unit-cuda_mma)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -49,8 +49,12 @@ check-bats: $(BATS) ## run the tests of the tools (bats), but the slow ones
 check-slow-here: BATSFLAGS ?= --filter-tags slow
 check-slow-here: $(SLOW) $(UNIT_SLOW)
 
-$(UNIT) $(UNIT_SLOW): unit-%: $(B)/unit/test_%
+$(UNIT) $(filter-out unit-cuda_mma,$(UNIT_SLOW)): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
+
+# Attention as cards before Hopper compute it, without wgmma.
+unit-cuda_mma: $(B)/unit/test_cuda_emulated
+	@echo '== $@'; CORRMASK_CUDA_WGMMA=0 OPENBLAS_NUM_THREADS=1 $< 'test_attention*'
 
 $(patsubst tests/%.bats,bats-%,$(shell grep -l EMULATED tests/*.bats)): $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2
 $(BATS): bats-%: tests/%.bats | all
