@@ -65,33 +65,8 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
 	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
 
-# combine: bone marrow, without the drawn masking rate; the effects of a part on both sets of cells
-rows combine 'function cut(x) { return x == "NA" ? x : x < 0 ? 0 : x > 1 ? 1 : x }
-$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
-	m = $c["metric"]
-	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], cut($c["alone_low"]), cut($c["alone_high"]), "NA"
-	else {
-		print m, 2, $c["objective"], $c["alone"], cut($c["alone_low"]), cut($c["alone_high"]), $c["r2mae"]
-		print m, 3, $c["objective"] "+hce", $c["hce"], cut($c["hce_low"]), cut($c["hce_high"]), $c["r2mae_hce"]
-	} }' | sort -s -t "$(printf '\t')" -k 2,2n | cut -f 1,3- |
-	draw combine "bone marrow, 95 % interval of the mean, cut at 0 and 1 (networks: fixed rate)" "masking rate drawn for each batch (r2mae), no interval"
-
 rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the labels a term too high"; name["wced+moved-ce"] = "moved-ce: the same, cross-entropy"
 		name["wced+dropped-ce"] = "dropped-ce: half of the labels dropped"; name["wced+term-ce"] = "term-ce: all labels, cross-entropy"; name["wced+hce"] = "hce: all labels, ontology" }
 	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
 	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
 	draw bmfm-ontology "share of test cells, or F1; 95 % interval of the mean" "exact or finer term (no interval)"
-
-rows bmfm-learnability 'BEGIN { name["wced"] = "wced"; name["wced+r2mae"] = "wced+r2mae" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
-	print "genes (of 81) predicted better than their mean", name[$c["arm"]], $c["ungated_better_than_mean"], $c["ungated_better_than_mean_low"], $c["ungated_better_than_mean_high"], $c["gated_better_than_mean"] }' |
-	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"
-
-rows bmfm-zeroshot 'function name(m) { sub(/^wced-zeros/, "wced", m); return m }
-	$c["metric"] == "exact or finer" && $c["method"] !~ /, probe$/ {
-		m = name($c["method"])
-		if (!(m in seen)) { seen[m]; row[++n] = m }
-		for (i = 1; i <= split("pbmc3k pbmc4k sorted kang", s, " "); i++) value[m, s[i], $c["method"] ~ /zeros/] = $c[s[i]] }
-	END { split("PBMC_3k PBMC_4k PBMC_sorted PBMC_Kang", title, " ")
-		for (i = 1; i <= 4; i++) { sub(/_/, " ", title[i])
-			for (j = 1; j <= n; j++) print title[i], row[j], value[row[j], s[i], 0], "NA", "NA", ((row[j], s[i], 1) in value ? value[row[j], s[i], 1] : "NA") } }' |
-	draw bmfm-zeroshot "share of the cells with the exact or a finer term, by the set that is left out" "unmeasured genes counted as zeros" "0.9 0"

@@ -81,6 +81,24 @@ compare_tables() {
 	assert_output --partial "no table"
 }
 
+@test "links between the documents lead to files and headings, and every picture is on a page" {
+	run -0 $PYTHON tests/links.py ./*.md docs/*.md docs/guide/*.md docs/experiments/*.md
+	assert_output --regexp '^[0-9]+ links$'
+}
+
+@test "a dead link, a dead anchor and a picture on no page are found" {
+	mkdir -p "$BATS_TEST_TMPDIR/docs"
+	script=$PWD/tests/links.py
+	cd "$BATS_TEST_TMPDIR"
+	printf '# Top\n\n[a](b.md) [c](#top) [d](#bottom) [e](https://x.org/b.md)\n' > docs/a.md
+	: > docs/f.svg
+	run -1 $PYTHON "$script" docs/a.md
+	assert_equal "${#lines[@]}" 3
+	assert_line --partial "b.md"
+	assert_line --partial "#bottom"
+	assert_line --partial "f.svg"
+}
+
 @test "intervals, p and Holm's correction of the tables are scipy's" {
 	run -0 $PYTHON - <<-'END'
 		import csv

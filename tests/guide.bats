@@ -39,6 +39,14 @@ run_page() {
 		assert a.obs["corrmask_predicted"].isna().sum() == 1881'
 }
 
+@test "annotate.md: every command runs, and the columns are those of the text" {
+	run -0 run_page annotate
+	cd "$BATS_TEST_TMPDIR/annotate"
+	for column in $(grep -oE 'transfer_[a-z_]+' "$BATS_TEST_DIRNAME/../docs/guide/annotate.md" | sort -u | grep -v umap); do
+		assert_line --regexp "^$column"
+	done
+}
+
 # bats test_tags=slow
 @test "howto.md: every command runs" {
 	run -0 run_page howto
