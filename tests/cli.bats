@@ -116,9 +116,18 @@ setup() {
 	each check
 }
 
-# Long options that PAGE... describe
+# Long options that PAGE... describe: its own, and those of all tools that it names (corrmask.7 says what they are)
 described() {
-	sed -sn '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$@" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' | sed 's/^[ ,]*-/--/' | sort -u
+	{
+		sed -sn '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$@" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' | sed 's/^[ ,]*-/--/'
+		awk '
+			/^\.Ss Options of all tools/ { on = 1 }
+			on && /^\.El/ { on = 0 }
+			on && /^\.It Fl/ { long = $3; if ($4 == ",") long = $5; name[$3] = "-" long; next }
+			/^as in all tools/ { n = split(last, w, / [,:] ?/); for (i = 1; i < n; i++) print w[i] in name ? name[w[i]] : "unknown: " w[i] }
+			/^\.Fl / { last = substr($0, 5) }
+		' "$man/corrmask.7" "$@"
+	} | sort -u
 }
 
 # A command has a page of its own, TOOL-COMMAND.1, if one command of the tool has; TOOL.1 then has the options of several commands.
@@ -144,8 +153,8 @@ described() {
 		diff help page
 		# an option of some words has the same ones
 		all_help "$1" | grep -oE -- '--[a-z0-9-]+ [a-z0-9_-]+(\|[a-z0-9_-]+)+( |$)' | sed 's/ *$//' | sort -u >help_words
-		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "${pages[@]}" | sed 's/ | /|/g' |
-			sort -u >page_words
+		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "${pages[@]}" "$man/corrmask.7" |
+			sed 's/ | /|/g' | sort -u >page_words
 		diff help_words page_words
 		# what the synopsis shows is described
 		sed -sn '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "${pages[@]}" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
@@ -154,7 +163,7 @@ described() {
 		# and letters stand for the same words
 		all_help "$1" | sed -nE 's/^  (-.), (--[a-z0-9-]+).*/\1 \2/p' | sort -u >letters
 		while read -r letter word; do
-			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "${pages[@]}" || fail "$1: no .It Fl ${letter#-} , ${word#-}"
+			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "${pages[@]}" "$man/corrmask.7" || fail "$1: no .It Fl ${letter#-} , ${word#-}"
 		done <letters
 	}
 	each check
