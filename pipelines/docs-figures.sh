@@ -49,9 +49,6 @@ rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%
 rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"], $c["fold_low"], $c["fold_high"], "NA" }' |
 	draw genes-map "pairs of one gene set among the edges, times chance, 95 % interval over genes; line at 1" "" "0 1"
 
-rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"], $c["hit_rate_present"], "NA", "NA", "NA" }' |
-	draw table3 "share of the partners in the cell that are masked with a gene, percent; line at 15 %: independent masks" "" "0 15"
-
 rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
 	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed masking rate of 0.25 (30 % of the genes masked)" ""
 
