@@ -154,7 +154,7 @@ described() {
 		# an option of some words has the same ones
 		all_help "$1" | grep -oE -- '--[a-z0-9-]+ [a-z0-9_-]+(\|[a-z0-9_-]+)+( |$)' | sed 's/ *$//' | sort -u >help_words
 		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "${pages[@]}" "$man/corrmask.7" |
-			sed 's/ | /|/g' | sort -u >page_words
+			sed 's/ | /|/g' | awk 'NR == FNR { has[$1]; next } $1 in has' help - | sort -u >page_words
 		diff help_words page_words
 		# what the synopsis shows is described
 		sed -sn '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "${pages[@]}" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
