@@ -18,12 +18,13 @@ set_up() {
 reconstruct() {
 	local rate
 	for rate in 0.1 0.2 0.3 0.5 0.7; do
-		scpredict expression -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
+		scpredict expression -q -M "$out/model" "${embed[@]}" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
 			scmetric reconstruction -v -o "$out/valid-$rate.score.tsv"
 	done
 }
 probe() { embed_cells %.counts learn test valid && "$here/r2mae/probe.sh" "$out" "$inputs" "$threads"; }
 measure() {
+	embed=(--recalibrate "$inputs/pretrain.counts") # the running averages are over all masks and fit none
 	stage "reconstruct-$name" reconstruct
 	stage "probe-$name" probe
 }
