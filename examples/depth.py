@@ -4,8 +4,8 @@
     depth.py CELLS.counts LABEL DONOR [SEED...]
 
 A quarter of the donors are test cells (scsample --by), thinned by scsample --thin. Prints the macro F1 of logistic regression on expression, on 50
-components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells of the same depth, and of scikit-learn's
-multinomial naive Bayes. The tools must be on PATH; needs numpy, scikit-learn and corrmask.
+components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells of the same depth, and of multinomial
+naive Bayes. The tools must be on PATH; needs corrmask.
 """
 import json
 import os
@@ -13,11 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
 import corrmask.stream as scstream
-from recovery import counts
-from sklearn.metrics import f1_score
-from sklearn.naive_bayes import MultinomialNB
 
 DEPTHS = "1", "0.1", "0.05", "0.02"
 
@@ -26,14 +22,9 @@ def tool(*words):
     return subprocess.run([str(w) for w in words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def labels(path, column):
-    with scstream.read(path) as stream:
-        return np.concatenate([np.array([*names, ""])[codes] for codes, names in (block[column] for block in stream)])
-
-
 def train_network(cells):
-    with open("network.json", "w") as f:
-        json.dump({"model_type": "mlp_nb", "vocab_size": counts(cells).shape[1], "intermediate_size": 128, "hidden_size": 32}, f)
+    with scstream.read(cells) as stream, open("network.json", "w") as f:
+        json.dump({"model_type": "mlp_nb", "vocab_size": len(stream.header["vocab"]["id"]), "intermediate_size": 128, "hidden_size": 32}, f)
     tool("maskgen", "-q", "--strategy", "columns", "--rate-uniform", "0.1:0.5", "--batch", 200, "--epochs", 60, "-o", "masked", cells)
     tool("sctrain", "nb", "-q", "--force", "-c", "network.json", "-o", "model", "masked")
 
@@ -47,23 +38,26 @@ def vectors(arm, cells, fit, out):
         tool("screduce", *(["pca", "-k", 50] if arm == "components" else ["expression"]), "--hvg", 0, "--train", "train.counts", "-q", "-o", out, cells)
 
 
+def macro_f1(label, train, test, *how):
+    table = tool("ctaprobe", "cells", "-q", "-l", label, *how, "--train", train, "--test", test)
+    return float(dict(line.split("\t")[:2] for line in table.splitlines())["macro_f1"])
+
+
 def main(cells, label, donor, seeds):
     print("seed\tdepth\tarm\tmacro_f1")
     for seed in seeds:
         for part in "train", "test":
             tool("scsample", "-q", "--test-fraction", 0.25, "--by", donor, "--part", part, "--seed", seed, "-o", part + ".counts", cells)
         train_network("train.counts")
-        bayes = MultinomialNB().fit(counts("train.counts"), labels("train.counts", label))
         for depth in DEPTHS:
             thin = {part: part + (".thin" if depth != "1" else ".counts") for part in ("train", "test")}
             for part in thin if depth != "1" else ():
                 tool("scsample", "-q", "--thin", depth, "--seed", seed, "-o", thin[part], part + ".counts")
-            score = {"naive Bayes": f1_score(labels(thin["test"], label), bayes.predict(counts(thin["test"])), average="macro")}
+            score = {"naive Bayes": macro_f1(label, "train.counts", thin["test"], "--naive-bayes")}
             for arm in "expression", "components", "nb", "nb recalibrated":
                 vectors(arm, "train.counts", "train.counts", "train.emb")
                 vectors(arm, thin["test"], thin["train"], "test.emb")
-                table = tool("ctaprobe", "cells", "-q", "-l", label, "-C", 0.01, "--test", "test.emb", "train.emb")
-                score[arm] = float(dict(line.split("\t")[:2] for line in table.splitlines())["macro_f1"])
+                score[arm] = macro_f1(label, "train.emb", "test.emb", "-C", 0.01)
             for arm, f1 in score.items():
                 print(seed, depth, arm, f"{f1:.4f}", sep="\t", flush=True)
 

@@ -304,6 +304,29 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	done
 }
 
+# ---- naive Bayes ----
+
+@test "ctaprobe cells --naive-bayes: logits, predictions and scores of counts are scikit-learn's, also of other genes and in a cross-validation" {
+	scsim -q --cells 300 --genes 90 --modules 8 --types 4 --rarest .1 --depth 60 --donors 3 -o a.counts
+	scsim -q --cells 100 --genes 60 --modules 8 --types 4 --rarest .1 --depth 30 --donors 3 --seed 2 -o b.counts # 60 of the genes
+	bayes() { # bayes TRAIN TEST OPTION...
+		ctaprobe cells -q -l cell_type --naive-bayes "${@:3}" --predictions p.s -o m.tsv
+		run -0 ref bayes "$1" "$2" p.s m.tsv
+	}
+	bayes a.counts b.counts --train a.counts --test b.counts
+	bayes b.counts a.counts --train b.counts --test a.counts
+	bayes a.counts a.counts --group donor --folds 3 a.counts
+	scsample -q --where 'cell_type!=type2' a.counts -o less.counts
+	bayes less.counts b.counts --train less.counts --test b.counts
+	ctaprobe cells -q -l cell_type --naive-bayes --protocol cz a.counts -o m.tsv
+	assert_equal "$(value cells m.tsv)" 300
+	fails "te.emb embedding counts" -l cell_type --naive-bayes te.emb
+	fails "a.counts counts embedding" -l cell_type a.counts
+	for o in "--target n_counts" "-l cell_type --search 3" "-l cell_type -C 2" "-l cell_type --nearest 2"; do
+		run -2 ctaprobe cells --naive-bayes $o a.counts
+	done
+}
+
 # ---- donors ----
 
 @test "ctaprobe cells: the search of C by donors, AUROC of cells and donors are scikit-learn's" {

@@ -124,6 +124,7 @@ screduce expression a.counts
 screduce pca a.counts
 ctaprobe cells --label cell_type emb
 ctaprobe cells --label cell_type --nearest 5 emb
+ctaprobe cells --label cell_type --naive-bayes a.counts
 ctaprobe cells --target n_counts emb
 ctaprobe cells --label cell_type --train emb --test b.emb
 ctaprobe transfer --reference emb --label cell_type b.emb

@@ -13,7 +13,7 @@ set lmargin at screen left(0)
 set rmargin at screen right(0)
 colour(m) = m eq "fixed-0.10" ? 0xbbbbbb : m eq "fixed-0.25" ? 0x888888 : m eq "fixed-0.50" ? 0x444444 : m eq "mdlm" ? 0x4060a0 : \
 	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
-	strstrt("expression pca untrained", m) ? 0x609060 : 0xa07850
+	strstrt("expression pca naive-bayes untrained", m) ? 0x609060 : 0xa07850
 done = ""
 do for [m in methods] { if (int(system("awk -F '\t' '$3 == \"".m."\"' ".summary." | wc -l"))) { done = done." ".m } }
 if (!words(done)) exit
@@ -31,7 +31,7 @@ set title "Probe, cells of other donors"
 unset xlabel
 set ylabel "balanced accuracy"
 all = ""
-do for [m in "expression pca untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".summary." | wc -l"))) { all = all." ".m } }
+do for [m in "expression pca naive-bayes untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".summary." | wc -l"))) { all = all." ".m } }
 set xrange [0:words(all) + 1]
 set xtics rotate by 40 right ()
 do for [i = 1:words(all)] { set xtics add (word(all, i) i) }

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../tables.sh"
 [ $# = 5 ] || usage
 dir=$1 inputs=$2 methods=$3 seeds=$4 network=$5
-base=${methods%% *}
+base=${methods%% *} baselines='expression pca naive-bayes'
 others=${methods#"$base"}
 mapfile -t labels < "$inputs/label"
 stages=(label)
@@ -28,11 +28,11 @@ rm "$dir/compared.tsv"
 # A draw of the tested cells is the same for all methods; a baseline is paired with each seed.
 {
 	printf 'method\tseed\tstage\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
-	for m in $base expression pca untrained $others; do
+	for m in $base $baselines untrained $others; do
 		for k in $seeds; do
 			for s in "${stages[@]}"; do
 				f=$dir/runs/$m-$k/$s.replicates.tsv
-				[ "$m" != expression ] && [ "$m" != pca ] || f=$inputs/$m/$s.replicates.tsv
+				[[ " $baselines " != *" $m "* ]] || f=$inputs/$m/$s.replicates.tsv
 				[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/$s.replicates.tsv" ] || sed "1d; s/^/$m\t$k\t$s\t/" "$f"
 			done
 		done
@@ -40,7 +40,7 @@ rm "$dir/compared.tsv"
 } > "$dir/draws.in"
 those_in "$dir/draws.in"
 pairs=()
-for m in expression pca untrained $others; do pair "$m" "$base"; done
+for m in $baselines untrained $others; do pair "$m" "$base"; done
 differences --by method --pair seed --within stage --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
 rm "$dir/draws.in"
 
@@ -51,7 +51,7 @@ table() {
 	awk -F '\t' -v methods="$2" -v columns="$3" -v want="$want" "$tables$by_name"'
 		$c["n"] > 0 {
 			text[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf("%.4f", $c["mean"]) ($c["sd"] == "NA" ? "" : sprintf(" (sd %.4f)", $c["sd"])) \
-				($c["n"] < want && $c["arm"] !~ /^(expression|pca)$/ ? " [" $c["n"] "]" : "")
+				($c["n"] < want && $c["arm"] !~ /^(expression|pca|naive-bayes)$/ ? " [" $c["n"] "]" : "")
 		}
 		END {
 			method_n = split(methods, method, " ")
@@ -102,8 +102,8 @@ table "The same, Spearman correlation" "untrained $methods" "$(rates spearman)"
 group=$(cat "$inputs/group")
 for i in "${!labels[@]}"; do
 	s=${stages[i]}
-	table "Probe of ${labels[i]} in cells of other donors" "expression pca untrained $methods" "$(of_label "$s")"
-	[ "$i" != 0 ] || echo "expression, pca: log-normalised expression and its 50 principal components, no network; untrained: random weights"
+	table "Probe of ${labels[i]} in cells of other donors" "$baselines untrained $methods" "$(of_label "$s")"
+	[ "$i" != 0 ] || echo "no network: log-normalised expression, its 50 principal components (pca), naive Bayes of the counts; untrained: random weights"
 	gaps "$others" "$(of_label "$s")"
 	echo
 	echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
@@ -124,7 +124,7 @@ metrics=$(printf '%s/balanced_accuracy+' "${stages[@]}"; printf '%s/macro_f1+' "
 [ -z "$target" ] || metrics+=target/spearman+target/group_spearman+
 mkdir -p "$dir/means"
 ranked=()
-for m in expression pca untrained $methods; do
+for m in $baselines untrained $methods; do
 	awk -F '\t' -v m="$m" -v metrics="+$metrics" '
 		BEGIN { print "metric\tvalue" }
 		'"$by_name"'

@@ -24,7 +24,7 @@ static struct option_def cells_options[] = {
 	{0, "Cells", OPT_GROUP},
 	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
 	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1,
-		.excludes = "label every-class protocol inverse-penalty max-iter bootstrap nearest roc"},
+		.excludes = "label every-class protocol inverse-penalty max-iter bootstrap nearest naive-bayes roc"},
 	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
 	{0, "fold-column", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1,
 		.excludes = "folds repeats every-class"},
@@ -49,6 +49,9 @@ static struct option_def cells_options[] = {
 	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
 		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1,
 		.excludes = "inverse-penalty search max-iter"},
+	{0, "naive-bayes", OPT_FLAG, &cells_set.naive_bayes, NULL,
+		"with --label: instead of a probe of embeddings, multinomial naive Bayes; the streams are counts", .changes = 1,
+		.excludes = "inverse-penalty search max-iter nearest no-standardize"},
 	{0, "no-standardize", OPT_FLAG, &cells_set.as_given, NULL,
 		"leave the features as they are (default: standardised by the training cells)", .changes = 1},
 	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
@@ -184,6 +187,8 @@ static void fit_split(struct result *r, const struct split *s, const struct clas
 		target_fit(r, s);
 	else if (cells_set.nearest)
 		nearest_fit(r, s, c);
+	else if (cells_set.naive_bayes)
+		bayes_fit(r, s, c);
 	else
 		classes_fit(r, s, c);
 }
@@ -235,8 +240,10 @@ static int is_made(const char *column)
 static void predictions_header(
 	struct header *h, const struct header *from, const struct result *r, const struct classes *c, const uint32_t *fold)
 {
+	static const char *const values[] = {"x", "gene", "count"}; /* of embeddings, and of counts */
 	header_copy(h, from);
-	header_drop(h, "x");
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+		header_drop(h, values[i]);
 	for (size_t i = 0; made[i]; i++)
 		header_drop(h, made[i]);
 	free(h->kind);
@@ -417,7 +424,7 @@ static void drop_small_classes(struct embeddings *d, const struct classes *c)
 			small == 1 ? "class has" : "classes have", CZ_CELLS, cells_set.label, d->n - kept);
 	if (!kept)
 		die("%s: no class has %d cells in column '%s' (--protocol cz)", stream_name(d->s), CZ_CELLS, cells_set.label);
-	d->n = kept;
+	embeddings_resize(d, kept);
 	free(count);
 }
 
@@ -478,9 +485,13 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 	struct wanted w = {
 		cells_set.label, cells_set.target, cells_set.group, &classes_of_cells, &groups_of_cells, cells_set.fold, &folds_of_cells};
 	int again = predictions_path != NULL;
-	embeddings_read(a, train_path ? open_path(train_path) : cli_open(&cells_cli, 0), &w, again && !test_path);
+	struct stream *train = train_path ? open_path(train_path) : cli_open(&cells_cli, 0),
+		      *test = test_path ? open_path(test_path) : train;
+	w.with = cells_set.naive_bayes ? &stream_header(test)->vocab : NULL;
+	embeddings_read(a, train, &w, again && !test_path);
+	w.genes = w.with ? &stream_header(train)->vocab : NULL;
 	if (test_path)
-		embeddings_read(b, open_path(test_path), &w, again);
+		embeddings_read(b, test, &w, again);
 	if (cells_set.protocol == PROTOCOL_CZ)
 		drop_small_classes(a, &classes_of_cells);
 	if (cells_set.label)

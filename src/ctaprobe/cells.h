@@ -1,5 +1,5 @@
 /* The parts of ctaprobe cells: cells.c has the options, the splits and the output, classes.c the probe of labels,
- * nearest.c the one by nearest neighbours, target.c that of numbers. */
+ * nearest.c the one by nearest neighbours, bayes.c that of counts, target.c that of numbers. */
 #ifndef CTAPROBE_CELLS_H
 #define CTAPROBE_CELLS_H
 
@@ -11,6 +11,7 @@ struct settings {
 	long long nfold, repeats, max_iter, nearest, search, replicates;
 	double inverse_penalty;
 	int as_given; /* features are not standardised */
+	int naive_bayes; /* the streams are counts */
 	int every_class; /* each fold has a whole group of every class */
 	int protocol; /* enum protocol */
 };
@@ -42,6 +43,7 @@ struct result {
 /* Fit one split and predict its test cells. c: the classes. */
 void classes_fit(struct result *r, const struct split *s, const struct classes *c);
 void nearest_fit(struct result *r, const struct split *s, const struct classes *c);
+void bayes_fit(struct result *r, const struct split *s, const struct classes *c);
 void target_fit(struct result *r, const struct split *s);
 
 /* Warn of classes of the tested cells that no training cell has. */

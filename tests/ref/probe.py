@@ -4,6 +4,7 @@ usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=.
        probe.py compare TRAIN.emb TEST.emb PREDICTIONS METRICS.tsv [C=1] [standardize=1]
        probe.py nearest TRAIN.emb TEST.emb PREDICTIONS METRICS.tsv k=N [standardize=1]
                                                               predictions with the column fold: each fold by the other cells of TRAIN
+       probe.py bayes TRAIN.counts TEST.counts PREDICTIONS METRICS.tsv      the same folds
        probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits|nan|...]
                                                               predictions that are right now and then; ties; labels in no order
        probe.py metrics PREDICTIONS METRICS.tsv      the scores of the predictions by sklearn.metrics
@@ -195,8 +196,40 @@ def nearest(train, test, pred_path, metrics_path, k=1, standardize=0):
     metrics(pred_path, metrics_path)
 
 
+def bayes(train, test, pred_path, metrics_path):
+    from sklearn.naive_bayes import MultinomialNB
+
+    def load_counts(path):                                          # {gene: count} of each cell, and its type
+        rows, types = [], []
+        with scstream.read(path) as stream:
+            genes = stream.header["vocab"]["id"]
+            for b in stream:
+                (offset, gene), (_, count), (code, names) = b["gene"], b["count"], b["cell_type"]
+                for i in range(len(code)):
+                    at = slice(offset[i], offset[i + 1])
+                    rows.append(dict(zip((genes[g] for g in gene[at]), count[at])))
+                    types.append(names[code[i]])
+        return genes, rows, np.array(types)
+    (genes, rows_a, ya), (with_, rows_b, yb) = load_counts(train), load_counts(test)
+    shared = [g for g in genes if g in with_]
+    xa, xb = (np.array([[row.get(g, 0) for g in shared] for row in rows], float) for rows in (rows_a, rows_b))
+    logit, truth, _, labels, guess = predictions(pred_path)
+    assert (truth == yb).all(), "other cells, or another order"
+    blocks = list(scstream.read(pred_path))
+    fold = np.concatenate([b["fold"] for b in blocks]) if "fold" in blocks[0] else np.zeros(len(xb), int)
+    for f in np.unique(fold):
+        use = fold != f if len(np.unique(fold)) > 1 else np.ones(len(xa), bool)
+        fit = MultinomialNB().fit(xa[use], ya[use])
+        at = [list(labels).index(c) for c in fit.classes_]
+        want = fit._joint_log_likelihood(xb[fold == f])
+        close("logits", logit[fold == f][:, at] / np.abs(want).max(), want / np.abs(want).max(), 1e-6)
+        assert np.isneginf(np.delete(logit[fold == f], at, 1)).all(), "a class that was not trained"
+        assert (guess[fold == f] == fit.predict(xb[fold == f])).all(), "other predictions"
+    metrics(pred_path, metrics_path)
+
+
 if __name__ == "__main__":
-    command = {"make": make, "predict": predict, "compare": compare, "nearest": nearest, "metrics": metrics}[sys.argv[1]]
+    command = {"make": make, "predict": predict, "compare": compare, "nearest": nearest, "bayes": bayes, "metrics": metrics}[sys.argv[1]]
     plain = [a for a in sys.argv[2:] if "=" not in a]
     named = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
     command(*plain, **{k: v if k == "what" else float(v) if k == "C" else int(v) for k, v in named.items()})

@@ -1,0 +1,70 @@
+/*
+ * ctaprobe cells --naive-bayes: multinomial naive Bayes of counts, with one molecule of every gene added to each class [Manning et al. 2008, chapter 13]:
+ *     logit_c = log(share of class c) + sum_g count_g log((n_cg + 1) / (n_c + genes)),   n: molecules of the training cells
+ */
+#include "cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Value v of row i of log-normalised expression as the molecules that it was made of. */
+static double molecules(const struct embeddings *d, size_t i, uint64_t v)
+{
+	return round(expm1((double)d->sparse.value[v]) * (double)d->depth[i] / 1e4);
+}
+
+/* The genes that both streams have; the others have no counts in either. */
+static size_t shared_genes(const struct embeddings *a, const struct embeddings *b)
+{
+	const struct vocab *genes = &stream_header(a->s)->vocab, *with = &stream_header(b->s)->vocab;
+	size_t n = 0;
+	for (size_t g = 0; g < genes->n; g++)
+		n += vocab_find(with, genes->id[g]) >= 0;
+	return n;
+}
+
+/* prior [k] and w [d, k]: the logarithms of the shares of the classes, and of the genes in each. -inf: a class without training cells. */
+static void fit(double *prior, double *w, const struct split *s, size_t k)
+{
+	const struct embeddings *d = s->from;
+	double *total = xcalloc(k, sizeof *total), genes = (double)shared_genes(s->from, s->to);
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->train[i], c = d->y[row];
+		prior[c]++;
+		for (uint64_t v = d->sparse.offset[row]; v < d->sparse.offset[row + 1]; v++) {
+			w[d->sparse.column[v] * k + c] += molecules(d, row, v);
+			total[c] += molecules(d, row, v);
+		}
+	}
+	for (size_t c = 0; c < k; c++)
+		prior[c] = log(prior[c] / (double)s->n);
+	for (size_t i = 0; i < d->d * k; i++)
+		w[i] = log((w[i] + 1) / (total[i % k] + genes));
+	free(total);
+}
+
+void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
+{
+	const struct embeddings *d = s->to;
+	double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
+	progress("%s: naive Bayes of %zu cells, %zu classes", s->what, s->n, c->n);
+	fit(prior, w, s, c->n);
+	for (size_t i = 0; i < s->m; i++) {
+		size_t row = s->test[i], best = 0;
+		double *logit = r->logit + row * c->n;
+		for (size_t l = 0; l < c->n; l++)
+			logit[l] = prior[l];
+		for (uint64_t v = d->sparse.offset[row]; v < d->sparse.offset[row + 1]; v++)
+			for (size_t l = 0; l < c->n; l++)
+				logit[l] += molecules(d, row, v) * w[d->sparse.column[v] * c->n + l];
+		for (size_t l = 1; l < c->n; l++)
+			best = logit[l] > logit[best] ? l : best;
+		r->predicted[row] = (uint32_t)best;
+	}
+	r->fits++;
+	r->converged++;
+	if (s->from != s->to || cells_set.fold)
+		warn_untrained(s, c);
+	free(prior);
+	free(w);
+}
