@@ -282,6 +282,25 @@ import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset
 	    steps = [int(b["step"][0]) for b in scstream.read("sim.masked")]
 	    got = [int(b["step"][0]) for b in DataLoader(scstream.Dataset("sim.masked", blocks=True), batch_size=None, num_workers=3)]
 	    assert got == steps and len(steps) == 88, (got, steps)
+	    for shard, start in (0, 0), (1, 7), (2, 28), (0, 99):
+	        rest = scstream.Dataset("sim.masked", blocks=True, shard=shard, shards=3, start=start)
+	        got = [int(b["step"][0]) for b in DataLoader(rest, batch_size=None, num_workers=start % 3)]
+	        assert got == steps[shard::3][start:] and len(rest) == len(got), (shard, start, got)
+	    for b, batch in zip(scstream.read("sim.masked"), DataLoader(scstream.Dataset("sim.masked", blocks=True), batch_size=None, collate_fn=scstream.padded)):
+	        (o, x), (p, at), (_, want) = b["input"], b["position"], b["target"]
+	        assert {t.dtype for t in batch.values()} == {torch.int64} and len({t.shape for t in batch.values()}) == 1 and len(batch) == 3
+	        assert len(batch["labels"]) == b.rows and batch["input_ids"].shape[1] == max(o[1:] - o[:-1])
+	        for i in range(b.rows):
+	            n, masked = o[i + 1] - o[i], at[p[i]:p[i + 1]].tolist()
+	            assert batch["input_ids"][i, :n].tolist() == x[o[i]:o[i + 1]].tolist() and not batch["input_ids"][i, n:].any()
+	            assert batch["attention_mask"][i].sum() == n == batch["attention_mask"][i, :n].sum()
+	            assert (batch["labels"][i] != -100).nonzero()[:, 0].tolist() == masked
+	            assert batch["labels"][i, masked].tolist() == want[p[i]:p[i + 1]].tolist()
+	    try:
+	        scstream.padded(next(iter(scstream.read("sim.tok"))))
+	        raise SystemExit("tokens without masks were padded")
+	    except scstream.Error as error:
+	        assert "masked" in str(error) and "n_counts" in str(error)
 	    for workers in 0, 2:
 	        try:
 	            list(DataLoader(scstream.Dataset("cut.masked", blocks=True), batch_size=None, num_workers=workers))
@@ -297,12 +316,14 @@ import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset
 	sys.path.insert(0, sys.argv[1])
 	import corrmask.stream as scstream
 	from torch.utils.data import DataLoader
-	cells = scstream.Dataset("-")
+	cells = scstream.Dataset(sys.argv[3])
 	print(len(list(DataLoader(cells, batch_size=None, num_workers=int(sys.argv[2])))))
 	END
-	run -0 "$PEER_PYTHON" -W ignore pipe.py "$SRC" 0 <sim.tok
+	run -0 "$PEER_PYTHON" -W ignore pipe.py "$SRC" 0 - <sim.tok
 	assert_output 700
-	run -1 "$PEER_PYTHON" -W ignore pipe.py "$SRC" 2 <sim.tok
+	run -0 "$PEER_PYTHON" -W ignore pipe.py "$SRC" 1 <(cat sim.tok)
+	assert_output 700
+	run -1 "$PEER_PYTHON" -W ignore pipe.py "$SRC" 2 - <sim.tok
 	assert_output --partial "a pipe can have one reader"
 }
 
@@ -323,7 +344,7 @@ import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset
 	import hf_trainer, corrmask.stream as scstream, torch, transformers
 	model = transformers.BertForMaskedLM.from_pretrained("group.model").eval()
 	loss = count = 0
-	for cells in torch.utils.data.DataLoader(scstream.Dataset("group.masked"), batch_size=16, collate_fn=hf_trainer.collate):
+	for cells in torch.utils.data.DataLoader(scstream.Dataset("group.masked", blocks=True), batch_size=1, collate_fn=hf_trainer.collate):
 	    with torch.no_grad():
 	        n = int((cells["labels"] != -100).sum())
 	        loss, count = loss + model(**cells).loss.item() * n, count + n
@@ -349,20 +370,6 @@ import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset
 	run -0 env PYTHONPATH="$SRC" OMP_NUM_THREADS=1 "$PEER_PYTHON" -W ignore small.py train.masked hf.model
 	sctrain eval -q -M hf.model held.masked >hf.tsv
 	cat hf.tsv
-	# what the collator gives the model is what is in the stream
-	PYTHONPATH=$SRC "$PEER_PYTHON" -W ignore - <<-'END'
-	import small, corrmask.stream as scstream, torch
-	b = next(iter(scstream.read("train.masked")))
-	rows = [r for _, r in zip(range(16), scstream.Dataset("train.masked"))]
-	batch = small.collate(rows)
-	(o, x), (p, at), (_, want) = b["input"], b["position"], b["target"]
-	for i in range(16):
-	    n = o[i + 1] - o[i]
-	    assert batch["input_ids"][i, :n].tolist() == x[o[i]:o[i + 1]].tolist() and batch["attention_mask"][i].sum() == n
-	    masked = at[p[i]:p[i + 1]].tolist()
-	    assert (batch["labels"][i] != -100).nonzero()[:, 0].tolist() == masked
-	    assert batch["labels"][i, masked].tolist() == want[p[i]:p[i + 1]].tolist()
-	END
 	loss=$(awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "loss") c = i } NR == 2 { print $c }' hf.tsv)
 	# an even guess among the genes costs log(80) = 4.38
 	assert [ "$(awk "BEGIN { print ($loss < 4.3) }")" = 1 ]

@@ -15,6 +15,7 @@
 
     cells = stream.Dataset("cells.tok")                     # for torch.utils.data.DataLoader, with any number of workers
     row = next(iter(cells))                                 # the columns of one cell: tensors, numbers and texts
+    stream.Dataset("train.masked", blocks=True)             # batches of maskgen, which stream.padded turns into tensors
 
 The command scstream converts Hugging Face datasets and Geneformer's dictionaries: scstream --help.
 Needs numpy, xxhash and zstandard; Dataset needs PyTorch, and datasets need pyarrow.
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import anndata
     import scipy.sparse
 
-__all__ = ["Block", "Categorical", "Error", "Ragged", "Reader", "VERSION", "Writer", "check_header", "read", "to_anndata", "to_scipy", "write"]
+__all__ = ["Block", "Categorical", "Error", "Ragged", "Reader", "VERSION", "Writer", "check_header", "padded", "read", "to_anndata", "to_scipy", "write"]
 
 VERSION = "0.1.0"
 KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction", "medians")
@@ -573,19 +574,21 @@ def _dataset_class() -> Any:
     class Dataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         """The rows of a stream, each a dict of its columns: lists and vectors are tensors (int64 or float32), scalars are numbers and texts,
         categories their codes (-1 is missing; header["columns"] has the names). With blocks=True an item is a whole block, as Reader gives it:
-        in a masked stream that is a batch (DataLoader(..., batch_size=None)).
+        in a masked stream that is a batch (DataLoader(..., batch_size=None, collate_fn=stream.padded)). The first `start` items are left out.
 
         Every worker of a DataLoader reads the whole file and keeps each n-th item; a DataLoader without batches (batch_size=None) gives
         the items in the order of the stream. The ranks of a distributed run: shard=rank, shards=ranks, or `maskgen --shard`. All items are
         checked as Reader does, so a damaged stream raises stream.Error in the last item at the latest. len() is the number of items."""
 
-        def __init__(self, source: Source, blocks: bool = False, shard: int = 0, shards: int = 1) -> None:
+        def __init__(self, source: Source, blocks: bool = False, shard: int = 0, shards: int = 1, start: int = 0) -> None:
             if not 0 <= shard < shards:
                 raise ValueError("shard %d of %d" % (shard, shards))
-            self.source, self.blocks, self.shard, self.shards = source, blocks, shard, shards
+            if start < 0:
+                raise ValueError("start %d: expected 0 or more" % start)
+            self.source, self.blocks, self.shard, self.shards, self.start = source, blocks, shard, shards, start
             self.reader: Reader | None = Reader(source)
             self.header = self.reader.header
-            if self.reader.own:             # opened anew by every iterator
+            if self.reader.own and self.reader.file.seekable():         # opened anew by every iterator; a named pipe cannot be
                 self.reader.close()
                 self.reader = None
 
@@ -594,7 +597,7 @@ def _dataset_class() -> Any:
             if self.reader:
                 raise TypeError("%s: a pipe has no length" % self.reader.name)
             rows, blocks = ends_with(self.source)
-            return len(range(self.shard, blocks if self.blocks else rows, self.shards))
+            return len(range(self.shard, blocks if self.blocks else rows, self.shards)[self.start:])
 
         def __iter__(self) -> Iterator[Any]:
             worker = torch.utils.data.get_worker_info()
@@ -611,7 +614,8 @@ def _dataset_class() -> Any:
             n = 0
             for block in reader:
                 for row in range(1 if self.blocks else block.rows):
-                    if n % self.shards == self.shard and n // self.shards % workers == number:
+                    item = n // self.shards - self.start
+                    if n % self.shards == self.shard and item >= 0 and item % workers == number:
                         yield block if self.blocks else self._row(block, row)
                     n += 1
             if self.reader:
@@ -632,6 +636,30 @@ def _dataset_class() -> Any:
 
     Dataset.__module__, Dataset.__qualname__ = "corrmask.stream", "Dataset"        # so that workers which do not fork can find it
     return Dataset
+
+
+def padded(block: Block) -> dict[str, Any]:
+    """A batch of maskgen as models of transformers take it, in tensors of int64: input_ids, attention_mask, and labels, which are -100 where
+    nothing is masked; of tokens with ranks (rankenc --ties group) also position_ids. For Dataset(..., blocks=True). Needs PyTorch."""
+    import torch
+    if "position" not in block or {"value", "input_value"} & set(block):
+        raise Error("expected masked tokens (maskgen --objective token), found the columns " + ", ".join(block))
+    (offsets, _), (at, position) = block["input"], block["position"]
+    lengths = np.diff(offsets)
+    shape = block.rows, int(lengths.max(initial=0))
+
+    def rows_of(values: Array) -> Array:
+        out = np.zeros(shape, "i8")
+        for row, start, n in zip(out, offsets, lengths):
+            row[:n] = values[start:start + n]
+        return out
+
+    labels = np.full(shape, -100, "i8")
+    labels[np.repeat(np.arange(block.rows), np.diff(at)), position] = block["target"].values
+    batch = {"input_ids": rows_of(block["input"].values), "attention_mask": (np.arange(shape[1]) < lengths[:, None]).astype("i8"), "labels": labels}
+    if "rank" in block:
+        batch["position_ids"] = rows_of(block["rank"].values)
+    return {name: torch.from_numpy(values) for name, values in batch.items()}
 
 
 def __getattr__(name: str) -> Any:
