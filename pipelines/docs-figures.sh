@@ -16,6 +16,7 @@ rows() { # FILE PROGRAM: run awk on the lines of a table; c["name"] is a column'
 draw() { # NAME VALUES OTHERS [INCLUDE] < panel, row, value, low, high, other
 	cat > "$work/$1.tsv"
 	gnuplot -e "table = '$work/$1.tsv'; out = 'docs/experiments/$1.svg'; values = '$2'; others = '$3'; include = '${4:-}'" pipelines/forest.gp
+	pipelines/dark.sh "docs/experiments/$1.svg"
 }
 
 # the best method without a network minus random masks: data, metric, difference
@@ -30,30 +31,30 @@ rows ties-differences '$c["training"] == "long" && $c["method"] == "median order
 	awk -F '\t' -v OFS='\t' 'NR == FNR { best[$1, $2] = $3; next }
 		BEGIN { title["R"] = "Partner reliance R (nats)"; title["few_macro_f1"] = "Macro F1, five labels a class"; title["macro_f1"] = "Macro F1, all labels" }
 		{ print title[$1], $2, $3, $4, $5, (($2, $1) in best ? best[$2, $1] : "NA") }' "$work/best" - |
-	draw forest "CorrMask minus random masks, 95 % interval, not corrected for the number of comparisons" "best method without a network minus random masks"
+	draw forest "CorrMask minus random masks, 95 % interval, / not corrected for the number of comparisons" "best method without a network minus random masks"
 
 rows reliance-differences '$c["reference"] == "random masks" { print ($c["experiment"] == "demo" ? "simulated, 3 seeds" : "bone marrow, 8 seeds"), $c["arm"], $c["difference"], $c["low"], $c["high"], "NA" }' |
-	draw reliance "partner reliance R minus that of random masks (nats), 95 % interval" ""
+	draw reliance "partner reliance R minus that of random masks (nats), / 95 % interval" ""
 
 rows table6-differences '$c["method"] == "CorrMask" { print ($c["metric"] ~ /^fine/ ? "fine-tuned" : "linear probe"),
 	($c["metric"] ~ /macro/ ? "macro F1" : $c["metric"] ~ /rare/ ? "F1 of the rarest third" : "accuracy"), $c["mean"], $c["low"], $c["high"], "NA" }' |
 	draw table6 "CorrMask minus random masks, 95 % interval over five seeds" ""
 
 rows fig4 '$c["run"] == "table" { print "Exp(0.1) with " $c["exp"], "gamma " $c["gamma"], $c["gap"], $c["gap_low"], $c["gap_high"], "NA" }' |
-	draw fig4 "masks by module minus random masks, points of accuracy, 95 % interval" ""
+	draw fig4 "masks by module minus random masks, points of accuracy, / 95 % interval" ""
 
 rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%03d", k % 1000) : k) " edges" } { print "Reactome", $c["graph"] ", " edges($c["k"]), $c["reactome_ratio"], "NA", "NA", "NA"
 	print "protein complexes", $c["graph"] ", " edges($c["k"]), $c["complexes_ratio"], "NA", "NA", "NA" }' |
-	draw genesets "pairs of one gene set among the edges, times random pairs; line at 1" "" 1
+	draw genesets "pairs of one gene set among the edges, times random pairs; / line at 1" "" 1
 
 rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"], $c["fold_low"], $c["fold_high"], "NA" }' |
-	draw genes-map "pairs of one gene set among the edges, times chance, 95 % interval over genes; line at 1" "" "0 1"
+	draw genes-map "pairs of one gene set among the edges, times chance, / 95 % interval over genes; line at 1" "" "0 1"
 
 rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
-	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed masking rate of 0.25 (30 % of the genes masked)" ""
+	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed / masking rate of 0.25 (30 % of the genes masked)" ""
 
 rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
-	draw panel "Pearson correlation of a gene minus that of Poisson regression on the panel, 95 % interval over the splits" ""
+	draw panel "Pearson correlation of a gene minus that of Poisson / regression on the panel, 95 % interval over the splits" ""
 
 rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 probe_macro_f1", name, " ")
 	for (m = 1; m <= n; m++) score[$c["masks"], $c["masking_rate"], name[m]] = $c[name[m]]
