@@ -52,7 +52,8 @@ def main(cells, label, donor, seeds):
         for depth in DEPTHS:
             thin = {part: part + (".thin" if depth != "1" else ".counts") for part in ("train", "test")}
             for part in thin if depth != "1" else ():
-                tool("scsample", "-q", "--thin", depth, "--seed", seed, "-o", thin[part], part + ".counts")
+                tool("scsample", "-q", "--thin", depth, "--seed", seed, "-o", "thin", part + ".counts")
+                tool("scsample", "-q", "--min-genes", int(part == "test"), "-o", thin[part], "thin")  # the same cells for all arms
             score = {"naive Bayes": macro_f1(label, "train.counts", thin["test"], "--naive-bayes")}
             for arm in "expression", "components", "nb", "nb recalibrated":
                 vectors(arm, "train.counts", "train.counts", "train.emb")

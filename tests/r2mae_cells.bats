@@ -130,9 +130,9 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		"$(scview --header-tsv hand.mcounts | awk '$1 == "vocab.rows" { print $2 }')" > small.json
 	sctrain nb -q --batch-key donor --config small.json --lr 1e-3 --eval "$inputs/valid-0.3.mcounts" --best last --seed 2 -o hand hand.mcounts
 	diff <(cut -f 1-3 hand/train.tsv) <(cut -f 1-3 "$R/runs/r2mae-2/train.tsv")
-	scpredict expression -q -M hand --recalibrate "$inputs/pretrain.counts" "$inputs/valid-0.5.mcounts" | scmetric reconstruction -q -o recon
+	scpredict expression -q -M hand --recalibrate "$inputs/calibrate.counts" "$inputs/valid-0.5.mcounts" | scmetric reconstruction -q -o recon
 	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"
-	for f in learn test; do scembed -q -M hand --recalibrate "$inputs/pretrain.counts" "$inputs/$f.counts" -o $f.emb; done
+	for f in learn test; do scembed -q -M hand --recalibrate "$inputs/calibrate.counts" "$inputs/$f.counts" -o $f.emb; done
 	ctaprobe cells -q --label cell_type --search 2 --group donor --max-iter 500 --bootstrap 1000 --replicates draws --train learn.emb --test test.emb -o probe
 	diff draws "$R/runs/r2mae-2/label.replicates.tsv"
 	diff probe "$R/runs/r2mae-2/label.score.tsv"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The inputs of make r2mae-cells: cells with their highly variable genes, for training, for validation with its masks, and for the probe.
 #     r2mae/cells.sh PREPARED FOLDER DATA LABEL MORE-LABELS TARGET GENES FLAVOR PER-GROUP "RATE..." BATCH SEED
-# PREPARED has cells.counts and group. FOLDER gets genes.counts, pretrain.counts, valid.counts, valid-RATE.mcounts, learn.counts, test.counts, label,
+# PREPARED has cells.counts and group. FOLDER gets genes.counts, pretrain.counts, calibrate.counts, valid.counts, valid-RATE.mcounts, learn.counts, test.counts, label,
 # target, group, folds and, last, about. MORE-LABELS: a list with commas; label has the names of all, a line each.
 . "$(dirname "$0")/../common.sh"
 [ $# = 12 ] || usage
@@ -22,6 +22,7 @@ left=$(rows "$dir/genes.counts")
 tenth() { scsample -v --test-fraction 0.1 --part "$1" --seed "$seed" -o "$dir/$2" "$dir/genes.counts"; }
 tenth train pretrain.counts
 tenth test valid.counts
+scsample -v -n 2000 --seed "$seed" -o "$dir/calibrate.counts" "$dir/pretrain.counts"
 keep=()
 [ -z "$column" ] || keep=(--keep "$column")
 for rate in $rates; do

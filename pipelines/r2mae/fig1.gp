@@ -4,7 +4,7 @@ size = "1000,1750"; load axes
 set datafile missing "inf"
 set multiplot layout 5,2
 set xrange [0:1]
-set xlabel "masking rate" offset 0, 0.4
+set xlabel "masking rate\n" offset 0, 0.4
 # below the panel, where no curve is
 set key below reverse Left samplen 1.5
 set bars 0.4

@@ -24,7 +24,7 @@ reconstruct() {
 }
 probe() { embed_cells %.counts learn test valid && "$here/r2mae/probe.sh" "$out" "$inputs" "$threads"; }
 measure() {
-	embed=(--recalibrate "$inputs/pretrain.counts") # the running averages are over all masks and fit none
+	embed=(--recalibrate "$inputs/calibrate.counts") # the running averages are over all masks and fit none
 	stage "reconstruct-$name" reconstruct
 	stage "probe-$name" probe
 }
