@@ -56,13 +56,6 @@ rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"
 rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
 	draw panel "Pearson correlation of a gene minus that of Poisson / regression on the panel, 95 % interval over the splits" ""
 
-rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 probe_macro_f1", name, " ")
-	for (m = 1; m <= n; m++) score[$c["masks"], $c["masking_rate"], name[m]] = $c[name[m]]
-	if (!seen[$c["masking_rate"]]++) rate[++rates] = $c["masking_rate"] }
-	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
-		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
-	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
-
 rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the labels a term too high"; name["wced+moved-ce"] = "moved-ce: the same, cross-entropy"
 		name["wced+dropped-ce"] = "dropped-ce: half of the labels dropped"; name["wced+term-ce"] = "term-ce: all labels, cross-entropy"; name["wced+hce"] = "hce: all labels, ontology" }
 	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
