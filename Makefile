@@ -290,15 +290,20 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-ifneq ($(OF),)
+# The targets that most people need; OF=all has the others
+SHORT := deps all install clean check check-slow smoke lint format wheel deb container site \
+	demo annotate embed perturb corpus finetune genes genes-map combine table6 r2mae-cells catalog list-runs report
+only_short = | grep -E '^  ($(subst $(eval) ,|,$(SHORT))) '
+
+ifneq ($(filter-out all,$(OF)),)
 help:
 	@$(help_one)
 else
-help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
-	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk docs/docs.mk)
+help: ## list the main targets; OF=EXPERIMENT: the variables of one; OF=all: everything
+	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk docs/docs.mk)$(if $(OF),,$(only_short))
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
-	@$(help_experiments)
-	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
+	@$(if $(OF),$(help_experiments),echo 'Experiments'; $(call list_targets,$(FILES_MK))$(only_short))
+	@$(if $(OF),echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk))),echo 'make help OF=EXPERIMENT: its variables. make help OF=all: all targets and variables')
 endif
 
 endif # deps

@@ -3,7 +3,7 @@
 #
 # DATA    AnnData or 10x file, or several; without it, cells are simulated
 # LABEL   obs column with the cell type; reliance and genes need none; perturb: default STATE
-# GROUP   obs column to split by; none: split by cell; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample (man 7 corrmask)
+# GROUP   obs column to split by; none: split by cell; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample (man corrmask)
 # CELLS   cells to use; 0: all
 # MAXLEN  largest number of tokens of a cell
 # RANK_ARGS  more options of rankenc, such as '--ties group' (make ties says what it changes)

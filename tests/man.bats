@@ -55,7 +55,7 @@ examples() {
 # Lines of "FILE: NAME" for every name that a document gives to something that is not there; words in capitals are placeholders.
 missing_names() {
 	local doc name target targets
-	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help | awk '{ print $1 }')
+	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help OF=all | awk '{ print $1 }')
 	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/experiments/*.md docs/guide/*.md; do
 		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157])\b' "$doc" | sort -u); do
 			[ -e "$name" ] || [[ $name =~ (^|/)[A-Z]+[./] ]] || echo "$doc: $name"
@@ -76,4 +76,19 @@ missing_names() {
 	cd "$BATS_TEST_DIRNAME/.."
 	run missing_names
 	assert_output ""
+}
+
+@test "make help fits a screen, and OF= shows the rest" {
+	cd "$BATS_TEST_DIRNAME/.."
+	export -n MAKEFLAGS MAKELEVEL
+	run -0 make -s CUDA=0 help
+	[ "${#lines[@]}" -le 40 ]
+	assert_line --regexp '^  demo '
+	run -0 make -s CUDA=0 help OF=all
+	assert_line --regexp '^  r2mae-table9 '
+	assert_line --regexp '^    SEEDS='
+	run -0 make -s CUDA=0 help OF=annotate
+	assert_line --regexp '^    REFERENCE='
+	refute_line --regexp '^    SIZES='
+	run -2 make -s CUDA=0 help OF=nothere
 }

@@ -37,7 +37,7 @@ embed_stage = $(call stage_in,$(EMBED),$1)
 embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
-embed: ## embed the cells of a file by a trained model: an .h5ad with the embedding, a map and a page (DATA= MODEL=)
+embed: ## embed the cells of a file by a trained model: an .h5ad with the embedding and a map, and a report (DATA= MODEL=)
 $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt $(EMBED)/embedded.h5ad))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)

@@ -44,7 +44,7 @@ gnuplot_script = $(wildcard $(PIPELINES)/*/$(notdir $1).gp)
 make_page = BIN=$(BIN) python3 -B $(PIPELINES)/page/page.py
 
 .PHONY: report
-report: ## make the page of a run again (RUN=demo/latest, or as make list-runs prints it)
+report: ## make the report of a run again (RUN=demo/latest, or as make list-runs prints it)
 	@[ -n $(call text,RUN) ] || { echo 'report: RUN= is needed, such as RUN=demo/latest; make list-runs lists the runs' >&2; exit 2; }
 	@$(make_page) '$(RESULTS)/'$(call text,RUN)
 	@echo '$(RESULTS)/'$(call text,RUN)/report.html
