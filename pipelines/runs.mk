@@ -144,7 +144,7 @@ list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
 VARIABLES = $(sort $(shell awk -f $(PIPELINES)/variables.awk $(FILES_MK)))
 help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
 	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; $(call list_variables,)
-list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(or $(own_$(OF)_$v),$(call given,$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
+list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(if $(filter undefined,$(origin own_$(OF)_$v)),$(call given,$v),$(own_$(OF)_$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
 # make help OF=demo: one experiment
 help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)': make help lists them)) \
 	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the defaults:'; $(call list_variables,$(OF))

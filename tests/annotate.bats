@@ -69,7 +69,7 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 @test "annotate: new cells that have types are scored; by cells nothing is promised" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none UNKNOWN=0.1 THREADS=1
 	run -0 sentences
-	assert_regex "$output" '^no-promise .*right-there .*own-types own-sets own-new '
+	assert_regex "$output" '^no-promise .*right-there .*own-types own-new '
 	assert_exist results/annotate/latest/new.score.tsv
 	grep -q '^novel_auroc' results/annotate/latest/new.score.tsv
 	most=$(scview -q -c cell_type ref.counts | sort | uniq -c | sort -nr | awk 'NR == 2 { print $1 }')
@@ -141,7 +141,8 @@ said() {
 	only shift transfer:shift=3 transfer:shift:limit=2
 	not shift $donors $all transfer:shift=1 transfer:shift:limit=2
 	only no-shift transfer:shift=1 transfer:shift:limit=2
-	only shift-unknown transfer:shift=1 transfer:shift:limit=nan
+	only shift-unknown transfer:unit=cell transfer:shift=-nan transfer:shift:limit=nan
+	for id in shift no-shift; do not $id $donors $all transfer:shift=nan transfer:shift:limit=2; done
 	not shift $donors $all transfer:shift=3 transfer:shift:limit=nan
 	only shift-types transfer:shift=1 transfer:shift:limit=2 transfer:shift:B+cells=4 transfer:shift:T=1
 	grep -q 'B cells (4)\.$' said.tsv
@@ -163,10 +164,11 @@ said() {
 	only no-term transfer:labels:no_term=2
 	not no-term $donors $all transfer:labels:no_term=0
 	only markers-elsewhere run:elsewhere=B
-	only own-types new:accuracy=.9
-	only own-sets new:coverage=.9 new:known_called_unknown=.1
-	only own-new new:novel_called_unknown=.4
-	not own-new $donors $all new:novel_called_unknown=nan
+	only own-types new:cells=100 new:unknown=20 new:accuracy=.4 new:coverage=.9 new:known_called_unknown=.1
+	grep -q ' 80 cells .* 50 %.* 90 %.* 10 %' said.tsv   # 40 of the 80 cells whose types the reference has are right
+	only own-new new:cells=100 new:unknown=20 new:novel_called_unknown=.4
+	not own-types $donors $all new:cells=20 new:unknown=20
+	not own-new $donors $all new:cells=20 new:unknown=0 new:novel_called_unknown=nan
 	yes columns $donors $all
 	yes scanpy $donors $all
 }
@@ -201,4 +203,33 @@ said() {
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
 	run find . -name '*.counts'
 	assert_output ""
+}
+
+@test "annotate: normalised counts, other species, one type and measured numbers as types are one line each" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		ref, new = anndata.read_h5ad("ref.h5ad"), anndata.read_h5ad("new.h5ad")
+		for log in 0, 1:
+		    a = new.copy()
+		    a.X = (a.X.multiply(1e4 / a.X.sum(1))).tocsr()
+		    a.X = a.X.log1p() if log else a.X
+		    a.write_h5ad("normalised%d.h5ad" % log)
+		new.var_names = "Mouse" + new.var_names
+		new.write_h5ad("mouse.h5ad")
+		ref[ref.obs["cell_type"] == "type1"].write_h5ad("one.h5ad")
+		ref.obs["cell_type"] = ref.obs["cell_type"].cat.codes.astype("f8").to_numpy()
+		ref.write_h5ad("numbers.h5ad")
+	P
+	told() { # told WORDS REFERENCE DATA
+		run -2 pipelines annotate REFERENCE="$2.h5ad" DATA="$3.h5ad" THREADS=1
+		assert_equal "$(grep -cv '^  [a-z]\|^make' <<< "$output")" 1
+		names "$1"
+		assert_not_exist results/annotate/latest/report.txt
+		assert_not_exist results/annotate/latest/annotated.h5ad
+	}
+	told "normalised0.h5ad counts normalised" ref normalised0
+	told "normalised1.h5ad counts log" ref normalised1
+	told "none SIMG000001 MouseSIMG species" ref mouse
+	told "type1 cell_type two" one new
+	told "LABEL=cell_type f64 numbers" numbers new
 }

@@ -295,6 +295,15 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	told --group donor new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"
 	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value thinned report)" "0 19 1"
+	# the type that the fewest donors have, of those whose cells were held out
+	few=$(ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s -o x new.counts && scview -c predicted,donor held.s | sed 1d | sort -u |
+		cut -f 1 | sort | uniq -c | sort -n | awk '{ print $2, $1; exit }')
+	names_of() { grep '^why:unknown' report | tr -s "\t'" ' '; }
+	for word in $few; do assert_regex "$(names_of)" " $word "; done
+	scsample -q -n 1 new.counts -o single.counts
+	told --group donor single.counts
+	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"
+	assert_regex "$(value shift report)" nan
 	told new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "0 0 cell"
 	scsample -q --where donor=donor1 ref.counts -o one.counts

@@ -24,6 +24,7 @@ UNKNOWN   ?= 0.05
 MIN_CELLS ?= 2
 # given by the user: combine, which shares the name, has a default
 annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
+own_annotate_ONTOLOGY = $(annotate_ontology)
 
 ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))

@@ -10,9 +10,9 @@ coarse=$(reported "$transfer" labels:coarse)
 # a prediction can be finer than a coarse label
 if [ "${coarse:-0}" = 0 ] && scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
-	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null
-	# types of other names than the reference's cannot be compared
-	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
+	# cells without a prediction, or with types of other names than the reference's, cannot be compared
+	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null &&
+		! grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" || rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 fi
 [ -e "$own" ] || own=/dev/null
 
@@ -33,19 +33,19 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 		for (c in cells) v["coverage", c] = held_set[c] / cells[c]
 		while ((getline < transfer) > 0)
 			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
-		while ((getline < own) > 0) if (split_name($1) == "f1") { v["own", substr($1, i + 1)] = $2; scored = 1 }
+		while ((getline < own) > 0) { v["own_" split_name($1), substr($1, i + 1)] = $2; scored = 1 }
 		print "type", "ref", "F1", "cover", "new", (scored ? "F1 new" OFS : "") "set", "prob"
 		fflush()
 	}
 	NR > 1 { n[$1]++; p[$1] += $2; size[$1] += gsub(/1/, "", $3) }
-	function real(x, digits) { return x == "" || x == "nan" ? "-" : sprintf("%." digits "f", x) }
+	function real(x, digits) { return x == "" || x ~ /nan/ ? "-" : sprintf("%." digits "f", x) }
 	END {
 		name[++k] = "unknown"
 		for (i = 1; i <= k; i++) {
 			c = name[i]
 			known = c != "unknown"
 			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? real(v["f1", c], 2) : "-"), real(v["coverage", c], 2), n[c] + 0,
-				(scored ? (known ? real(v["own", c], 2) : "-") OFS : "") (n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
+				(scored ? (known && v["own_n", c] + 0 ? real(v["own_f1", c], 2) : "-") OFS : "") (n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
 		}
 	}' > "$dir/types"
 

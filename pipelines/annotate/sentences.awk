@@ -9,9 +9,12 @@ of == "transfer" && sub(/^depth_ratio:/, "", $1) { depth[$1] = $2 }
 of == "transfer" && sub(/^untested:/, "", $1) && $2 > 0 { untested = untested (untested ? ", " : "") $1 }
 
 function t(name) { return ("transfer", name) in v ? v["transfer", name] : "" }
-function has(name) { return ("transfer", name) in v && t(name) != "nan" }
+function has(name) { return ("transfer", name) in v && t(name) !~ /nan/ }
 function say(id, holds, sentence) { if (holds) print id "\t" sentence }
 function percent(x) { x = sprintf("%.1f", 100 * x); sub(/\.0$/, "", x); return x " %" }
+# The cells that were set aside for a reason, "" for none; a list without what is ""
+function part(reason, text) { return t("set_aside:" reason) > 0 ? t("set_aside:" reason) text : "" }
+function listed(a, b) { return a (a != "" && b != "" ? ", " : "") b }
 function several(n, word) { return n " " word (n == 1 ? "" : "s") }
 # The types whose value is beyond the limit (below: 1: under it), the furthest first, at most three
 function beyond(of_type, limit, below,    c, best, list, n, done) {
@@ -54,16 +57,15 @@ END {
 	# What was measured on the reference
 	accuracy = percent(v["held", "accuracy"]) " of the predicted types are right (macro F1 " sprintf("%.2f", v["held", "macro_f1"]) ")"
 	say("right", t("promise:accuracy") == 1, "In " units " of the reference that were held out, " accuracy "; expect the same in new " units " like these.")
-	say("right-there", t("promise:accuracy") != 1, "In " units " of the reference that were held out, " accuracy ". Do not expect this in your cells: " \
-		t("why:accuracy") ".")
+	say("right-there", t("promise:accuracy") != 1, "In " units " of the reference that were held out, " accuracy ". Do not expect this in your cells.")
 	say("calibration", ("held", "ece") in v, "There, a probability is off by " sprintf("%.3f", v["held", "ece"]) " on average (expected calibration error).")
 
 	# How the new cells compare with the reference
-	say("shift", has("shift:limit") && t("shift") + 0 > t("shift:limit") + 0, "The new cells differ from the reference more than its " units \
-		" do from each other (shift " sprintf("%.2g", t("shift")) ", limit " sprintf("%.2g", t("shift:limit")) "): another platform, tissue or treatment?")
-	say("no-shift", has("shift:limit") && t("shift") + 0 <= t("shift:limit") + 0, "The new cells differ from the reference no more than its " units \
-		" do from each other (shift " sprintf("%.2g", t("shift")) ", limit " sprintf("%.2g", t("shift:limit")) ").")
-	say("shift-unknown", has("shift") && !has("shift:limit"), "Whether the new cells differ from the reference more than donors do cannot be told without donors.")
+	measured = " do from each other (shift " sprintf("%.2f", t("shift")) ", limit " sprintf("%.2f", t("shift:limit")) ")"
+	say("shift", has("shift:limit") && has("shift") && t("shift") + 0 > t("shift:limit") + 0, "The new cells differ from the reference more than its " units measured \
+		": another platform, tissue or treatment?")
+	say("no-shift", has("shift:limit") && has("shift") && t("shift") + 0 <= t("shift:limit") + 0, "The new cells differ from the reference no more than its " units measured ".")
+	say("shift-unknown", cells, "Whether the new cells differ from the reference more than donors do cannot be told without donors.")
 	far = has("shift:limit") ? beyond(shift, t("shift:limit")) : ""
 	say("shift-types", far != "", "Types whose cells differ most (shift): " far ".")
 	say("depth", has("depth:new"), "A new cell has " t("depth:new") " molecules of shared genes (median), a cell of the reference " t("depth:reference") \
@@ -74,8 +76,8 @@ END {
 
 	# What was left out, or not tested
 	aside = t("set_aside:no_label") + t("set_aside:unknown_label") + t("set_aside:no_group")
-	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " t("set_aside:no_label") + 0 " without a type, " \
-		t("set_aside:unknown_label") + 0 " whose type is called unknown, " t("set_aside:no_group") + 0 " without a " (cells ? "donor" : unit) ".")
+	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " listed(listed(part("no_label", " without a type"), \
+		part("unknown_label", " whose type is called unknown")), part("no_group", " without a " (cells ? "donor" : unit))) ".")
 	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
 	say("coarse", t("labels:coarse") > 0, several(t("labels:coarse_cells"), "cell") " of the reference " (t("labels:coarse_cells") == 1 ? "has a type" : "have types") \
@@ -86,18 +88,19 @@ END {
 		" alone has (" untested "), which were never tested on others.")
 
 	# The new cells
-	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") " are unlike the reference: transfer_assigned is unknown.")
+	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 ? " is" : " are") " unlike the reference: transfer_assigned is unknown.")
 	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
 		" of the sets are one type.")
 	say("terms", has("term_classes"), "transfer_term_name is the finest type that " (coverage ? "holds the true one of about " wanted " of these cells" : \
 		"holds the true one of at least " wanted " of the cells that were held out") ": on average " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
 	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \
 		v["run", "elsewhere"] ".")
-	say("own-types", ("new", "accuracy") in v, "Your file has types: " percent(v["new", "accuracy"]) " of all its cells have the predicted one in " v["run", "label"] ".")
-	say("own-sets", ("new", "coverage") in v, "Of your cells of the reference's types, " percent(v["new", "coverage"]) " have theirs in the label set, and " \
+	known = v["new", "cells"] - v["new", "unknown"]
+	say("own-types", known > 0, "Your file has types in " v["run", "label"] ", for " several(known, "cell") " by a name of the reference. Of these, " \
+		percent(v["new", "accuracy"] * v["new", "cells"] / known) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
 		percent(v["new", "known_called_unknown"]) " are called unknown.")
-	say("own-new", ("new", "novel_called_unknown") in v && v["new", "novel_called_unknown"] != "nan", "Of your cells of other types, " \
-		percent(v["new", "novel_called_unknown"]) " are called unknown.")
+	say("own-new", v["new", "unknown"] > 0, "Of your " several(v["new", "unknown"], "cell") " with types of other names, " \
+		percent(v["new", "novel_called_unknown"]) " are called unknown. Do these names mean types of the reference?")
 
 	# How to go on
 	map = v["run", "map"]

@@ -98,6 +98,8 @@ struct verdict {
 	int coverage_promised, unknown_promised; /* by so many units */
 	double reference_depth, new_depth, thinned; /* medians, before the reference was thinned to this share; 0: embeddings */
 	size_t genes, all_genes; /* shared; of the reference */
+	size_t few; /* units that have cells of few_of, which are too few to promise unknown; few_of NULL: of all classes */
+	const char *few_of;
 	const uint8_t *untested; /* [classes] */
 	const struct shift *shift;
 };
@@ -120,6 +122,7 @@ struct calibrated {
 	double *most_strange; /* [k + 1] a cell that is stranger is unknown */
 	size_t *of; /* [k] which of them a class has: its own, or the last one if too few cells were predicted to be of it */
 	int coverage_promised, unknown_promised;
+	size_t few, few_of; /* not promised: the fewest groups that were predicted to be of a class, and the class; k: all groups */
 	size_t cells, groups;
 	size_t whole; /* groups that coverage is measured on */
 	double finest; /* threshold of finest_answer, with u->detail */
@@ -174,7 +177,7 @@ struct held_out {
 	uint32_t *fold; /* [d->n]; NULL with --calibration */
 };
 
-/* Report the promises, with the share of the cells of each class that were held out with the class in their set. Those from unit to unknown_promised are given. */
+/* Report the promises, with the share of the cells of each class that were held out with the class in their set (NaN: none were). Those from unit to unknown_promised are given. */
 void report_verdict(const struct calibrated *c, const struct held_out *h, const struct reference *r, struct verdict *v);
 
 /* New cells, some at a time. */

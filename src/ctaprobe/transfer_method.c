@@ -255,7 +255,7 @@ static void calibrate_coverage(struct calibrated *c, const struct unseen *u, dou
 	size_t groups = u->group ? close_gaps(at.group, at.n) : at.n;
 	c->whole = t && u->group && !whole ? 0 : groups;
 	c->temperature = temperature_fit(at.logit, at.class, at.n, u->k);
-	double *score = xmalloc(at.n * sizeof *score), *finest = xcalloc(at.n, sizeof *finest);
+	double *score = xmalloc(at.n * sizeof *score), *finest = t ? xmalloc(at.n * sizeof *finest) : NULL;
 	for (size_t i = 0; i < at.n; i++) {
 		double *z = at.logit + i * u->k;
 		const uint8_t *truth = t ? t->under + at.y[i] * u->k : NULL;
@@ -265,15 +265,18 @@ static void calibrate_coverage(struct calibrated *c, const struct unseen *u, dou
 		score[i] = 1 - z[at.class[i]];
 		for (size_t k = 0; k < u->k && truth; k++) /* a set must have all classes that a coarse label allows */
 			score[i] = truth[k] ? fmax(score[i], 1 - z[k]) : score[i];
-		finest[i] = t ? finest_score(&t->holds, z, truth) : 0;
+		if (t)
+			finest[i] = finest_score(&t->holds, z, truth);
 	}
 	conformal_init(&missed, score, u->group ? at.group : NULL, at.n, groups);
 	c->most_missed = conformal_threshold(&missed, 1 - coverage);
 	c->coverage_promised = c->whole && conformal_promised(&missed, 1 - coverage);
 	conformal_release(&missed);
-	conformal_init(&missed, finest, u->group ? at.group : NULL, at.n, groups);
-	c->finest = conformal_threshold(&missed, 1 - coverage);
-	conformal_release(&missed);
+	if (t) {
+		conformal_init(&missed, finest, u->group ? at.group : NULL, at.n, groups);
+		c->finest = conformal_threshold(&missed, 1 - coverage);
+		conformal_release(&missed);
+	}
 	kept_release(&at);
 	free(counted);
 	free(score);
@@ -296,6 +299,7 @@ static void calibrate_strange(struct calibrated *c, const double *strange, const
 	c->most_strange = xmalloc((c->k + 1) * sizeof *c->most_strange);
 	c->of = xmalloc(c->k * sizeof *c->of);
 	c->unknown_promised = 1;
+	c->few = SIZE_MAX;
 	for (size_t k = 0; k <= c->k; k++) {
 		size_t n = 0;
 		for (size_t i = 0; i < c->cells; i++) {
@@ -313,7 +317,11 @@ static void calibrate_strange(struct calibrated *c, const double *strange, const
 		conformal_init(&c->strange[k], some, group ? of : NULL, n, group ? close_gaps(of, n) : n);
 		if (unknown > 0) {
 			c->most_strange[k] = conformal_threshold(&c->strange[k], unknown);
-			c->unknown_promised = c->unknown_promised && conformal_promised(&c->strange[k], unknown);
+			if (!conformal_promised(&c->strange[k], unknown) && c->strange[k].groups < c->few) {
+				c->unknown_promised = 0;
+				c->few = c->strange[k].groups;
+				c->few_of = k;
+			}
 		}
 	}
 	free(some);

@@ -51,26 +51,30 @@ static void of_class(const char *name, const char *class, double value)
 /* Why nothing holds for new cells; malloced, NULL: it does. */
 static char *withheld(const struct verdict *v)
 {
-	double t = shift_of(v->shift, v->shift->k);
 	if (!v->unit)
-		return xstrdup("no column names the donors of the reference, and cells of one donor are alike");
+		return xstrdup("cells of the reference were held out, not donors, and cells of one donor are alike");
 	if (isnan(v->shift->limit))
 		return xasprintf("%zu values of column '%s' are too few to say how much they differ", v->units, v->unit);
-	if (!(t <= v->shift->limit))
-		return xasprintf("the new cells differ from the reference more than one %s from the others (shift %.2g, limit %.2g)",
-			v->unit, t, v->shift->limit);
+	if (isnan(shift_of(v->shift, v->shift->k)))
+		return xstrdup("the new cells are too few to be compared with the reference");
+	if (!(shift_of(v->shift, v->shift->k) <= v->shift->limit))
+		return xasprintf("the new cells differ from the reference more than one %s from the others", v->unit);
 	return NULL;
 }
 
-static void promise(const char *name, int kept, const struct verdict *v, const char *why, size_t units, size_t needed)
+/* of: the class that only so many units have; NULL: the reference has no more */
+static void promise(const char *name, int kept, const struct verdict *v, const char *why, size_t units, const char *of, size_t needed)
 {
-	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name);
-	char *few = xasprintf("%zu of '%s' are too few: it takes %zu", units, v->unit ? v->unit : "", needed);
+	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name),
+	     *unit = xasprintf("of column '%s'", v->unit ? v->unit : "");
+	char *few = of ? xasprintf("cells that look like '%s' are in %zu values %s, and it takes %zu", of, units, unit, needed)
+		       : xasprintf("%zu values %s are too few: it takes %zu", units, unit, needed);
 	cli_measured(row, kept && !why);
 	if (!kept || why)
 		cli_stated(reason, why ? why : few);
 	free(row);
 	free(reason);
+	free(unit);
 	free(few);
 }
 
@@ -79,9 +83,9 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 	char *why = withheld(v);
 	size_t for_coverage = (size_t)ceil(v->coverage / (1 - v->coverage) - 1e-9);
 	size_t for_unknown = v->unknown > 0 ? (size_t)ceil(1 / v->unknown - 1 - 1e-9) : 0;
-	promise("coverage", v->coverage_promised, v, why, v->whole, for_coverage);
-	promise("unknown", v->unknown_promised, v, why, v->units, for_unknown);
-	promise("accuracy", 1, v, why, v->units, 0);
+	promise("coverage", v->coverage_promised, v, why, v->whole, NULL, for_coverage);
+	promise("unknown", v->unknown_promised, v, why, v->few, v->few_of, for_unknown);
+	promise("accuracy", 1, v, why, v->units, NULL, 0);
 	cli_stated("unit", v->unit ? v->unit : "cell");
 	cli_measured("units", (double)v->units);
 	cli_measured("units_needed:coverage", (double)for_coverage);
@@ -96,8 +100,11 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 		cli_measured("genes:shared", (double)v->genes);
 		cli_measured("genes:share", (double)v->genes / (double)v->all_genes);
 	}
-	if (why && v->unit)
+	if (why && v->unit && (isnan(v->shift->limit) || isnan(shift_of(v->shift, v->shift->k))))
 		warn("nothing is promised for the new cells: %s", why);
+	else if (why && v->unit)
+		warn("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", why, shift_of(v->shift, v->shift->k),
+			v->shift->limit);
 	for (size_t c = 0; c < v->shift->k; c++) {
 		of_class("held_out_coverage", name[c], covered[c]);
 		if (!(v->shift->new.n[c] > 0))
@@ -127,12 +134,14 @@ void report_verdict(const struct calibrated *c, const struct held_out *h, const 
 		inside[y] += y == softmax_argmax(z, k) || 1 - p[y] <= c->most_missed;
 	}
 	for (size_t a = 0; a < k; a++)
-		inside[a] /= cells[a];
+		inside[a] = cells[a] > 0 ? inside[a] / cells[a] : NAN;
 	v->reference_depth = r->d.x ? 0 : r->depth;
 	v->new_depth = r->new_depth;
 	v->thinned = r->thinned;
 	v->genes = r->genes;
 	v->all_genes = stream_header(r->d.s)->vocab.n;
+	v->few = c->few;
+	v->few_of = c->few_of < k ? r->classes.name[c->few_of] : NULL;
 	v->untested = r->untested;
 	v->shift = &c->shift;
 	verdict_report(v, r->classes.name, inside);
