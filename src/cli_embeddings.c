@@ -112,11 +112,11 @@ static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64
 }
 
 /* The embedding or the expression of row i, as that of cell d->n; 0: it has none. */
-static int add_values(struct embeddings *d, const struct block *b, const struct columns *c, size_t i, uint64_t cell)
+static int add_values(struct embeddings *d, const struct block *b, struct columns *c, size_t i, uint64_t cell)
 {
 	if (c->x < 0) {
 		grow(d->depth, d->depth_cap, d->n + 1);
-		d->depth[d->n] = expressed_add(&c->expressed, b, i, &d->sparse);
+		d->depth[d->n] = expressed_pack(&c->expressed, b, i, &d->sparse);
 		return d->depth[d->n] > 0;
 	}
 	const float *x = (const float *)b->col[c->x].data + i * d->d;
@@ -175,7 +175,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 /* Why n cells do not fit into memory, and what to do. Malloced. NULL: they fit. */
 static char *too_large(const struct embeddings *d, const char *more, uint64_t n, uint64_t memory, const char *of)
 {
-	uint64_t values = d->sparse.n ? d->sparse.offset[d->sparse.n] / d->sparse.n * 8 : d->d * sizeof *d->x, bytes = values + CELL_BYTES,
+	uint64_t values = d->sparse.n ? d->sparse.offset[d->sparse.n] / d->sparse.n : d->d * sizeof *d->x, bytes = values + CELL_BYTES,
 		 fits = memory / bytes;
 	if (n <= fits)
 		return NULL;

@@ -13,7 +13,7 @@ struct embeddings {
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
 	size_t empty, groupless; /* and those whose embedding, or whose group, is missing */
 	float *x; /* [n, d] */
-	struct sparse sparse; /* instead of x, of counts: log-normalised expression */
+	struct sparse sparse; /* instead of x, of counts: log-normalised expression, packed */
 	uint32_t *y; /* [n] classes; 0 if no label is wanted */
 	double *target; /* [n], NULL if none is wanted */
 	uint32_t *group, *part; /* [n], NULL if none is wanted */

@@ -28,6 +28,8 @@ int expressed_init(
 void expressed_release(struct expressed *x)
 {
 	free(x->feature);
+	free(x->column);
+	free(x->some);
 	*x = (struct expressed){0};
 }
 
@@ -55,23 +57,48 @@ uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t 
 	return total;
 }
 
+uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, struct sparse *to)
+{
+	const uint64_t *o = b->group[b->header->col[x->gene].group].offset;
+	const uint32_t *count = b->col[x->count].data;
+	uint64_t total = 0;
+	size_t n = 0;
+	grow(x->column, x->column_cap, o[r + 1] - o[r] + 1);
+	grow(x->some, x->some_cap, o[r + 1] - o[r] + 1);
+	for (uint64_t i = o[r]; i < o[r + 1]; i++) {
+		x->column[n] = x->feature[block_id(b, x->gene, i)];
+		if (!count[i] || x->column[n] == EXPRESSED_NOT)
+			continue;
+		total += x->some[n++] = count[i];
+	}
+	if (total)
+		sparse_pack(to, x->column, x->some, n);
+	return total;
+}
+
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p)
 {
-	uint64_t next = 0, at = 0;
+	struct sparse thin = {.d = x->d};
+	uint32_t *column = NULL;
+	uint64_t *count = NULL;
+	size_t column_cap = 0, count_cap = 0;
 	for (size_t r = 0; r < x->n; r++) {
 		struct rng draws = thin_at(seed, cell[r]);
-		uint64_t first = at, kept = 0, end = x->offset[r + 1];
-		for (uint64_t i = next; i < end; i++) {
-			uint64_t n = thin_draw(&draws, (uint64_t)llround(expm1((double)x->value[i]) * (double)total[r] / 1e4), p);
-			kept += n;
-			x->column[at] = x->column[i];
-			x->value[at] = (float)n;
-			at += n > 0;
+		size_t most = (x->offset[r + 1] - x->offset[r]) / 2 + 1, n = 0;
+		grow(column, column_cap, most);
+		grow(count, count_cap, most);
+		size_t m = sparse_counts(x, r, column, count);
+		total[r] = 0;
+		for (size_t i = 0; i < m; i++) {
+			uint64_t kept = thin_draw(&draws, count[i], p);
+			total[r] += count[n] = kept;
+			column[n] = column[i];
+			n += kept > 0;
 		}
-		for (uint64_t i = first; i < at; i++)
-			x->value[i] = (float)log1p(1e4 * (double)x->value[i] / (double)kept);
-		next = end;
-		x->offset[r + 1] = at;
-		total[r] = kept;
+		sparse_pack(&thin, column, count, n);
 	}
+	free(column);
+	free(count);
+	sparse_release(x);
+	*x = thin;
 }

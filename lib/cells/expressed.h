@@ -13,6 +13,9 @@ struct expressed {
 	int gene, count; /* columns */
 	uint32_t *feature; /* [genes of the stream] row of the vocabulary of the features, EXPRESSED_NOT: it is none */
 	size_t shared; /* genes that are features */
+	uint32_t *column; /* scratch of expressed_pack */
+	uint64_t *some;
+	size_t column_cap, some_cap;
 };
 #define EXPRESSED_NOT UINT32_MAX
 
@@ -24,9 +27,11 @@ void expressed_release(struct expressed *x); /* accepts a zeroed struct */
 
 /* Add row r of a block to `to`. Returns the molecules of its features; 0: it has none, and nothing is added. */
 uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t r, struct sparse *to);
+/* The same as a packed row. */
+uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, struct sparse *to);
 
-/* What the rows of x, all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1, normalised anew. total [x->n]: molecules of
- * each row, as expressed_add returned them; those that are left afterwards, 0: none. cell [x->n] */
+/* What the rows of x, packed and all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1. total [x->n]: the molecules
+ * that are left of each row, out; 0: none. cell [x->n] */
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p);
 
 #endif

@@ -29,15 +29,15 @@ struct fit {
 	double *scale; /* [d + 1] of a weight; the last one is of intercepts */
 	float *w, *g; /* [x->d, stride] weights, gradient */
 	float *b, *z, *sum; /* [stride] b - W m; logits; sum of r */
+	struct sparse_row own; /* scratch */
 };
 
-/* z += w x_i of `blocks` vectors of classes */
-static inline __attribute__((always_inline)) void multiply(
-	const float *w, size_t stride, const struct sparse *x, size_t i, float *z, int blocks)
+/* z += w x of `blocks` vectors of classes */
+static inline __attribute__((always_inline)) void multiply(const float *w, size_t stride, const struct sparse_row *x, float *z, int blocks)
 {
 	vector a[TOGETHER];
 	memcpy(a, z, (size_t)blocks * sizeof *a);
-	for (uint64_t j = x->offset[i]; j < x->offset[i + 1]; j++) {
+	for (size_t j = 0; j < x->n; j++) {
 		const vector *f = (const vector *)(w + x->column[j] * stride);
 		for (int c = 0; c < blocks; c++)
 			a[c] += x->value[j] * f[c];
@@ -45,12 +45,12 @@ static inline __attribute__((always_inline)) void multiply(
 	memcpy(z, a, (size_t)blocks * sizeof *a);
 }
 
-/* g += z x_i^T, likewise */
-static inline __attribute__((always_inline)) void scatter(float *g, size_t stride, const struct sparse *x, size_t i, float *z, int blocks)
+/* g += z x^T, likewise */
+static inline __attribute__((always_inline)) void scatter(float *g, size_t stride, const struct sparse_row *x, float *z, int blocks)
 {
 	vector a[TOGETHER];
 	memcpy(a, z, (size_t)blocks * sizeof *a);
-	for (uint64_t j = x->offset[i]; j < x->offset[i + 1]; j++) {
+	for (size_t j = 0; j < x->n; j++) {
 		vector *f = (vector *)(g + x->column[j] * stride);
 		for (int c = 0; c < blocks; c++)
 			f[c] += x->value[j] * a[c];
@@ -58,24 +58,24 @@ static inline __attribute__((always_inline)) void scatter(float *g, size_t strid
 }
 
 /* Call f for all classes, some vectors of them at a time. */
-#define BY_VECTORS(f, w, stride, x, i, z) \
+#define BY_VECTORS(f, w, stride, x, z) \
 	for (size_t at = 0, left; at < stride; at += VECTOR * TOGETHER) { \
 		left = (stride - at) / VECTOR; \
 		if (left == 1) \
-			f(w + at, stride, x, i, z + at, 1); \
+			f(w + at, stride, x, z + at, 1); \
 		else if (left == 2) \
-			f(w + at, stride, x, i, z + at, 2); \
+			f(w + at, stride, x, z + at, 2); \
 		else if (left == 3) \
-			f(w + at, stride, x, i, z + at, 3); \
+			f(w + at, stride, x, z + at, 3); \
 		else \
-			f(w + at, stride, x, i, z + at, TOGETHER); \
+			f(w + at, stride, x, z + at, TOGETHER); \
 	}
 
-/* z = w x_i + b */
-static void logits(const float *w, size_t stride, const struct sparse *x, size_t i, const float *b, float *z)
+/* z = w x + b */
+static void logits(const float *w, size_t stride, const struct sparse_row *x, const float *b, float *z)
 {
 	memcpy(z, b, stride * sizeof *z);
-	BY_VECTORS(multiply, w, stride, x, i, z)
+	BY_VECTORS(multiply, w, stride, x, z)
 }
 
 /* Logits become (p - [class is y]) share; 0 after the k classes. Returns -log p[y]. */
@@ -139,7 +139,8 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 	memset(f->g, 0, f->x->d * f->stride * sizeof *f->g);
 	memset(f->sum, 0, f->stride * sizeof *f->sum);
 	for (size_t i = 0; i < f->n; i++) {
-		logits(f->w, f->stride, f->x, f->row[i], f->b, f->z);
+		sparse_row(f->x, f->row[i], &f->own);
+		logits(f->w, f->stride, &f->own, f->b, f->z);
 		uint32_t y = f->y[f->row[i]];
 		if (y < f->k)
 			loss += row_residual(f->z, f->k, f->stride, y, 1 / (float)f->n);
@@ -147,7 +148,7 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 			loss += set_residual(f->z, f->k, f->stride, f->under + (y - f->k) * f->k, 1 / (float)f->n);
 		for (size_t c = 0; c < f->k; c++)
 			f->sum[c] += f->z[c];
-		BY_VECTORS(scatter, f->g, f->stride, f->x, f->row[i], f->z)
+		BY_VECTORS(scatter, f->g, f->stride, &f->own, f->z)
 	}
 	for (size_t j = 0; j < f->d; j++)
 		for (size_t c = 0; c < f->k; c++) {
@@ -172,11 +173,15 @@ static int done(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, c
 static double *means(const struct sparse *x, const uint32_t *row, size_t n)
 {
 	double *mean = xcalloc(x->d + 1, sizeof *mean);
-	for (size_t i = 0; i < n; i++)
-		for (uint64_t j = x->offset[row[i]]; j < x->offset[row[i] + 1]; j++)
-			mean[x->column[j]] += (double)x->value[j];
+	struct sparse_row r = {0};
+	for (size_t i = 0; i < n; i++) {
+		sparse_row(x, row[i], &r);
+		for (size_t j = 0; j < r.n; j++)
+			mean[r.column[j]] += (double)r.value[j];
+	}
 	for (size_t j = 0; j < x->d; j++)
 		mean[j] /= (double)n;
+	sparse_row_release(&r);
 	return mean;
 }
 
@@ -186,11 +191,13 @@ static void choose_features(struct fit *f)
 	const struct sparse *x = f->x;
 	double *square = xcalloc(x->d + 1, sizeof *square);
 	uint32_t *rows = xcalloc(x->d + 1, sizeof *rows);
-	for (size_t i = 0; i < f->n; i++)
-		for (uint64_t j = x->offset[f->row[i]]; j < x->offset[f->row[i] + 1]; j++) {
-			rows[x->column[j]]++;
-			square[x->column[j]] += (double)x->value[j] * (double)x->value[j];
+	for (size_t i = 0; i < f->n; i++) {
+		sparse_row(x, f->row[i], &f->own);
+		for (size_t j = 0; j < f->own.n; j++) {
+			rows[f->own.column[j]]++;
+			square[f->own.column[j]] += (double)f->own.value[j] * (double)f->own.value[j];
 		}
+	}
 	for (size_t j = 0; j < x->d; j++) {
 		if (rows[j] < FEWEST_ROWS)
 			continue;
@@ -212,7 +219,7 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 			: passes > MOST_PASSES ? MOST_PASSES
 					       : passes,
 		xmalloc((x->d + 1) * sizeof *f.scale), xcalloc(x->d * stride + 1, sizeof *f.w), xmalloc((x->d * stride + 1) * sizeof *f.g),
-		xmalloc(stride * sizeof *f.b), xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.sum)};
+		xmalloc(stride * sizeof *f.b), xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.sum), {0}};
 	lbfgs_parameter_t how;
 	choose_features(&f);
 	lbfgs_parameter_init(&how);
@@ -230,6 +237,7 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	free(f.g);
 	free(f.z);
 	free(f.sum);
+	sparse_row_release(&f.own);
 	return isfinite(p->b[0]) ? 0 : error_set(e, "the weights are not finite");
 }
 
@@ -240,9 +248,9 @@ void sparse_probe_release(struct sparse_probe *p)
 	*p = (struct sparse_probe){0};
 }
 
-void sparse_probe_logits(const struct sparse_probe *p, const struct sparse *x, size_t i, float *logit)
+void sparse_probe_logits(const struct sparse_probe *p, const struct sparse_row *x, float *logit)
 {
-	logits(p->w, p->stride, x, i, p->b, logit);
+	logits(p->w, p->stride, x, p->b, logit);
 }
 
 void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k)
@@ -250,11 +258,14 @@ void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *
 	size_t d = x->d, stride = (k + 7) / 8 * 8;
 	double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
 	*c = (struct centroids){k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n), 0};
+	struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		cells[y[row[i]]]++;
-		for (uint64_t j = x->offset[row[i]]; j < x->offset[row[i] + 1]; j++)
-			sum[y[row[i]] * d + x->column[j]] += (double)x->value[j];
+		sparse_row(x, row[i], &r);
+		for (size_t j = 0; j < r.n; j++)
+			sum[y[row[i]] * d + r.column[j]] += (double)r.value[j];
 	}
+	sparse_row_release(&r);
 	for (size_t j = 0; j < d; j++)
 		c->square += c->mean[j] * c->mean[j];
 	for (size_t a = 0; a < k; a++) {
@@ -280,12 +291,12 @@ void centroids_release(struct centroids *c)
 	*c = (struct centroids){0};
 }
 
-double centroids_distance(const struct centroids *c, const struct sparse *x, size_t i)
+double centroids_distance(const struct centroids *c, const struct sparse_row *x)
 {
 	float *z = xmalloc(c->stride * sizeof *z), most;
 	double square = c->square;
-	logits(c->w, c->stride, x, i, c->b, z);
-	for (uint64_t j = x->offset[i]; j < x->offset[i + 1]; j++) {
+	logits(c->w, c->stride, x, c->b, z);
+	for (size_t j = 0; j < x->n; j++) {
 		double v = (double)x->value[j];
 		square += v * (v - 2 * c->mean[x->column[j]]);
 	}

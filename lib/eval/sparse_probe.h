@@ -28,8 +28,8 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	const uint8_t *under, double penalty, struct error *e);
 void sparse_probe_release(struct sparse_probe *p); /* accepts a zeroed struct */
 
-/* logit [p->stride] of row i of x, of which the first k count. */
-void sparse_probe_logits(const struct sparse_probe *p, const struct sparse *x, size_t i, float *logit);
+/* logit [p->stride] of a row, of which the first k count. */
+void sparse_probe_logits(const struct sparse_probe *p, const struct sparse_row *x, float *logit);
 
 /*
  * The means of classes: how unlike all of them is a row?
@@ -43,6 +43,6 @@ struct centroids {
 };
 void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k);
 void centroids_release(struct centroids *c); /* accepts a zeroed struct */
-double centroids_distance(const struct centroids *c, const struct sparse *x, size_t i);
+double centroids_distance(const struct centroids *c, const struct sparse_row *x);
 
 #endif

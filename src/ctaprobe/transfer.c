@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
+enum { FEW_VALUES = 64 << 20 }; /* a reference of fewer counts is kept in 8 bytes a count, a larger one in about 2 */
 #define UNKNOWN "unknown"
 
 static struct error e;
@@ -552,6 +553,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	check_new(in, &r);
 	if (!r.d.x)
 		match_depth(&r, in, (uint32_t)transfer_cli.seed);
+	if (r.d.sparse.values < FEW_VALUES) /* faster */
+		sparse_unpack(&r.d.sparse);
 	uint32_t *all = xmalloc(r.d.n * sizeof *all);
 	for (size_t i = 0; i < r.d.n; i++)
 		all[i] = (uint32_t)i;

@@ -163,12 +163,15 @@ static void nearest_score(const struct method *m, const float *x, size_t n, doub
 static void genes_score(const struct method *m, const struct sparse *x, size_t i, double *logit, double *far)
 {
 	float *z = xmalloc(m->genes.stride * sizeof *z);
-	sparse_probe_logits(&m->genes, x, i, z);
+	struct sparse_row r = {0};
+	sparse_row(x, i, &r);
+	sparse_probe_logits(&m->genes, &r, z);
 	for (size_t c = 0; c < m->c->n; c++)
 		logit[c] = -INFINITY;
 	for (size_t c = 0; c < m->genes.k; c++)
 		logit[m->back[c]] = (double)z[c];
-	*far = centroids_distance(&m->centroids, x, i);
+	*far = centroids_distance(&m->centroids, &r);
+	sparse_row_release(&r);
 	free(z);
 }
 
@@ -331,9 +334,10 @@ static void calibrate_strange(struct calibrated *c, const double *strange, const
 void calibrate(struct calibrated *c, const struct unseen *u, double coverage, double unknown, const char *name)
 {
 	struct kept at;
-	keep_known(&at, u, NULL);
-	*c = (struct calibrated){.k = u->k, .cells = at.n};
+	*c = (struct calibrated){.k = u->k};
 	calibrate_coverage(c, u, coverage, name);
+	keep_known(&at, u, NULL);
+	c->cells = at.n;
 	c->groups = u->group ? close_gaps(at.group, at.n) : at.n;
 	double *strange = xmalloc(at.n * sizeof *strange), *unsure = xmalloc(at.n * sizeof *unsure);
 	uint32_t *guess = xmalloc(at.n * sizeof *guess), *group = u->group ? at.group : NULL;

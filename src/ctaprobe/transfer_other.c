@@ -17,14 +17,16 @@ static int by_value(const void *a, const void *b)
 /* Of the values of cell i, in any order; 0: too few to tell it from others. */
 static uint64_t digest(const struct embeddings *d, size_t i)
 {
-	uint64_t sum = 1, first, end;
+	struct sparse_row r = {0};
+	uint64_t sum = 1;
 	if (d->x)
 		return XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x);
-	first = d->sparse.offset[i];
-	end = d->sparse.offset[i + 1];
-	for (uint64_t j = first; j < end; j++)
-		sum += XXH3_64bits_withSeed(d->sparse.value + j, sizeof *d->sparse.value, d->sparse.column[j]);
-	return end - first < FEWEST_VALUES ? 0 : sum;
+	sparse_row(&d->sparse, i, &r);
+	for (size_t j = 0; j < r.n; j++)
+		sum += XXH3_64bits_withSeed(r.value + j, sizeof *r.value, r.column[j]);
+	sum = r.n < FEWEST_VALUES ? 0 : sum;
+	sparse_row_release(&r);
+	return sum;
 }
 
 uint64_t *digests(const struct embeddings *d)

@@ -38,11 +38,15 @@ static void sums_add(struct sums *s, uint32_t c, const struct embeddings *d, siz
 		x[j] += v;
 		square += v * v;
 	}
-	for (uint64_t j = d->x ? 0 : d->sparse.offset[i]; !d->x && j < d->sparse.offset[i + 1]; j++) {
-		double v = (double)d->sparse.value[j];
-		x[d->sparse.column[j]] += v;
+	struct sparse_row r = {0};
+	if (!d->x)
+		sparse_row(&d->sparse, i, &r);
+	for (size_t j = 0; j < r.n; j++) {
+		double v = (double)r.value[j];
+		x[r.column[j]] += v;
 		square += v * v;
 	}
+	sparse_row_release(&r);
 	s->square[c] += square;
 	s->depth[c] += d->x ? 0 : log((double)d->depth[i]);
 	s->n[c]++;

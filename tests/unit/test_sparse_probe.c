@@ -147,7 +147,9 @@ static void rows_left_out(void **state)
 	size_t right = 0;
 	for (size_t i = 0; i < N; i += 2) {
 		size_t best = 0;
-		sparse_probe_logits(&a, &x, i, z);
+		struct sparse_row own = {0};
+		sparse_row(&x, i, &own);
+		sparse_probe_logits(&a, &own, z);
 		for (size_t c = 1; c < K; c++)
 			best = z[c] > z[best] ? c : best;
 		right += best == y[i];
@@ -187,9 +189,60 @@ static void centroids(void **state)
 			}
 			most = fmax(most, xy / sqrt(xx * yy));
 		}
-		assert_true(fabs(centroids_distance(&c, &x, i) - (1 - most)) < 1e-6);
+		struct sparse_row r = {0};
+		sparse_row(&x, i, &r);
+		assert_true(fabs(centroids_distance(&c, &r) - (1 - most)) < 1e-6);
 	}
 	centroids_release(&c);
+	sparse_release(&x);
+}
+
+/* Counts come back from packed rows, and the values are those of the formula; a fit of packed and of plain rows is the same. */
+static void packed(void **state)
+{
+	(void)state;
+	struct sparse x = {.d = 70000};
+	struct sparse_row row = {0};
+	struct sparse_probe a, b;
+	struct error e;
+	struct rng r = rng_at(2, RNG_TEST, 0, 0);
+	static uint32_t column[50][200], y[50], all[50];
+	static uint64_t count[50][200];
+	for (uint32_t i = 0; i < 50; i++) {
+		all[i] = i;
+		y[i] = i % 3;
+		for (size_t j = 0; j < 4 * (size_t)i; j++) { /* not in order; the first row has none */
+			column[i][j] = j % 7 ? rng_below(&r, 300) : rng_below(&r, 70000);
+			count[i][j] = j % 11 ? 1 + rng_below(&r, 40) : j % 2 ? UINT32_MAX : 300 + rng_below(&r, 100000);
+		}
+		sparse_pack(&x, column[i], count[i], 4 * i);
+	}
+	assert_int_equal(x.values, 4 * 49 * 50 / 2);
+	for (size_t i = 0; i < 50; i++) {
+		uint32_t c[800];
+		uint64_t n[800], total = 0;
+		assert_int_equal(sparse_counts(&x, i, c, n), 4 * i);
+		assert_memory_equal(c, column[i], 4 * i * sizeof *c);
+		assert_memory_equal(n, count[i], 4 * i * sizeof *n);
+		for (size_t j = 0; j < 4 * i; j++)
+			total += n[j];
+		sparse_row(&x, i, &row);
+		assert_int_equal(row.n, 4 * i);
+		for (size_t j = 0; j < row.n; j++) {
+			assert_int_equal(row.column[j], c[j]);
+			assert_true(row.value[j] == (float)log1p(1e4 * (double)n[j] / (double)total));
+		}
+	}
+	assert_int_equal(sparse_probe_fit(&a, &x, all, 50, y, 3, NULL, .01, &e), 0);
+	sparse_unpack(&x);
+	assert_null(x.packed);
+	assert_int_equal(x.offset[50], 4 * 49 * 50 / 2);
+	assert_int_equal(sparse_probe_fit(&b, &x, all, 50, y, 3, NULL, .01, &e), 0);
+	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
+	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
+	sparse_row_release(&row);
+	sparse_probe_release(&a);
+	sparse_probe_release(&b);
 	sparse_release(&x);
 }
 
@@ -199,6 +252,7 @@ int main(void)
 		cmocka_unit_test(near_the_optimum),
 		cmocka_unit_test(rows_left_out),
 		cmocka_unit_test(centroids),
+		cmocka_unit_test(packed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
