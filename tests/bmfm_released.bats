@@ -113,7 +113,8 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 		rm -rf bad
 		$PYTHON edit.py "${@:2}"
 		run -1 from_bmfm bad no
-		assert_output "scstream: bad/model.safetensors: $1"
+		assert_output --partial "scstream: bad/model.safetensors: $1"
+		assert_equal "${#lines[@]}" 1
 		assert_not_exist no
 	}
 	label=cls.label_predictions.predictions.label_decoders
@@ -124,6 +125,10 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	bad "tensor 'core.pooler.dense.bias' is there twice, with and without 'model.'" "h['core.pooler.dense.bias'] = h['model.core.pooler.dense.bias']"
 	bad "'model.core.pooler.dense.bias' is there twice" "h['x'] = h['model.core.pooler.dense.bias']" '"x"' '"model.core.pooler.dense.bias"'
 	bad "tensor 'model.$label.sex.decoder.bias' is F32 [2, 1], the configuration asks for numbers [2]" "h['model.$label.sex.decoder.bias']['shape'] = [2, 1]"
+	bad "the bytes of tensor 'model.core.pooler.dense.bias' are not in the file" "h['model.core.pooler.dense.bias']['data_offsets'][1] = 1 << 60"
+	bad "no safetensors file" "h['model.core.pooler.dense.bias']['data_offsets'] = 'ab'"
+	bad "the bytes of tensor" "data = data[:len(data) // 2]"
+	bad "tensor 'core.pooler.dense.bias' has 252 bytes, expected 256" "h['model.core.pooler.dense.bias']['data_offsets'][1] -= 4"
 	bad "tensor 'model.core.pooler.dense.bias' is I64 [64], the configuration asks for numbers [64]" "h['model.core.pooler.dense.bias']['dtype'] = 'I64'"
 }
 
@@ -161,6 +166,12 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	no 'other/config.json: num_attention_heads is "two": expected a whole number from 0' other
 	config 'del c["fields"]'
 	no "other/config.json: fields are missing: expected genes, expressions" other
+	config 'c["num_hidden_layers"] = 10**9'
+	no "other/config.json: num_hidden_layers is 1000000000: expected at most 1000" other
+	config 'f.append(f[1])'
+	no "other/config.json: field expressions is there twice" other
+	config 'l.append(l[4])'
+	no "other/config.json: label column sex is there twice" other
 	config 'c["gate"] = "new"'
 	run -0 from_bmfm other noted
 	assert_output "scstream: note: other/config.json: key gate is unknown and is left out"

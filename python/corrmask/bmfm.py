@@ -14,7 +14,7 @@ import zipfile
 
 from corrmask.stream import Error
 
-CLS_MAX = 32
+CLS_MAX, LAYERS_MAX = 32, 1000
 RMS_NORM_EPS = 1e-5             # in the code of the released model, not in its config
 EMBEDDINGS = "core.encoder.embeddings."
 VALUES = EMBEDDINGS + "expressions_embeddings."
@@ -159,10 +159,14 @@ def read_safetensors(path):
             start = 8 + n
             header = json.loads(f.read(min(n, 100 << 20)), object_pairs_hook=once)
             found = {k: _Tensor(t["dtype"], t["shape"], lambda t=t: data(*t["data_offsets"])) for k, t in header.items() if k != "__metadata__"}
+            size = os.path.getsize(path) - start
+            outside = [k for k in found if not 0 <= header[k]["data_offsets"][0] <= header[k]["data_offsets"][1] <= size]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Error("%s: no safetensors file: %s" % (path, error)) from None
     if twice:
         raise Error("%s: '%s' is there twice" % (path, twice[0]))
+    if outside:
+        raise Error("%s: the bytes of tensor '%s' are not in the file: it is cut or damaged" % (path, outside[0]))
     return found
 
 
@@ -287,6 +291,8 @@ def body(c, shapes):
     if c.get("position_embedding_type") is not None:
         raise Error("%s: position_embedding_type is %s: only null is supported" % (c.where, json.dumps(c.get("position_embedding_type"))))
     hidden, layers = c.whole("hidden_size", 768), c.whole("num_hidden_layers", 12)
+    if layers > LAYERS_MAX:
+        raise Error("%s: num_hidden_layers is %d: expected at most %d" % (c.where, layers, LAYERS_MAX))
     wide = -(-(8 * hidden // 3) // 256) * 256
     shapes.update({EMBEDDINGS + "LayerNorm." + part: [hidden] for part in ("weight", "bias")})
     for i in range(layers):
@@ -307,6 +313,8 @@ def fields(c, config, shapes, known_all):
     for i, f in enumerate(c.get("fields", [])):
         f = _Config(f, "%s: field %d" % (c.where, i), ("is_masked", "vocab_update_strategy"))
         f.where = "%s: field %s" % (c.where, f.get("field_name"))
+        if f.get("field_name") in found:
+            raise Error("%s is there twice" % f.where)
         found[f.get("field_name")] = f
         if f.get("pretrained_embedding") is not None or not f.get("is_input", True):
             raise Error("%s: only input fields without a pretrained embedding are supported" % f.where)
@@ -360,6 +368,8 @@ def label_heads(c, labels, config, shapes, renamed, known_all):
         f = _Config(column, "%s: label column %d" % (c.where, i), ("is_stratification_label", "classifier_depth", "silent_label_values", "task_group", "multilabel_str_sep"))
         name = str(f.get("label_column_name"))
         f.where = "%s: label column %s" % (c.where, name)
+        if name in [h["name"] for h in heads]:
+            raise Error("%s is there twice" % f.where)
         f.must("is_multilabel", False)
         number, reverse, position = f.must("is_regression_label", False, True), f.get("gradient_reversal_coefficient"), f.get("decode_from")
         n = 1 if number else f.whole("n_unique_values", f.get("output_size"))
@@ -398,7 +408,8 @@ def match(tensors, shapes, path):
     return found
 
 
-def write_safetensors(path, tensors):
+def write_safetensors(path, tensors, source):
+    """source: what has them, for messages"""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for name in sorted(tensors):
         t, size = tensors[name], 4 if tensors[name].dtype == "F32" else 2
@@ -412,7 +423,7 @@ def write_safetensors(path, tensors):
             data = tensors[name].read()
             a, b = header[name]["data_offsets"]
             if len(data) != b - a:
-                raise Error("tensor '%s' has %d bytes, expected %d" % (name, len(data), b - a))
+                raise Error("%s: tensor '%s' has %d bytes, expected %d" % (source, name, len(data), b - a))
             f.write(data)
 
 
@@ -434,7 +445,7 @@ def convert(source, folder, tokenizer=None, ontology=None):
     if not config["corrmask_heads"]:
         del config["corrmask_heads"]
     kept = match(tensors, shapes, weights)
-    write_safetensors(os.path.join(folder, "model.safetensors"), {renamed.get(n, n): t for n, t in kept.items()})
+    write_safetensors(os.path.join(folder, "model.safetensors"), {renamed.get(n, n): t for n, t in kept.items()}, weights)
     with open(os.path.join(folder, "config.json"), "w") as f:
         f.write(json.dumps(config, indent=2, sort_keys=True) + "\n")
     with open(os.path.join(folder, "vocab.tsv"), "w") as f:
