@@ -48,7 +48,7 @@ static struct option_def options[] = {
 	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1,
 		.needs = "hvg"},
 	{0, "Depth", OPT_GROUP},
-	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-9, 1 - 1e-9, .changes = 1,
+	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-6, 1 - 1e-6, .changes = 1,
 		.excludes = "hvg"},
 	{0, "complement", OPT_FLAG, &complement, NULL, "write the molecules that --thin leaves out, not those that it keeps", .changes = 1,
 		.needs = "thin"},
