@@ -224,12 +224,14 @@ static void on_signal(int sig)
 	raise(sig);
 }
 
+#ifndef __SANITIZE_ADDRESS__
 static void on_crash(int sig)
 {
 	if (library_message)
 		library_ends();
 	on_signal(sig);
 }
+#endif
 
 static const char *const precisions[] = {"float32", "bf16"},
 			 *const progress_words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
@@ -387,7 +389,10 @@ static void read_operands(struct cli *c, char **given)
 	if (c->operands)
 		must(cli_manifest(given, &c->noperand, &c->operand, &e), &e);
 	size_t n = 0;
-	char **file = xcalloc((size_t)(c->noperand + ngiven), sizeof *file);
+	static char standard_input[] = "-";
+	char **file = xcalloc((size_t)(c->noperand + ngiven) + 1, sizeof *file);
+	if (c->operands && !c->noperand)
+		file[n++] = standard_input;
 	for (int i = 0; i < c->noperand; i++)
 		file[n++] = c->operand[i];
 	for (int i = 0; i < ngiven && c->operand != given; i++)

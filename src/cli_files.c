@@ -21,13 +21,15 @@ struct names {
 	size_t n, cap;
 };
 
-/* Pipes, devices and standard streams cannot be replaced, nor an input that is not there: it may be a word, as in scperturb apply --delete all. */
+/* Pipes and devices cannot be replaced, nor an input that is not there: it may be a word, as in scperturb apply --delete all. */
 static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;
 	struct error e;
 	if (path && kind == OPT_INPUT)
 		must(cli_check_url(path, &e), &e);
+	if (path && !strcmp(path, "-") && kind == OPT_INPUT)
+		path = "/dev/stdin";
 	if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) ? kind == OPT_INPUT : !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return;
 	grow(l->file, l->cap, l->n + 1);
@@ -134,6 +136,8 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 {
 	struct names l = {0};
 	check_stdout(tables, output);
+	if (is_stdout(*output))
+		add(&l, "standard output", "/dev/stdout", OPT_OUTPUT);
 	for (int i = 0; i < n; i++)
 		if (lists)
 			add_list(&l, "an input", operand[i]);

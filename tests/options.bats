@@ -80,6 +80,32 @@ inputs() {
 	assert_not_exist new
 }
 
+@test "options: no output replaces the file that is standard input, and none is added to the file that is read" {
+	need_tool scsim scsample scview
+	scsim -q --cells 20 --genes 20 --modules 2 -o kept
+	cp kept file
+	while read -r command; do
+		# shellcheck disable=SC2086
+		run -2 --separate-stderr $command <file
+		assert_regex "$stderr" "name the same file"
+		cmp kept file
+	done <<-'END'
+		scview -o file
+		scview -o ./file -
+		scsample kept - -o file
+		scsample -n 5 --report file -o new
+		scsample --genes - -o file kept
+	END
+	run -2 --separate-stderr sh -c "scsample file >>file"
+	cmp kept file
+	run -2 --separate-stderr sh -c "scsample -o - - <file >>file"
+	cmp kept file
+	# standard output may be a file as any other
+	scsample -o - - <file >same
+	scsample file >>new
+	cmp same new
+}
+
 @test "options: no output replaces a file of a folder that is read, or lies in a store; a new file may lie in another folder" {
 	need_tool h5tok
 	zstd -qdc "$BATS_TEST_DIRNAME/../data/zarr.tar.zst" | tar x
