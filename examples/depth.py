@@ -3,7 +3,7 @@
 
     depth.py CELLS.counts LABEL DONOR [SEED...]
 
-A quarter of the donors are test cells (scsample --by), thinned by scsample --thin. Prints the macro F1 of logistic regression on expression, on 50
+A quarter of the donors are test cells (scsample --group), thinned by scsample --thin. Prints the macro F1 of logistic regression on expression, on 50
 components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells of the same depth, and of multinomial
 naive Bayes. The tools must be on PATH; needs corrmask.
 """
@@ -47,7 +47,7 @@ def main(cells, label, donor, seeds):
     print("seed\tdepth\tarm\tmacro_f1")
     for seed in seeds:
         for part in "train", "test":
-            tool("scsample", "-q", "--test-fraction", 0.25, "--by", donor, "--part", part, "--seed", seed, "-o", part + ".counts", cells)
+            tool("scsample", "-q", "--test-fraction", 0.25, "--group", donor, "--part", part, "--seed", seed, "-o", part + ".counts", cells)
         train_network("train.counts")
         for depth in DEPTHS:
             thin = {part: part + (".thin" if depth != "1" else ".counts") for part in ("train", "test")}

@@ -17,7 +17,7 @@ process SCMETRIC_INTEGRATION {
     script:
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
-    scmetric integration ${task.ext.args ?: ''} --threads $task.cpus --batch '$batch' --label '$label' \\
+    scmetric integration ${task.ext.args ?: ''} --threads $task.cpus --batch-key '$batch' --label '$label' \\
         --embedding '${embeddings.join(',')}' --report ${prefix}.report.tsv -o ${prefix}.integration.tsv '$h5ad'
 
     echo '"${task.process}":' > versions.yml

@@ -22,7 +22,7 @@ export CORRMASK_CPU=portable
 # shellcheck disable=SC2016 # for the ranks
 srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" bash -c 'trap "" TERM
 	set -o pipefail
-	maskgen --shard auto --balance --epochs "${EPOCHS:-3}" --resume "$model" -u "$cells" |
+	maskgen --shard auto --balance-lengths --epochs "${EPOCHS:-3}" --resume "$model" -u "$cells" |
 	sctrain mlm --mpi --resume --same-kernels -@ $((SLURM_CPUS_PER_TASK > 1 ? SLURM_CPUS_PER_TASK - 1 : 1)) --config "${CONFIG:-corrmask-paper}" \
 		--save-every "${SAVE_EVERY:-500}" -o "$model" -'
 status=$?

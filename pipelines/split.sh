@@ -4,4 +4,4 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 6 ] || usage
 group=$(cat "$3")
-scsample -v --test-fraction "$2" ${group:+--by "$group"} --part "$1" --seed "$6" -o "$5" "$4"
+scsample -v --test-fraction "$2" ${group:+--group "$group"} --part "$1" --seed "$6" -o "$5" "$4"

@@ -85,7 +85,7 @@ char *embedding_source(const struct header *h)
 		source = NULL;
 		if (!strstr(options, " xxh3:"))
 			continue;
-		char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--layer ", "-1"),
+		char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--emb-layer ", "-1"),
 		     *pool = value_of(options, "--pool ", "mean"), *of = value_of(options, "--of ", "");
 		source = xasprintf("xxh3:%s, layer %s, %s%s%s", digest, layer, pool, *of ? ", of " : "", of);
 		free(of);

@@ -79,7 +79,7 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 	vocab_release(&v);
 	long long layers = c->num_hidden_layers;
 	if (-r->layer > layers)
-		die("--layer %lld: the model has %lld layers: expected %lld to 0", r->layer, layers, -layers);
+		die("--emb-layer %lld: the model has %lld layers: expected %lld to 0", r->layer, layers, -layers);
 	r->eos = vocab_token(&stream_header(r->in)->vocab, TOKEN_EOS);
 	r->recalibration = recalibration_new(asked.recalibrate, r->model, dir, r->in);
 }

@@ -25,7 +25,7 @@ extern struct inference_asked {
 } asked;
 extern struct option_def inference_options[];
 
-enum { LAYER_USUAL = 1 }; /* --layer was not given: that of the architecture */
+enum { LAYER_USUAL = 1 }; /* --emb-layer was not given: that of the architecture */
 
 struct recalibration;
 struct inference {

@@ -33,7 +33,7 @@ static struct option_def options[] = {
 		.changes = 1, .modes = RHO},
 	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes that occur in fewer cells (default 50)", 1, 1e6, .changes = 1,
 		.modes = RHO},
-	{0, "neighbours", OPT_INT, &neighbours, "N",
+	{0, "candidates", OPT_INT, &neighbours, "N",
 		"number of candidates per gene: those with the largest |rho| over all cells (default 50)", 1, 1e6, .changes = 1,
 		.modes = RHO},
 	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1, .modes = RHO},
@@ -48,7 +48,7 @@ static struct option_def options[] = {
 	{0, "min-count", OPT_INT, &min_count, "N", "pmi: smallest number of times that two genes are adjacent (default 10)", 1,
 		4294967295.0, .changes = 1, .modes = PMI},
 	{0, "Modules", OPT_GROUP},
-	{0, "modules", OPT_STRING, &modules_text, "R,...",
+	{0, "leiden", OPT_STRING, &modules_text, "R,...",
 		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1,
 		.excludes = "format=stats format=tsv"},
 	{0, "Output", OPT_GROUP},
@@ -64,7 +64,7 @@ static struct cli cli = {.name = "depgraph",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
-/* --modules: numbers above 0, each written once. */
+/* --leiden: numbers above 0, each written once. */
 static void check_modules(void)
 {
 	size_t n;
@@ -73,10 +73,10 @@ static void check_modules(void)
 		char *end;
 		double r = decimal_read(text[i], &end);
 		if (end == text[i] || *end || !(r > 0) || r > 1e6)
-			usage_error("--modules: '%s' is not a resolution above 0", text[i]);
+			usage_error("--leiden: '%s' is not a resolution above 0", text[i]);
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(text[i], text[j]))
-				usage_error("--modules: %s is there twice", text[i]);
+				usage_error("--leiden: %s is there twice", text[i]);
 	}
 	opt_list_free(text, n);
 }

@@ -7,7 +7,7 @@ setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 400 --genes 200 --types 3 --rarest .2 --depth 2000 --donors 8 --seed 1 -o a.counts
 	for part in train:atlas test:new; do
-		scsample -q --test-fraction .25 --by donor --part "${part%:*}" a.counts | scview -q -O h5ad -o "${part#*:}.h5ad" -
+		scsample -q --test-fraction .25 --group donor --part "${part%:*}" a.counts | scview -q -O h5ad -o "${part#*:}.h5ad" -
 	done
 	h5tok -q atlas.h5ad | rankenc -q --fit -o vocab.tsv -
 	h5tok -q -u --rank vocab.tsv atlas.h5ad | maskgen -q -u - | sctrain mlm -q --config tiny -o small.model -

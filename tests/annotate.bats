@@ -6,8 +6,8 @@ setup_file() {
 	need_tool ctaprobe screduce scview scsim h5tok scsample
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 500 --genes 200 --types 4 --donors 10 --rarest .1 --depth 3000 --seed 5 -o all.counts
-	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type3 - -o ref.counts
-	scsample -q --test-fraction .3 --by donor --part test all.counts -o new.counts
+	scsample -q --test-fraction .3 --group donor --part train all.counts | scsample -q --where cell_type!=type3 - -o ref.counts
+	scsample -q --test-fraction .3 --group donor --part test all.counts -o new.counts
 	scview -q -O h5ad ref.counts -o ref.h5ad
 	scview -q -O h5ad new.counts -o typed.h5ad
 	# the new file has half of the genes, in another order, and no types

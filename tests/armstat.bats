@@ -22,7 +22,7 @@ column() {
 }
 
 # bats test_tags=slow
-@test "--cluster and --pool: of a thousand small samples without a difference, a twentieth has p below .05" {
+@test "--cluster and --pool-over: of a thousand small samples without a difference, a twentieth has p below .05" {
 	$PYTHON "$REF/small_samples.py" clusters "$BIN/armstat"
 	$PYTHON "$REF/small_samples.py" pool "$BIN/armstat"
 }
@@ -52,7 +52,7 @@ column() {
 		printf 'dataset\tarm\tseed\tvalue\n'
 		sed -n 's/^data\t//p' "$REF/compare.tsv"
 	} > data.tsv
-	compare -q --pair seed --pool dataset data.tsv > holm.tsv
+	compare -q --pair seed --pool-over dataset data.tsv > holm.tsv
 	# pairs with differences of sd 1: the detectable difference is the effect
 	$PYTHON - > power.in <<-'END'
 		import numpy as np
@@ -99,24 +99,24 @@ column() {
 }
 
 @test "arms, references, groups, means, several values" {
-	compare --value f1 --within dataset --pair seed t.tsv > got
+	compare --metrics f1 --within dataset --pair seed t.tsv > got
 	assert_equal "$(column arm < got; echo; column reference < got; echo; column dataset < got)" $'corrmask corrmask\nrandom random\na b'
-	compare --value f1 --within dataset --pair seed --compare random:corrmask < t.tsv > other
+	compare --metrics f1 --within dataset --pair seed --compare random:corrmask < t.tsv > other
 	assert_equal "$(column arm < other) $(column low < other)" "random random $(column high < got | sed 's/\(^\| \)-/\1+/g; s/\(^\| \)\([^+]\)/\1-\2/g; s/+//g')"
 	# the same with commas, compressed, in two files, in another order of the columns
 	sed 's/\t/,/g' t.tsv | gzip > t.csv.gz
-	compare --value f1 --within dataset --pair seed t.csv.gz | diff - got
+	compare --metrics f1 --within dataset --pair seed t.csv.gz | diff - got
 	head -7 t.tsv > one
 	sed '2,7d' t.tsv | awk -F '\t' -v OFS='\t' '{ print $4, $2, $1, $3 }' > two
-	compare --value f1 --within dataset --pair seed one two | diff - got
-	compare --value f1,loss --within dataset --pair seed t.tsv > both
+	compare --metrics f1 --within dataset --pair seed one two | diff - got
+	compare --metrics f1,loss --within dataset --pair seed t.tsv > both
 	assert_equal "$(column value < both)" "f1 loss f1 loss"
 	assert_equal "$(awk -F '\t' 'NR == 1 || $2 == "f1"' both | cut -f 1,3-15)" "$(cut -f 1-14 got)"
-	compare --value f1 --means --within dataset t.tsv > means
+	compare --metrics f1 --means --within dataset t.tsv > means
 	assert_equal "$(column arm < means) $(column n < means)" "random corrmask random corrmask 3 3 3 3"
 	assert_equal "$(column mean < means)" "0.5033333333333333 0.5566666666666666 0.7033333333333333 0.7333333333333333"
 	# the means beside differences are those of the pairs
-	sed '3s/\.52/NA/' t.tsv | armstat compare -q --value f1 --within dataset --pair seed > gap
+	sed '3s/\.52/NA/' t.tsv | armstat compare -q --metrics f1 --within dataset --pair seed > gap
 	assert_equal "$(column mean < gap) $(column n < gap)" "0.565 0.7333333333333333 2 3"
 	# names with tabs and quotes
 	printf '"arm"\tseed\tvalue\n"a ""b"\t1\t2\n"c:d"\t1\t3\n"a ""b"\t2\t2\n"c:d"\t2\t4\n' > odd
@@ -128,7 +128,7 @@ column() {
 	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k * s % 9))"; done; done; done |
 		sed '1i dataset arm seed value' | tr ' ' '\t' > f.tsv
 	compare --pair seed --within dataset f.tsv > all
-	compare --pair seed --pool dataset f.tsv > pooled
+	compare --pair seed --pool-over dataset f.tsv > pooled
 	$PYTHON - <<-'END'
 		def table(name):
 		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
@@ -190,8 +190,8 @@ column() {
 	for size in e200 e-200 e306; do
 		for how in "--pair seed" "--pair seed --cluster seed" ""; do
 			awk -F '\t' -v OFS='\t' -v e=$size 'NR > 1 { $4 = $4 e } 1' t.tsv > size.tsv
-			compare $how --within dataset --pool dataset --value f1 t.tsv > plain.tsv
-			compare $how --within dataset --pool dataset --value f1 size.tsv > sized.tsv
+			compare $how --within dataset --pool-over dataset --metrics f1 t.tsv > plain.tsv
+			compare $how --within dataset --pool-over dataset --metrics f1 size.tsv > sized.tsv
 			PYTHONPATH="$BATS_TEST_DIRNAME/ref" $PYTHON - $size <<-'END'
 				import results, sys
 				scale = float("1" + sys.argv[1])
@@ -205,7 +205,7 @@ column() {
 			END
 		done
 	done
-	awk -F '\t' -v OFS='\t' 'NR > 1 { $4 = $4 "e200" } 1' t.tsv | compare --means --within dataset --value f1 > means.tsv
+	awk -F '\t' -v OFS='\t' 'NR > 1 { $4 = $4 "e200" } 1' t.tsv | compare --means --within dataset --metrics f1 > means.tsv
 	run -0 column sd means.tsv
 	refute_output --regexp 'NA|inf|^0| 0 '
 }
@@ -215,13 +215,13 @@ column() {
 		printf '\xef\xbb\xbf'
 		cat t.tsv
 	} > mark.tsv
-	compare --by dataset --value loss mark.tsv | diff - <(compare --by dataset --value loss t.tsv)
+	compare --arm dataset --metrics loss mark.tsv | diff - <(compare --arm dataset --metrics loss t.tsv)
 	sed 's/\t/,/g; 1s/^/"/; 1s/,/",/' t.tsv > quoted.csv
 	{
 		printf '\xef\xbb\xbf'
 		cat quoted.csv
 	} > mark.csv
-	compare --by dataset --value loss mark.csv | diff - <(compare --by dataset --value loss t.tsv)
+	compare --arm dataset --metrics loss mark.csv | diff - <(compare --arm dataset --metrics loss t.tsv)
 }
 
 @test "bad input: one line each" {
@@ -232,45 +232,45 @@ column() {
 		names "$message"
 		assert [ "${#lines[@]}" -le 2 ]
 	}
-	refused 1 "t.tsv 1 seeds --pair f1" --value f1 --pair seeds t.tsv
-	refused 1 "t.tsv 1 value --value f1" t.tsv
-	refused 1 "t.tsv 1 method --by f1" --value f1 --by method t.tsv
+	refused 1 "t.tsv 1 seeds --pair f1" --metrics f1 --pair seeds t.tsv
+	refused 1 "t.tsv 1 value --metrics f1" t.tsv
+	refused 1 "t.tsv 1 method --arm f1" --metrics f1 --arm method t.tsv
 	sed 's/\.54/x&/' t.tsv > x.tsv
-	refused 1 "x.tsv 6 f1 x.54 NA" --value f1 --pair seed --within dataset x.tsv
+	refused 1 "x.tsv 6 f1 x.54 NA" --metrics f1 --pair seed --within dataset x.tsv
 	for bad in inf 1e999 0x3 ".5 " 1,5 --; do
 		awk -F '\t' -v OFS='\t' -v b="$bad" 'NR == 4 { $4 = b } 1' t.tsv > x.tsv
-		refused 1 "x.tsv 4 f1 $bad NA" --value f1 x.tsv
+		refused 1 "x.tsv 4 f1 $bad NA" --metrics f1 x.tsv
 	done
-	refused 1 "t.tsv 8 random 1 2" --value f1 --pair seed t.tsv
+	refused 1 "t.tsv 8 random 1 2" --metrics f1 --pair seed t.tsv
 	cp t.tsv again.tsv
-	refused 1 "again.tsv 2 random 1 t.tsv" --value f1 --pair dataset,seed t.tsv again.tsv
+	refused 1 "again.tsv 2 random 1 t.tsv" --metrics f1 --pair dataset,seed t.tsv again.tsv
 	grep -v corrmask t.tsv > x.tsv
-	refused 1 "'arm' random" --value f1 x.tsv
-	refused 2 "--value 'f1' twice" --value f1,loss,f1 t.tsv
-	refused 1 "--compare pmi:random arm" --value f1 --compare pmi:random t.tsv
+	refused 1 "'arm' random" --metrics f1 x.tsv
+	refused 2 "--metrics 'f1' twice" --metrics f1,loss,f1 t.tsv
+	refused 1 "--compare pmi:random arm" --metrics f1 --compare pmi:random t.tsv
 	awk -F '\t' 'NR == 1 || $2 == "random" && $1 == "a" || $2 == "corrmask" && $1 == "b"' t.tsv > x.tsv
-	run -0 compare --value f1 --within dataset x.tsv
+	run -0 compare --metrics f1 --within dataset x.tsv
 	names "warning: --within dataset"
 	assert_line --index 1 --regexp $'^dataset\tarm\treference\tn\t'
 	assert_equal "${#lines[@]}" 2
 	sed '5s/\t[^\t]*$//' t.tsv > x.tsv
-	refused 1 "x.tsv 5 4" --value f1 x.tsv
+	refused 1 "x.tsv 5 4" --metrics f1 x.tsv
 	sed '1s/loss/f1/' t.tsv > x.tsv
-	refused 1 "x.tsv 1 2 'f1'" --value f1 x.tsv
+	refused 1 "x.tsv 1 2 'f1'" --metrics f1 x.tsv
 	: > x.tsv
 	refused 1 "x.tsv empty" x.tsv
 	head -1 t.tsv > x.tsv
-	refused 1 "table no line" --value f1 x.tsv
+	refused 1 "table no line" --metrics f1 x.tsv
 	refused 1 "no.tsv" no.tsv
-	refused 2 "--splits needs --pair" --value f1 --splits 3:1 t.tsv
-	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits $bad 3:1" --value f1 --pair seed "--splits=$bad" t.tsv; done
-	refused 2 "--compare random A:B" --value f1 --compare random t.tsv
-	refused 2 "--cluster needs --pair or --means" --value f1 --cluster seed t.tsv
-	refused 2 "--means --pool" --value f1 --means --pool dataset t.tsv
-	refused 2 "--cluster --splits" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
-	refused 2 "--draws --cluster" --value f1 --pair dataset --draws seed --cluster dataset t.tsv
-	refused 2 "--by needs the name of one column" --by arm,seed t.tsv
-	refused 2 "--value empty COL[,COL...]" --value "" t.tsv
+	refused 2 "--splits needs --pair" --metrics f1 --splits 3:1 t.tsv
+	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits $bad 3:1" --metrics f1 --pair seed "--splits=$bad" t.tsv; done
+	refused 2 "--compare random A:B" --metrics f1 --compare random t.tsv
+	refused 2 "--cluster needs --pair or --means" --metrics f1 --cluster seed t.tsv
+	refused 2 "--means --pool-over" --metrics f1 --means --pool-over dataset t.tsv
+	refused 2 "--cluster --splits" --metrics f1 --pair seed --cluster seed --splits 3:1 t.tsv
+	refused 2 "--draws --cluster" --metrics f1 --pair dataset --draws seed --cluster dataset t.tsv
+	refused 2 "--arm needs the name of one column" --arm arm,seed t.tsv
+	refused 2 "--metrics empty COL[,COL...]" --metrics "" t.tsv
 }
 
 # bats test_tags=slow
@@ -279,7 +279,7 @@ column() {
 		import random, subprocess, sys
 		tool, good = sys.argv[1], open(sys.argv[2], "rb").read()
 		r = random.Random(5)
-		options = [[], ["--pair", "seed"], ["--pair", "seed", "--pool", "dataset"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
+		options = [[], ["--pair", "seed"], ["--pair", "seed", "--pool-over", "dataset"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
 		    ["--pair", "seed,dataset", "--cluster", "dataset"], ["--pair", "seed", "--within", "dataset"]]
 		bits = [b"\t", b"\n", b"\r\n", b'"', b",", b"\0", b"\xff", b"NA", b"1e308", b"-1e308", b"1e-320", b"-0", b"random", b"9" * 400, b"\x1f", b"\t" * 300]
 		seen = set()
@@ -291,7 +291,7 @@ column() {
 		            del data[at:at + r.randint(1, 20)]
 		        else:
 		            data[at:at + r.randint(0, 4)] = r.choice(bits)
-		    p = subprocess.run([tool, "compare", "-q", "--value", "f1", *r.choice(options)], input=bytes(data), capture_output=True, timeout=20)
+		    p = subprocess.run([tool, "compare", "-q", "--metrics", "f1", *r.choice(options)], input=bytes(data), capture_output=True, timeout=20)
 		    assert p.returncode in (0, 1, 2), (p.returncode, bytes(data))
 		    assert p.returncode == 0 or not p.stdout and p.stderr.count(b"\n") <= 2, (p.stderr, bytes(data))
 		    assert p.returncode or b"inf" not in p.stdout.lower() and b"nan" not in p.stdout.lower(), (p.stdout, bytes(data))

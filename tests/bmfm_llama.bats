@@ -22,7 +22,7 @@ table() { scview "$1" --columns "$2"; }
 	values sim.tok > tokens.tsv
 	for case in "0 0" "0 0,1" "-1 1,3,0" "-2 5"; do
 		set -- $case
-		scembed -q -M whole --layer "$1" --pool "token:$2" sim.tok -o x.emb 2> err || [ "$2" != 0 ] || false
+		scembed -q -M whole --emb-layer "$1" --pool "token:$2" sim.tok -o x.emb 2> err || [ "$2" != 0 ] || false
 		table x.emb cell,x > x.tsv
 		if [ "$2" = 0 ] || [ "$2" = 0,1 ]; then reference embed whole tokens.tsv x.tsv "$1" "$2"; fi
 	done
@@ -30,7 +30,7 @@ table() { scview "$1" --columns "$2"; }
 
 @test "bmfm_llama: the first token of the last layer is the default" {
 	scembed -q -M whole sim.tok -o default.emb
-	scembed -q -M whole --layer 0 --pool token:0 sim.tok -o said.emb
+	scembed -q -M whole --emb-layer 0 --pool token:0 sim.tok -o said.emb
 	cmp <(table default.emb x) <(table said.emb x)
 	scembed -q -M whole --pool token:1,0 sim.tok -o two.emb
 	paste -d ' ' <(scembed -q -M whole --pool token:1 sim.tok | scview --columns x | tail -n +2) <(table said.emb x | tail -n +2) > want
@@ -86,11 +86,11 @@ assert (s["schedule"], s["weight-decay"], s["clip"], s["warmup"], s["lr"]) == ("
 import sys
 lines = [l.split("\t") for l in open("bert/train.tsv").read().split("\n")[1:-1]]
 assert float(lines[-1][1]) < float(lines[0][1])'
-	scembed -q -M bert --layer 0 sim.tok -o bert.emb
+	scembed -q -M bert --emb-layer 0 sim.tok -o bert.emb
 	sed 's/"mlp_special"/"none"/' bert.json > plain.json
 	sctrain wced -q -c plain.json sim.masked -o plain
 	run ! grep -qE "value_(encoder|specials|scale)" plain/config.json
-	scembed -q -M plain --layer 0 sim.tok -o plain.emb
+	scembed -q -M plain --emb-layer 0 sim.tok -o plain.emb
 	run ! cmp -s bert.emb plain.emb
 }
 

@@ -221,9 +221,9 @@ described() {
 	done
 	run maskgen --rate-uniform 0x0:0x1 sim.tok
 	assert_failure 2
-	run depgraph --modules 0x1 sim.tok
+	run depgraph --leiden 0x1 sim.tok
 	assert_failure 2
-	for t in "h5tok --layer" "rankenc -m" "maskgen --resume" "depgraph --modules" "scview -c" "sctrain mlm -o"; do
+	for t in "h5tok --layer" "rankenc -m" "maskgen --resume" "depgraph --leiden" "scview -c" "sctrain mlm -o"; do
 		run $t '' sim.tok
 		assert_failure 2
 		assert_line -n 0 --partial ": the value is empty, expected "
@@ -262,8 +262,8 @@ described() {
 	refused "scview -O h5ad" "--gene-names id" "--key k" --replace
 	refused "h5tok --list-obs" "--layer l" "--round" "--map f" "--ties group"
 	refused "h5tok" "--ties group"
-	refused "depgraph -O tsv" "--modules 1" --uncompressed
-	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
+	refused "depgraph -O tsv" "--leiden 1" --uncompressed
+	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--candidates 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
 	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold-column c" "--repeats 2" \
 		--every-class "--protocol cz"

@@ -29,10 +29,10 @@ pipeline() {
 	rankenc -q --fit sim.counts -o vocab
 	rankenc -q -m vocab sim.counts -o tok
 	rankenc -q -m vocab --vocab-style v2 --max-len 50 sim.counts -o v2.tok 2> /dev/null || :
-	scsample -q --test-fraction 0.3 --part test --by donor tok -o test.tok
+	scsample -q --test-fraction 0.3 --part test --group donor tok -o test.tok
 	scsample -q -n 300 --stratify cell_type tok -o sample.tok
 	scsample -q tok test.tok -o both.tok
-	depgraph -q --modules 1,2 tok -o graph
+	depgraph -q --leiden 1,2 tok -o graph
 	depgraph -q value.tok -o value.graph
 	depgraph -q --pmi --tau 0.1 tok -o pmi.graph
 	depgraph -q -O stats graph -o graph.stats
@@ -40,7 +40,7 @@ pipeline() {
 	depgraph -q -O graphml graph -o graph.graphml
 	masks random --epochs 2 --keep cell_type
 	masks uniform --rate-uniform 0.1:0.5 --shard 1/2
-	masks linear --rate-linear 0.1:0.5 --balance
+	masks linear --rate-linear 0.1:0.5 --balance-lengths
 	masks bernoulli --bernoulli
 	masks corr -g graph --strategy corrmask --epochs 2
 	masks weighted -g graph --strategy corrmask --partners weighted --seed-share 0.5 --lambda 0:1
@@ -61,7 +61,7 @@ pipeline() {
 	scembed -q -M mlm.model tok -o emb
 	scsample -q -n 20 tok -o few.tok
 	scperturb apply -q --delete all --controls 1 few.tok -o perturbed.tok
-	scembed -q -M mlm.model --layer 0 --pool first tok -o first.emb
+	scembed -q -M mlm.model --emb-layer 0 --pool first tok -o first.emb
 	scpredict cells -q -M cells.model --probabilities test.tok -o cells.pred
 	scpredict genes -q -M genes.model test.tok -o genes.pred
 	ctaprobe cells -q --label cell_type --folds 4 --group donor emb -o probe.tsv

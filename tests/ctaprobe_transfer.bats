@@ -212,10 +212,10 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 
 @test "transfer: counts: regression on the shared genes is scikit-learn's, in each fold too; cells like none of the reference are unknown" {
 	scsim -q --cells 900 --genes 400 --types 5 --donors 12 --separation .5 --depth 1500 --seed 3 -o all.counts
-	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type4 - -o ref.counts
-	scsample -q --test-fraction .3 --by donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
+	scsample -q --test-fraction .3 --group donor --part train all.counts | scsample -q --where cell_type!=type4 - -o ref.counts
+	scsample -q --test-fraction .3 --group donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
 	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
-	scsample -q --genes panel whole.counts -o new.counts
+	scsample -q --keep-genes panel whole.counts -o new.counts
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s new.counts -o new.s
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
 		import numpy as np, corrmask.stream as scstream
@@ -289,8 +289,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 
 @test "transfer: promises are rows of --report: none without donors, none for cells of other genes; a much deeper reference is thinned" {
 	scsim -q --cells 900 --genes 300 --types 3 --donors 20 --depth 2000 --seed 4 -o all.counts
-	scsample -q --test-fraction .3 --by donor --part train all.counts -o ref.counts
-	scsample -q --test-fraction .3 --by donor --part test all.counts -o new.counts
+	scsample -q --test-fraction .3 --group donor --part train all.counts -o ref.counts
+	scsample -q --test-fraction .3 --group donor --part test all.counts -o new.counts
 	told() { ctaprobe transfer -q --reference ref.counts -l cell_type --report report "$@" -o new.s; }
 	told --group donor new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"

@@ -59,8 +59,8 @@ near() {
 	gpu sctrain mlm -q "${A[@]}" --device cuda,float -o gpu.group group.masked
 	sctrain mlm -q "${A[@]}" --device cpu -o cpu.group group.masked
 	near 1e-3 gpu.group/train.tsv cpu.group/train.tsv
-	gpu scembed -q -M gpu.group --device cuda,float --layer 0 -o gpu.emb group.tok
-	scembed -q -M gpu.group --layer 0 -o cpu.emb group.tok
+	gpu scembed -q -M gpu.group --device cuda,float --emb-layer 0 -o gpu.emb group.tok
+	scembed -q -M gpu.group --emb-layer 0 -o cpu.emb group.tok
 	scview -O npy gpu.emb >gpu.npy
 	scview -O npy cpu.emb >cpu.npy
 	$PYTHON -c 'import numpy; a, b = numpy.load("gpu.npy"), numpy.load("cpu.npy"); assert abs(a - b).max() < 1e-4 * abs(b).max()'
@@ -162,7 +162,7 @@ near() {
 }
 
 @test "cuda: scembed's vectors are the CPU's, for all layers and pools, in order" {
-	for o in "--pool mean" "--pool first" "--layer 0" "--layer -2"; do
+	for o in "--pool mean" "--pool first" "--emb-layer 0" "--emb-layer -2"; do
 		gpu scembed -q -M cpu $o --device cpu -o cpu.emb cells.tok
 		gpu scembed -q -M cpu $o --device cuda,float -o gpu.emb cells.tok
 		run paste <(scview --columns cell,x cpu.emb) <(scview --columns cell,x gpu.emb)

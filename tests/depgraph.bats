@@ -63,12 +63,12 @@ same_as_reference() {
 }
 
 @test "depgraph equals numpy and scipy: all genes, few neighbours, low floor, short cells" {
-	same_as_reference s --top-genes 0 --neighbours 5 --rho-min 0.01 --min-overlap 20 --min-cells 10 --max-len 60 -- \
+	same_as_reference s --top-genes 0 --candidates 5 --rho-min 0.01 --min-overlap 20 --min-cells 10 --max-len 60 -- \
 		top_genes=0 neighbours=5 rho_min=0.01 min_overlap=20 min_cells=10 max_len=60
 }
 
 @test "depgraph equals numpy and scipy: top genes" {
-	same_as_reference s --top-genes 80 --neighbours 12 --rho-min 0.1 --min-overlap 10 -- top_genes=80 neighbours=12 rho_min=0.1 min_overlap=10
+	same_as_reference s --top-genes 80 --candidates 12 --rho-min 0.1 --min-overlap 10 -- top_genes=80 neighbours=12 rho_min=0.1 min_overlap=10
 }
 
 @test "depgraph equals numpy and scipy: no floor at all, so that each gene's 50th neighbour counts" {
@@ -172,15 +172,15 @@ same_as_reference() {
 	run -2 depgraph --tau 0.3 s.tok
 }
 
-@test "depgraph reads a graph: -O stats, tsv, graphml and --modules against scipy" {
+@test "depgraph reads a graph: -O stats, tsv, graphml and --leiden against scipy" {
 	depgraph --min-overlap 50 s.tok -o a.graph
 	depgraph -O stats a.graph > stats.tsv
 	depgraph --min-overlap 50 -O stats s.tok | cmp - stats.tsv
 	depgraph -O tsv a.graph -o a.tsv
-	depgraph --modules 1,3 a.graph -o mod.graph
-	depgraph --modules 1,3 a.graph | cmp - mod.graph
+	depgraph --leiden 1,3 a.graph -o mod.graph
+	depgraph --leiden 1,3 a.graph | cmp - mod.graph
 	cmp <(scview -c token,neighbour,rho,overlap a.graph) <(scview -c token,neighbour,rho,overlap mod.graph)
-	depgraph --modules 3 -O graphml a.graph -o a.graphml
+	depgraph --leiden 3 -O graphml a.graph -o a.graphml
 	edges a.graph > e.txt
 	scview -c token,module_1,module_3 mod.graph > mod.tsv
 	$PYTHON - <<-'END'
@@ -239,10 +239,10 @@ same_as_reference() {
 	END
 	run -2 depgraph --rho-min 0.3 a.graph
 	assert_output --partial "is a graph already"
-	run -2 depgraph -O stats --modules 1 a.graph
-	run -2 depgraph --modules 0 a.graph -o x
-	run -2 depgraph --modules 1,2,1 a.graph -o x
-	assert_line "depgraph: --modules: 1 is there twice"
+	run -2 depgraph -O stats --leiden 1 a.graph
+	run -2 depgraph --leiden 0 a.graph -o x
+	run -2 depgraph --leiden 1,2,1 a.graph -o x
+	assert_line "depgraph: --leiden: 1 is there twice"
 }
 
 @test "depgraph: bad input and misuse" {
@@ -285,7 +285,7 @@ same_as_reference() {
 	P
 	for neighbours in 1 5 50; do
 		for f in with without; do
-			depgraph -q --rho-min 0 --min-cells 5 --min-overlap 5 --neighbours $neighbours $f.tok -o $f.graph
+			depgraph -q --rho-min 0 --min-cells 5 --min-overlap 5 --candidates $neighbours $f.tok -o $f.graph
 			depgraph -q -O tsv $f.graph -o $f.tsv
 		done
 		cmp with.tsv without.tsv
@@ -326,7 +326,7 @@ same_as_reference() {
 @test "depgraph -O layout: the genes with partners and a position for each; joined genes are nearer than others" {
 	scsim -q --kind b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok
-	depgraph -O layout --modules 1 -q -o layout.tsv layout.graph
+	depgraph -O layout --leiden 1 -q -o layout.tsv layout.graph
 	depgraph -O tsv -q -o layout.edges layout.graph
 	assert_equal "$(wc -l < layout.tsv)" $(($(depgraph -q -O stats layout.graph | awk '$1 == "genes_with_neighbours" { print $2 }') + 1))
 	run -0 awk -F '\t' '
@@ -339,7 +339,7 @@ same_as_reference() {
 			print joined / m / (any / n)
 		}' layout.tsv layout.edges
 	awk -v r="$output" 'BEGIN { exit !(r > 0 && r < 0.3) }'
-	depgraph -O layout --modules 1 -q layout.graph | cmp - layout.tsv
-	run ! cmp -s <(depgraph -O layout --modules 1 --seed 2 -q layout.graph) layout.tsv
+	depgraph -O layout --leiden 1 -q layout.graph | cmp - layout.tsv
+	run ! cmp -s <(depgraph -O layout --leiden 1 --seed 2 -q layout.graph) layout.tsv
 	run -2 depgraph -O layout -u layout.graph
 }

@@ -163,7 +163,7 @@ compare_tables() {
 
 @test "armstat compare writes the table of differences in partner reliance" {
 	table=docs/experiments/tables/reliance
-	armstat compare --value R --by method --within experiment --pair seed --compare 'CorrMask:random masks' \
+	armstat compare --metrics R --arm method --within experiment --pair seed --compare 'CorrMask:random masks' \
 		--compare 'CorrMask, shuffled graph:random masks' --compare 'CorrMask:CorrMask, shuffled graph' $table-points.tsv > "$BATS_TEST_TMPDIR/got"
 	cmp "$BATS_TEST_TMPDIR/got" $table-differences.tsv
 }
@@ -232,7 +232,7 @@ compare_tables() {
 
 @test "corrmask-tables: armstat compare of the points gives the tables of differences" {
 	again() { # TABLE PAIR WITHIN OPTION...
-		armstat compare -q --by arm --pair "$2" --within "$3" "${@:4}" "docs/experiments/tables/$1-points.tsv" |
+		armstat compare -q --arm arm --pair "$2" --within "$3" "${@:4}" "docs/experiments/tables/$1-points.tsv" |
 			awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["n"] > 1 { print $c["arm"], $c["reference"], sprintf("%.9g %.9g %.9g %.9g", $c["difference"], $c["low"], $c["high"], $c["p"]) }' | sort
 	}
 	printed() {

@@ -55,7 +55,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_line "The cells have no column cell_type: the map has one colour. LABEL= names another column."
 	refute_output --partial "values are missing"
 	grep -qF 'Maps of cells (UMAP)' $R/report.html
-	rankenc -q -m ../vocab.tsv --max-len 20 ../all.counts | scembed -q -M ../model --pool first --layer 0 | scview -q -O npy - > want.npy
+	rankenc -q -m ../vocab.tsv --max-len 20 ../all.counts | scembed -q -M ../model --pool first --emb-layer 0 | scview -q -O npy - > want.npy
 	$PYTHON -W ignore - <<-'P'
 		import anndata, numpy as np
 		new = anndata.read_h5ad("results/embed/latest/embedded.h5ad")

@@ -20,13 +20,13 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 @test "scembed --of genes: means, cells and spread of the states are numpy's, of two layers, by class too; static is the model's table" {
 	ref genes model tok genes.emb
-	scembed -q -M model --of genes --layer 0 --by cell_type tok -o by.emb
+	scembed -q -M model --of genes --emb-layer 0 --by cell_type tok -o by.emb
 	ref genes model tok by.emb layer=0 by=cell_type
 	scembed -q -M model --of static tok -o static.emb
 	ref static model static.emb
 	# the same bytes on any number of threads, and from a pipe
 	cat tok | scembed -q -M model --of genes -@ 3 | cmp - genes.emb
-	cat tok | scembed -q -M model --of genes --layer 0 --by cell_type -@ 2 | cmp - by.emb
+	cat tok | scembed -q -M model --of genes --emb-layer 0 --by cell_type -@ 2 | cmp - by.emb
 	# cells without a class are left out
 	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream
 r = scstream.read("tok"); blocks = []
@@ -46,7 +46,7 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	ref network genes.emb edges.tsv k=9
 	run -0 depgraph -O stats g.graph
 	assert_line --regexp '^edges'
-	depgraph -q --modules 1 tok -o d.graph
+	depgraph -q --leiden 1 tok -o d.graph
 	depgraph -q -O layout g.graph -o layout
 	maskgen -q -g g.graph --strategy corrmask tok -o masked
 	scview --check masked
@@ -114,7 +114,7 @@ labels() {
 	assert_line --partial "--folds needs --gene-labels"
 	run -2 ctaprobe genes --gene-labels two.tsv genes.emb genes.emb
 	run -2 scembed -M model --of cells --by cell_type tok
-	run -2 scembed -M model --of static --layer 0 tok
+	run -2 scembed -M model --of static --emb-layer 0 tok
 	run -2 scembed -M model --of genes --pool cls tok
 }
 

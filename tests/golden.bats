@@ -61,9 +61,9 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	h5tok -q obs.h5ad | golden same "$S/obs.scs" -
 	depgraph -q --pmi --tau 0.3 --min-count 2 "$S/tokens.scs" | golden close "$S/pmi.scs" - 1e-6
 	maskgen -q --strategy pmi -g "$S/pmi.scs" "$S/tokens.scs" -o out
-	maskgen -q --strategy probe --partners hidden -g "$S/graph.scs" --batch 4 --shard 1/2 --balance --seed 3 "$S/tokens.scs" | golden same "$S/probe.scs" -
+	maskgen -q --strategy probe --partners hidden -g "$S/graph.scs" --batch 4 --shard 1/2 --balance-lengths --seed 3 "$S/tokens.scs" | golden same "$S/probe.scs" -
 	maskgen -q --strategy none --keep cell_type,donor --batch 8 "$S/tokens.scs" | golden same "$S/supervised.scs" -
-	maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance --seed 3 --keep donor "$S/counts.scs" |
+	maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance-lengths --seed 3 --keep donor "$S/counts.scs" |
 		golden same "$S/masked_counts.scs" -
 	maskgen -q --strategy columns --batch 20 --seed 4 --keep donor "$S/counts.scs" | golden same "$S/validation.scs" -
 	ctaprobe cells -q --no-standardize -l cell_type --folds 2 --predictions prediction -o out "$S/embedding.scs"

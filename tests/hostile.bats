@@ -524,7 +524,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		open(sys.argv[1], "wb").write(b)
 	END
 	undigest bad/model.safetensors
-	refused "vectors not finite" scembed -M bad --layer 0 sim.tok -o out
+	refused "vectors not finite" scembed -M bad --emb-layer 0 sim.tok -o out
 	rm -rf bad
 	cp -r model bad
 	$PYTHON -c "print('\t'.join('abcd')); [print('g%d\tx\ty\tnan' % i) for i in range(10**5)]" > bad/vocab.tsv
@@ -611,7 +611,7 @@ write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input",
 			scstream.write("weights.graph", header, [{"token": np.arange(4), "neighbour": (at, np.array([2, 3, 1, 3, 1, 2])),
 			                                          "rho": (at, np.full(6, float(sys.argv[1]))), "overlap": (at, np.ones(6))}])
 		X
-		refused 'weight' depgraph --modules 1 -o out weights.graph
+		refused 'weight' depgraph --leiden 1 -o out weights.graph
 	done
 }
 

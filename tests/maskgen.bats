@@ -105,7 +105,7 @@ loader() {
 	assert_output "maskgen: note: --shard auto: shard 0 of 2 (PMI_SIZE)"
 }
 
-@test "maskgen --balance: the same global batches, dealt out by length" {
+@test "maskgen --balance-lengths: the same global batches, dealt out by length" {
 	# half of the cells have a tenth of the tokens
 	scsim -n 120 --genes 300 --depth 3000 --seed 1 -o deep.counts
 	scsim -n 120 --genes 300 --depth 60 --seed 2 -o shallow.counts
@@ -114,7 +114,7 @@ loader() {
 	rankenc -m both.tsv both.counts -o both.tok
 	maskgen -b 24 --epochs 2 both.tok | scview -c step,cell,input,position,target | tail -n +2 > whole
 	for r in 0 1 2 3; do
-		maskgen --balance -b 6 --epochs 2 --shard $r/4 -@ 2 both.tok | tee balanced$r | scview -c step,batch_row,cell,input,position,target | tail -n +2 > balanced$r.tsv
+		maskgen --balance-lengths -b 6 --epochs 2 --shard $r/4 -@ 2 both.tok | tee balanced$r | scview -c step,batch_row,cell,input,position,target | tail -n +2 > balanced$r.tsv
 		maskgen -b 6 --epochs 2 --shard $r/4 both.tok | scview -c step,cell,input | tail -n +2 > turn$r.tsv
 		scview --check balanced$r
 	done
@@ -144,7 +144,7 @@ loader() {
 		print(share(turn), share(cost))
 		assert share(turn) < 0.8 and share(cost) > 0.93
 	END
-	run maskgen --balance --keep batch_row both.tok -o x
+	run maskgen --balance-lengths --keep batch_row both.tok -o x
 	assert_failure 1
 }
 
@@ -225,7 +225,7 @@ loader() {
 	maskgen $how --seed 2 s.counts -o seed2
 	for r in 0 1; do
 		maskgen ${how/64/32} --shard $r/2 s.counts -o shard$r
-		maskgen ${how/64/32} --shard $r/2 --balance s.counts -o balanced$r
+		maskgen ${how/64/32} --shard $r/2 --balance-lengths s.counts -o balanced$r
 	done
 	scview --check m balanced0
 	scview -c cell,gene,count,cell_type,donor s.counts > counts.tsv
@@ -433,7 +433,7 @@ loader() {
 }
 
 @test "maskgen --module masks inside modules" {
-	depgraph --modules 1,4 s.graph -o mod.graph
+	depgraph --leiden 1,4 s.graph -o mod.graph
 	maskgen --strategy corrmask -g mod.graph --module module_4 --lambda 1 s.tok > a
 	maskgen --strategy corrmask -g mod.graph --module module_4 --lambda 1 -@ 2 s.tok | cmp - a
 	maskgen --strategy corrmask -g mod.graph --module module_1 --lambda 1 s.tok > b
@@ -549,7 +549,7 @@ refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
 
 # bats test_tags=slow
 @test "maskgen: every strategy with every rate, lambda, choice of partners: it works and keeps its budget, or is refused with the reason" {
-	depgraph --modules 1 s.graph -o mod.graph
+	depgraph --leiden 1 s.graph -o mod.graph
 	scsample -q -n 60 s.tok -o few.tok
 	scview -c cell,token few.tok > few.tsv
 	rm -rf cross && mkdir cross

@@ -81,7 +81,7 @@ same_training() {
 }
 
 @test "mpi: cells dealt out by length train the same model" {
-	ranks 3 "$(loader 4) --balance | $MLM -q --accum 2 -o balanced"
+	ranks 3 "$(loader 4) --balance-lengths | $MLM -q --accum 2 -o balanced"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one balanced
 }
 

@@ -39,7 +39,7 @@ inputs() {
 	scperturb screen -M sim.model --top 3 --towards IN sim.tok
 	screduce pca -k 3 --train IN sim.counts
 	screduce pca -k 3 --shared-with IN sim.counts
-	scsample --genes IN sim.counts
+	scsample --keep-genes IN sim.counts
 	scview -O h5ad --into IN sim.emb
 	ctaprobe cells --label a --train IN --test sim.emb
 	ctaprobe cells --label a --test IN sim.emb
@@ -94,7 +94,7 @@ inputs() {
 		scview -o ./file -
 		scsample kept - -o file
 		scsample -n 5 --report file -o new
-		scsample --genes - -o file kept
+		scsample --keep-genes - -o file kept
 	END
 	run -2 --separate-stderr sh -c "scsample file >>file"
 	cmp kept file

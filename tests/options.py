@@ -29,7 +29,7 @@ rankenc -q -m bvocab --cls 2 a.counts -o btok
 rankenc -q -m bvocab --cls 2 b.counts -o b.btok
 scsample -q btok b.btok -o both.btok
 scsample -q -n 60 a.counts -o less.counts
-depgraph -q --min-overlap 10 --modules 1 tok -o graph
+depgraph -q --min-overlap 10 --leiden 1 tok -o graph
 depgraph -q --min-overlap 10 --rho-min .4 tok -o graph2
 depgraph -q --pmi --min-count 2 --tau 0 tok -o pmi
 maskgen -q tok -o masked
@@ -145,7 +145,7 @@ armstat compare --pair seed arms
 armstat compare --means arms
 scmetric reference --train tok masked
 scmetric integration --label cell_type emb
-scmetric integration --label cell_type --batch donor emb
+scmetric integration --label cell_type --batch-key donor emb
 scmetric integration --label cell_type --exact-cells 100 emb
 screduce map emb
 scgenes markers --label cell_type a.counts
@@ -156,7 +156,7 @@ scperturb shift --state cell_type --from type1 --to type2 deleted.emb
 scperturb shift similarity
 scsample -n 20 tok
 scsample -n 20 a.counts
-scsample --test-fraction .5 --part test --by donor tok
+scsample --test-fraction .5 --part test --group donor tok
 scsample --test-fraction .5 --part test tok
 scsample --balance cell_type tok
 scsample --hvg 20 a.counts
@@ -184,7 +184,7 @@ VALUES = {
 	"h5tok --obs": ["donor"], "h5tok --sample-column": ["sample"], "h5tok --obs-table": ["table"], "h5tok --layer": ["X", "nothing"],
 	"h5tok --gene-column": ["index", "nothing"], "--map": ["map", "few.map"], "--rank": ["vocab"], "--tokens": ["tokens"],
 	"--vocab": ["vocab", "bvocab"], "--after": ["sums"],
-	"--module": ["module"], "--modules": ["1", "20"], "--graph": ["graph2", "graph", "pmi"], "--rate-choice": [".1,.3"],
+	"--module": ["module"], "--leiden": ["1", "20"], "--graph": ["graph2", "graph", "pmi"], "--rate-choice": [".1,.3"],
 	"--shard": ["1/2"], "--audit": ["graph"], "maskgen --resume": ["mlm"],
 	"--config": ["geneformer-v1-10m", "mlp-nb-tiny", "bmfm-tiny"], "--init": ["mlm", "nb"], "--head": ["donor:ce", "cell_type", "donor"],
 	"--ontology": ["types.obo"], "--eval": ["b.masked", "b.plain"], "--gene-labels": ["labels", "other.labels"], "--fold": ["0/3"], "--fold-column": ["donor"],
@@ -194,11 +194,11 @@ VALUES = {
 	"--shared-with": ["b.counts"], "ctaprobe cells --train": ["emb"], "--test": ["b.emb"], "maskgen --panel": ["few.genes"], "ctaprobe score --train": ["b.tok"],
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "panel --group": ["donor", "nothing"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
 	"--target": ["n_counts"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
-	"--value": ["loss"], "--by": ["seed", "donor"], "--within": ["seed"], "--pair": ["seed"],
-	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "compare --pool": ["donor"],
+	"compare --metrics": ["loss"], "--arm": ["seed", "donor"], "--by": ["donor"], "scsample --group": ["donor"], "--within": ["seed"], "--pair": ["seed"],
+	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "--pool-over": ["donor"],
 	"--clusters": ["donor"], "--sets": ["sets"], "--state": ["cell_type"], "--from": ["type2"], "--to": ["type3"], "--other": ["type3"],
 	"--states": ["b.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
-	"scsample --genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
+	"scsample --keep-genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],
 	"--key": ["name"], "--lambda": [".2", ".1:.9"], "--cells": ["40"],
 	"--rate-uniform": [".1:.4"], "--rate-linear": [".1:.4"],
 }

@@ -31,9 +31,9 @@ setup() {
 		run -2 scembed $o cells.tok
 		assert_line -n 0 --regexp "^scembed: (-M DIR is needed|--.* does not go with --.*|--.* needs --.*)$"
 	done
-	run scembed -M model --layer 1 cells.tok
+	run scembed -M model --emb-layer 1 cells.tok
 	assert_failure 2
-	run scembed -M model --layer -3 cells.tok
+	run scembed -M model --emb-layer -3 cells.tok
 	assert_failure 1
 	assert_output --partial "the model has 2 layers: expected -2 to 0"
 	run scembed -M model --pool cls cells.tok
@@ -44,12 +44,12 @@ setup() {
 @test "scembed: every layer and pooling within 1e-5 of a float64 reading of the same file" {
 	for layer in 0 -1 -2; do
 		for pool in mean first; do
-			scembed -q -M model --layer $layer --pool $pool cells.tok -o x.emb
+			scembed -q -M model --emb-layer $layer --pool $pool cells.tok -o x.emb
 			scview -O npy x.emb >x.npy
 			$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv $layer $pool x.npy
 		done
 		for pool in mean cls; do
-			scembed -q -M model2 --layer $layer --pool $pool cells2.tok -o x.emb
+			scembed -q -M model2 --emb-layer $layer --pool $pool cells2.tok -o x.emb
 			scview -O npy x.emb >x.npy
 			$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model2 tokens2.tsv $layer $pool x.npy 2 3
 		done
@@ -58,7 +58,7 @@ setup() {
 
 @test "scembed: defaults are layer -1 and the mean; order and columns of the input are kept" {
 	scembed -q -M model -o a.emb cells.tok
-	scembed -q -M model --layer -1 --pool mean -o b.emb cells.tok
+	scembed -q -M model --emb-layer -1 --pool mean -o b.emb cells.tok
 	cmp <(scview a.emb) <(scview b.emb)
 	scview -c cell,barcode,n_counts,cell_type,donor cells.tok >want
 	scview -c cell,barcode,n_counts,cell_type,donor a.emb >got

@@ -14,7 +14,7 @@ setup_file() {
 	rankenc -q -m vocab counts -o tok
 	maskgen -q --batch 20 tok | sctrain mlm -q --config tiny -o model
 	scembed -q -M model --of genes tok | scgenes network -q -k 5 -o net.graph
-	depgraph -q --min-overlap 5 --min-cells 5 --modules 1,2 tok -o dep.graph
+	depgraph -q --min-overlap 5 --min-cells 5 --leiden 1,2 tok -o dep.graph
 	for g in net dep; do depgraph -q -O tsv $g.graph -o $g.tsv; done
 	# the modules, two of them together, one by symbols and twice; a set without a known gene, a pair
 	scview --vocab tok | awk -F '\t' 'NR > 1 && $3 != "" { m = $3; sub(/\..*/, "", m); if (m != "bg") { set[m] = set[m] "\t" $2; symbol[m] = symbol[m] "\t" $3 } }
@@ -81,7 +81,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	wrong "no.gmt: no sets of genes in it" --sets no.gmt dep.graph
 	printf 'a\t-\tSIMG000001\tSIMG000002\n' > pair.gmt
 	wrong "pair.gmt: no set has 3 to 200 genes that have an edge" --sets pair.gmt dep.graph
-	wrong "dep.graph: no column 'module' of modules: depgraph --modules makes one" --sets sets.gmt --module module dep.graph
+	wrong "dep.graph: no column 'module' of modules: depgraph --leiden makes one" --sets sets.gmt --module module dep.graph
 	wrong "tok: this is a tokens stream, expected graph" --sets sets.gmt tok
 	rankenc -q --fit --min-cells 300 counts -o other.vocab
 	rankenc -q -m other.vocab counts | depgraph -q --min-overlap 5 --min-cells 5 - -o other.graph
@@ -96,7 +96,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 @test "scgenes markers: the genes and numbers are those of numpy; next to new cells, of shared genes" {
 	need_tool ctaprobe scsample
 	scsample -q --test-fraction .3 --part train counts -o known.counts
-	scsample -q --test-fraction .3 --part test counts | scsample -q --genes <(scview --vocab counts | awk 'NR > 11 { print $2 }') - -o new.counts
+	scsample -q --test-fraction .3 --part test counts | scsample -q --keep-genes <(scview --vocab counts | awk 'NR > 11 { print $2 }') - -o new.counts
 	ctaprobe transfer -q --reference known.counts -l cell_type new.counts -o new.pred
 	scgenes markers -q -l cell_type -k 4 --new new.counts --assigned new.pred known.counts -o markers.tsv
 	scgenes markers -q -l cell_type -k 4 known.counts -o alone.tsv

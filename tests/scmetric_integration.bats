@@ -23,7 +23,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 		"what=empty" "what=unlabelled" "what=drugs" "cells=60" "cells=20 types=2" "features=1" "batches=1"; do
 		ref make a.emb $case
 		for preset in scib-metrics scib; do
-			integration --preset $preset --batch batch a.emb -o a.tsv --report a.report
+			integration --preset $preset --batch-key batch a.emb -o a.tsv --report a.report
 			ref compare a.emb a.report $preset
 		done
 	done
@@ -32,7 +32,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 @test "scmetric integration: the table of each preset, its means, and its best clusters" {
 	ref make a.emb cells=500 types=4 seed=2 features=30
 	for preset in scib-metrics scib bmfm; do
-		integration --preset $preset --batch batch a.emb -o $preset.tsv --report $preset.report
+		integration --preset $preset --batch-key batch a.emb -o $preset.tsv --report $preset.report
 		assert_equal "$(head -n 1 $preset.tsv)" $'metric\ta\trange\tbetter\tnote'
 	done
 	assert_equal "$(cut -f 1 scib-metrics.tsv | paste -sd ' ')" "metric isolated_labels kmeans_nmi kmeans_ari silhouette_label clisi bras ilisi kbet_per_label graph_connectivity pcr_comparison bio_conservation batch_correction total silhouette_batch sbee kbet pcr"
@@ -48,21 +48,21 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 @test "scmetric integration: the same bytes on any number of threads, and from a pipe" {
 	ref make x.emb cells=700 what=uneven
 	for preset in scib-metrics scib; do
-		integration --preset $preset --batch batch x.emb -o a.tsv
+		integration --preset $preset --batch-key batch x.emb -o a.tsv
 		for threads in 2 5; do
-			integration --preset $preset --batch batch -@ $threads x.emb -o b.tsv
+			integration --preset $preset --batch-key batch -@ $threads x.emb -o b.tsv
 			cmp a.tsv b.tsv
 		done
-		integration --preset $preset --batch batch < x.emb | cmp - a.tsv
+		integration --preset $preset --batch-key batch < x.emb | cmp - a.tsv
 	done
 }
 
 @test "scmetric integration: the order of cells, the scale and the mirror image of the embedding change nothing but k-means" {
 	ref make a.emb cells=300 seed=6
-	integration --batch batch a.emb -o a.tsv
+	integration --batch-key batch a.emb -o a.tsv
 	ref others a.emb
 	for other in mixed scaled mirror; do
-		integration --batch batch $other.emb -o b.tsv
+		integration --batch-key batch $other.emb -o b.tsv
 		diff <(grep -vE 'kmeans|metric|bio_' a.tsv) <(grep -vE 'kmeans|metric|bio_' b.tsv)
 	done
 }
@@ -70,9 +70,9 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 @test "scmetric integration: several streams of the same cells" {
 	ref make a.emb cells=300 seed=6
 	ref others a.emb
-	integration --batch batch a.emb scaled.emb -o both.tsv
+	integration --batch-key batch a.emb scaled.emb -o both.tsv
 	assert_equal "$(head -n 1 both.tsv)" $'metric\ta\tscaled\trange\tbetter\tnote'
-	integration --batch batch a.emb -o one.tsv
+	integration --batch-key batch a.emb -o one.tsv
 	diff <(cut -f 1,2 one.tsv | grep -vE 'NA|pcr_c') <(cut -f 1,2 both.tsv | grep -vE 'pcr_c|^(batch_correction|total)')
 	for column in 2 3; do assert_equal "$(value both.tsv pcr_comparison $column)" 0.000000; done
 	mkdir -p b && cp a.emb b/a.emb
@@ -87,20 +87,20 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	scview -O h5ad a.emb -o a.h5ad
 	$PYTHON -c 'import anndata; a = anndata.read_h5ad("a.h5ad"); a.obsm["x"] = a.X; a.obsm["X_two"] = a.X[:, :2].astype("f8"); a.write_h5ad("two.h5ad")'
 	! $PYTHON -c 'import zarr' 2>/dev/null || $PYTHON -c 'import anndata; anndata.read_h5ad("two.h5ad").write_zarr("two.zarr")'
-	integration --batch batch a.emb -o a.tsv
+	integration --batch-key batch a.emb -o a.tsv
 	for file in two.h5ad $(ls -d two.zarr 2>/dev/null); do
-		integration --batch batch --embedding x $file | cmp - <(sed '1s/\ta\t/\tx\t/' a.tsv)
-		integration --batch batch --embedding x,X_two $file -o both.tsv
+		integration --batch-key batch --embedding x $file | cmp - <(sed '1s/\ta\t/\tx\t/' a.tsv)
+		integration --batch-key batch --embedding x,X_two $file -o both.tsv
 		[ "$(value both.tsv bras)" = "$(value a.tsv bras)" ] && [ "$(value both.tsv bras 3)" != "$(value a.tsv bras)" ]
 		missing() { # BATCH KEYS MESSAGE
-			run --separate-stderr integration --batch "$1" --embedding "$2" $file -o out
+			run --separate-stderr integration --batch-key "$1" --embedding "$2" $file -o out
 			assert_failure 1
 			[[ ${#stderr_lines[@]} = 1 && $stderr = *"$file: $3"* ]]
 			assert_not_exist out
 		}
 		missing batch x,X_none "obsm has no 'X_none': it has X_two, x"
 		missing none x "obs has no 'none': it has"
-		run integration --batch batch $file
+		run integration --batch-key batch $file
 		assert_failure 2
 	done
 }
@@ -108,27 +108,27 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 @test "scmetric integration: one batch, or none, has no scores of batches; few cells have no LISI: NA with the reason" {
 	reason() { assert_equal "$(awk -F '\t' -v m="$2" '$1 == m { print $2, $NF }' "$1")" "NA $3"; }
 	ref make a.emb batches=1
-	integration --batch batch a.emb -o a.tsv
+	integration --batch-key batch a.emb -o a.tsv
 	integration a.emb -o b.tsv
 	for metric in isolated_labels bras ilisi kbet_per_label silhouette_batch sbee kbet pcr pcr_comparison; do
 		reason a.tsv $metric "one batch"
-		reason b.tsv $metric "no --batch"
+		reason b.tsv $metric "no --batch-key"
 	done
 	reason a.tsv total "a metric is NA"
 	ref make a.emb what=drugs
-	integration --batch batch a.emb -o a.tsv
+	integration --batch-key batch a.emb -o a.tsv
 	reason a.tsv bras "no type has two batches"
 	ref make a.emb cells=40
-	integration --batch batch a.emb -o a.tsv
+	integration --batch-key batch a.emb -o a.tsv
 	reason a.tsv clisi "fewer than 90 cells"
 	reason a.tsv kbet_per_label "fewer than 50 cells"
 }
 
 @test "scmetric integration: more cells than --exact-cells: nearly the same values, and what they are of" {
 	ref make a.emb cells=2500 seed=3
-	integration --batch batch a.emb -o exact.tsv
-	integration --batch batch --exact-cells 1500 a.emb -o near.tsv --report near.report
-	integration --batch batch --exact-cells 1500 -@ 3 a.emb | cmp - near.tsv
+	integration --batch-key batch a.emb -o exact.tsv
+	integration --batch-key batch --exact-cells 1500 a.emb -o near.tsv --report near.report
+	integration --batch-key batch --exact-cells 1500 -@ 3 a.emb | cmp - near.tsv
 	cut -f 1,2 exact.tsv | paste - near.tsv | awk -F '\t' '$1 != $3 { exit 1 }
 		$1 ~ /bras|^pcr$/ && ($2 != $4 || $7 != "") { exit 1 }
 		$1 ~ /kmeans/ && (($2 - $4) ^ 2 > .05 ^ 2 || $7 != "") { exit 1 }
@@ -136,15 +136,15 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 		$1 ~ /lisi|connectivity/ && (($2 - $4) ^ 2 > .005 ^ 2 || $7 !~ /^[0-9.]+ %/) { exit 1 }
 		$1 == "kbet_per_label" && ($7 != "of 1500 cells" || $4 <= 0) { exit 1 } { n++ } END { exit n < 18 }'
 	awk -F '\t' '$1 == "a:recall" { exit !($2 >= .99 && $2 <= 1) }' near.report
-	for n in 1 20 60; do integration --batch batch --exact-cells $n a.emb -o out; done
+	for n in 1 20 60; do integration --batch-key batch --exact-cells $n a.emb -o out; done
 }
 
 @test "scmetric integration: on a terminal, no line has more than 80 characters, and nothing is lost" {
 	command -v script > /dev/null || skip "no script(1)"
 	ref make a.emb cells=60
 	for name in first_of_five second third_one fourth fifth_embedding; do cp a.emb $name.emb; done
-	integration --batch batch {first_of_five,second,third_one,fourth,fifth_embedding}.emb -o wide.tsv
-	script -qec "scmetric integration -q -l cell_type --batch batch first_of_five.emb second.emb third_one.emb fourth.emb fifth_embedding.emb" /dev/null |
+	integration --batch-key batch {first_of_five,second,third_one,fourth,fifth_embedding}.emb -o wide.tsv
+	script -qec "scmetric integration -q -l cell_type --batch-key batch first_of_five.emb second.emb third_one.emb fourth.emb fifth_embedding.emb" /dev/null |
 		tr -d '\r' > screen
 	awk 'length > 80 { exit 1 } END { exit !NR }' screen
 	diff <(tr '\t' '\n' < wide.tsv | tr -s ' ' '\n' | grep . | sort -u) <(tr -s ' ' '\n' < screen | grep . | sort -u)
@@ -153,7 +153,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 @test "scmetric integration: what cannot be scored is one line" {
 	refused() {
 		ref make a.emb ${1:+$1} ${2:+$2}
-		run --separate-stderr scmetric integration -l cell_type --batch batch -o out.tsv a.emb
+		run --separate-stderr scmetric integration -l cell_type --batch-key batch -o out.tsv a.emb
 		assert_failure 1
 		[ "${#stderr_lines[@]}" = 1 ]
 		names "$3"

@@ -153,7 +153,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	run -1 screduce map -o no.emb c.counts
 	assert_output --partial "expected embedding"
 	assert_not_exist no.emb
-	run -2 screduce map --neighbours 0 -o no.emb c.emb
+	run -2 screduce map --nearest 0 -o no.emb c.emb
 	run -2 screduce map -o no.emb c.emb c.emb
 	assert_output --partial "expected one input"
 }

@@ -79,11 +79,11 @@ compare() {
 		run -1 scperturb screen -M model --top 5 --towards "$@" from.tok -o no.tok
 		assert_output --partial "scperturb screen: --towards: $1 was embedded by another model, or another way: '"
 	}
-	scembed -q -M model --layer 0 to.tok -o l0.emb
+	scembed -q -M model --emb-layer 0 to.tok -o l0.emb
 	scembed -q -M model --pool first to.tok -o first.emb
 	scembed -q -M model --of genes to.tok -o genes.emb
 	screduce pca -q -k 64 sim.counts -o pca64.emb
-	scembed -q -M model --of cells --max-len 2048 --layer -1 --pool mean to.tok | scsample -q --where cell_type=type2 - -o same.emb
+	scembed -q -M model --of cells --max-len 2048 --emb-layer -1 --pool mean to.tok | scsample -q --where cell_type=type2 - -o same.emb
 	cp -r model other
 	$PYTHON - <<-'END'
 		raw = bytearray(open("other/model.safetensors", "rb").read())

@@ -74,7 +74,7 @@ rule() {                # rule NAME ARG [SEED]: the cells chosen are those of te
 
 @test "scsample: a split by donor cuts no donor, and both calls agree" {
 	for part in train test; do
-		scsample --test-fraction 0.25 --by donor --part $part sim.counts | scview -c cell,donor | tail -n +2 >$part
+		scsample --test-fraction 0.25 --group donor --part $part sim.counts | scview -c cell,donor | tail -n +2 >$part
 		[ -s $part ]
 	done
 	assert_equal "$(cat train test | sort -n)" "$(scview -c cell,donor sim.counts | tail -n +2)"
@@ -312,15 +312,15 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	assert_equal "$(scsample -q --min-class lab:2 "${streams[@]}" | scview -q -c lab - | tail -n +2 | sort | uniq -c | xargs)" "4 B 2 T cell"
 }
 
-@test "scsample --by: two groups are enough for a split, one is not" {
+@test "scsample --group: two groups are enough for a split, one is not" {
 	labelled two.groups 'g~a,a,a,b,b,b'
 	labelled one.group 'g~a,a,a,a,a,a'
 	for part in train test; do
-		scsample -q --test-fraction 0.5 --by g --part $part two.groups | scview -c g - | tail -n +2 | sort -u >$part.g
+		scsample -q --test-fraction 0.5 --group g --part $part two.groups | scview -c g - | tail -n +2 | sort -u >$part.g
 		assert_equal "$(wc -l <$part.g)" 1
 	done
 	run ! cmp -s train.g test.g
-	run -1 scsample --test-fraction 0.5 --by g --part test one.group -o never.s
+	run -1 scsample --test-fraction 0.5 --group g --part test one.group -o never.s
 	names "'g' 1 2"
 }
 
@@ -360,7 +360,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 
 @test "scsample: nothing in gives a whole stream of nothing" {
 	scsample -q -n 0 sim.counts -o empty.s
-	for o in "" "-n 5" "-f 0.5" "--test-fraction 0.5 --part test" "--test-fraction 0.5 --part train --by donor" "--cap donor:3" \
+	for o in "" "-n 5" "-f 0.5" "--test-fraction 0.5 --part test" "--test-fraction 0.5 --part train --group donor" "--cap donor:3" \
 		"--balance donor" "-n 3 --stratify donor" "--min-class donor:2" "--where donor=donor1"; do
 		run scsample -q $o empty.s -o out.s
 		assert_success
@@ -369,7 +369,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 }
 
 @test "scsample: misuse is status 2 and one line" {
-	for o in "-n 3 -f 0.1" "-n -1" "-f 1.1" "--part test" "--test-fraction 0.2" "--by donor" "--stratify donor" "--where donor" \
+	for o in "-n 3 -f 0.1" "-n -1" "-f 1.1" "--part test" "--test-fraction 0.2" "--group donor" "--stratify donor" "--where donor" \
 		"--where =x" "--where a!b" "--cap donor" "--cap donor:0" "--cap donor:1.5" "--min-class donor:x" "-n 3 --stratify donor --balance donor" \
 		"--test-fraction 0.2 --part middle" "--nope"; do
 		run scsample $o sim.counts
@@ -380,7 +380,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 }
 
 @test "scsample: columns that are not there or not of the kind" {
-	for o in "--where tissue=lung" "--cap tissue:3" "--balance tissue" "--test-fraction 0.5 --part test --by tissue"; do
+	for o in "--where tissue=lung" "--cap tissue:3" "--balance tissue" "--test-fraction 0.5 --part test --group tissue"; do
 		run scsample $o sim.counts -o out3.s
 		assert_failure 1
 		names "tissue counts barcode"
@@ -396,9 +396,9 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	run scsample --where 'gene=3' -o out3.s sim.counts
 	assert_failure 1
 	scsample --where cell_type=type1 --where donor=donor1 sim.counts -o one.s
-	run scsample --test-fraction 0.5 --part test --by donor one.s -o out3.s
+	run scsample --test-fraction 0.5 --part test --group donor one.s -o out3.s
 	assert_failure 1
-	names "--by donor 1 2"
+	names "--group donor 1 2"
 	assert_not_exist out3.s
 }
 
@@ -500,7 +500,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_failure
 }
 
-@test "scsample --genes: the genes of a vocabulary, in the order of the stream; the rest stays, also what each file measured" {
+@test "scsample --keep-genes: the genes of a vocabulary, in the order of the stream; the rest stays, also what each file measured" {
 	mkdir -p genes && cd genes
 	# two files that measured different genes, and a list in another order with a gene that neither has
 	$PYTHON -W ignore - <<-'END'
@@ -517,10 +517,10 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		        f.write(f"{k}\tg{g}\t\tNA\n")
 	END
 	h5tok -q a.h5ad b.h5ad -o all.counts
-	run -0 scsample --genes list.tsv all.counts -o few.counts
+	run -0 scsample --keep-genes list.tsv all.counts -o few.counts
 	names "list.tsv 1 7 all.counts"
 	scview --check -q few.counts
-	scsample -q --genes list.tsv <all.counts | scview -q | cmp - <(scview -q few.counts)
+	scsample -q --keep-genes list.tsv <all.counts | scview -q | cmp - <(scview -q few.counts)
 	assert_equal "$(scview -q --vocab few.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g20 g40 g41 g70 g88"
 	for f in all few; do scview -q -c barcode,n_counts,gene,count --gene-names id $f.counts >$f.tsv; done
 	scview -q --header few.counts >few.json
@@ -539,11 +539,11 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	END
 	# one gene a line, an id or a symbol; a table with its own order of columns, between commas
 	printf '%s\n' '' g41 G5 g20.3 g70 g88 '' g40 g200 g5 >lines
-	run -0 scsample --genes lines all.counts -o lines.counts
+	run -0 scsample --keep-genes lines all.counts -o lines.counts
 	names "3 8 all.counts" # G5, g20.3, g200: not Ensembl ids
 	assert_equal "$(scview -q --vocab lines.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g40 g41 g70 g88"
 	printf 'set,gene\nx,g20\n"y, z",g5\n' | gzip >table.csv.gz
-	scsample --genes table.csv.gz all.counts | scview --vocab | cut -f 2 | paste -sd ' ' | grep -x 'gene_id g5 g20'
+	scsample --keep-genes table.csv.gz all.counts | scview --vocab | cut -f 2 | paste -sd ' ' | grep -x 'gene_id g5 g20'
 	$PYTHON -W ignore - <<-'END'
 		import anndata, numpy as np
 		a = anndata.AnnData(np.ones((3, 4), "f4"))
@@ -552,26 +552,26 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		a.write("symbols.h5ad")
 	END
 	h5tok -q symbols.h5ad -o symbols.counts
-	printf '%s\n' cd2 ENSG00000000001.7 c1ORF3 | scsample --genes /dev/stdin symbols.counts | scview -q --vocab | cut -f 3 | paste -sd ' ' | grep -x 'symbol AB1 CD2'
+	printf '%s\n' cd2 ENSG00000000001.7 c1ORF3 | scsample --keep-genes /dev/stdin symbols.counts | scview -q --vocab | cut -f 3 | paste -sd ' ' | grep -x 'symbol AB1 CD2'
 	for bad in 'g5 g20:2 fields, expected one gene a line' $'a\tgene\n1\n:1 fields, expected the gene in field 2' ':none of its 0 genes'; do
 		tr ' ' '\t' <<<"${bad%%:*}" >bad
-		run -1 scsample --genes bad all.counts -o x
+		run -1 scsample --keep-genes bad all.counts -o x
 		assert_output --partial "${bad#*:}"
 		assert_not_exist x
 	done
 	# genes are left out after cells are chosen, so a filter sees all of them
-	scsample -q -n 30 --min-genes 20 --genes list.tsv all.counts | scview -c cell | cmp - <(scsample -q -n 30 --min-genes 20 all.counts | scview -c cell)
-	run -2 scsample --genes list.tsv --hvg 5 all.counts -o x
-	names "--genes --hvg"
-	run -1 scsample --genes no.tsv all.counts -o x
+	scsample -q -n 30 --min-genes 20 --keep-genes list.tsv all.counts | scview -c cell | cmp - <(scsample -q -n 30 --min-genes 20 all.counts | scview -c cell)
+	run -2 scsample --keep-genes list.tsv --hvg 5 all.counts -o x
+	names "--keep-genes --hvg"
+	run -1 scsample --keep-genes no.tsv all.counts -o x
 	assert_output --partial "no.tsv: No such file"
 	printf 'token\tgene_id\tsymbol\tmedian\n0\tother\t\tNA\n' >other.tsv
-	run -1 scsample --genes other.tsv all.counts -o x
-	names "--genes other.tsv 1 all.counts"
+	run -1 scsample --keep-genes other.tsv all.counts -o x
+	names "--keep-genes other.tsv 1 all.counts"
 	rankenc -q --fit all.counts -o vocab
 	rankenc -q -m vocab all.counts -o all.tok
-	run -1 scsample --genes list.tsv all.tok -o x
-	names "--genes all.tok tokens counts"
+	run -1 scsample --keep-genes list.tsv all.tok -o x
+	names "--keep-genes all.tok tokens counts"
 	assert_not_exist x
 }
 
@@ -654,7 +654,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		a.write("sizes.h5ad")
 	END
 	printf 'g%d\n' {0..7} >panel
-	h5tok -q sizes.h5ad | scsample -q --genes panel - -o sizes.counts
+	h5tok -q sizes.h5ad | scsample -q --keep-genes panel - -o sizes.counts
 	for p in 0.03 0.5 0.9; do
 		scsample -q --thin $p --seed 7 sizes.counts -o $p.kept
 	done

@@ -232,7 +232,7 @@ same_training() {
 	run scembed -M model --pool mean -o y test.counts
 	assert_failure 1
 	names "--pool: model tokens"
-	run scembed -M model --layer -1 -o y test.counts
+	run scembed -M model --emb-layer -1 -o y test.counts
 	assert_failure 1
 	assert_not_exist y
 	# of masked counts: without the masked genes

@@ -188,7 +188,7 @@ edited() {
 
 @test "scembed: vectors of a model of values are those of a float64 trainer; it has no classes to predict" {
 	scview -c token,rank test.tok >tokens.tsv
-	scembed -q -M model --layer 0 -o x.emb test.tok
+	scembed -q -M model --emb-layer 0 -o x.emb test.tok
 	scview -O npy x.emb >x.npy
 	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv 0 mean x.npy
 	run -1 scpredict cells -M model -o never test.tok

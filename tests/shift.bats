@@ -51,16 +51,16 @@ refused() {
 	for f in all over; do
 		scview -c perturbation,gene,token $f.tok >p.tsv
 		for layer in 0 -1; do
-			scembed -q -M model --layer $layer --similarity genes $f.tok -o x.emb
+			scembed -q -M model --emb-layer $layer --similarity genes $f.tok -o x.emb
 			scview -c similarity,token,cosine x.emb >o.tsv
 			ref similarity model p.tsv o.tsv 2 $layer
-			scembed -q -M model --layer $layer --pool rest $f.tok | scview -c x,x_original - >o.tsv
+			scembed -q -M model --emb-layer $layer --pool rest $f.tok | scview -c x,x_original - >o.tsv
 			ref rest model p.tsv o.tsv 2 $layer
 		done
 	done
 	grep -q truncated p.tsv
 	# the same bytes with other threads
-	cmp x.emb <(scembed -q -@ 2 -M model --layer -1 --similarity genes over.tok)
+	cmp x.emb <(scembed -q -@ 2 -M model --emb-layer -1 --similarity genes over.tok)
 	# a cell of one gene: nothing is left to compare
 	printf 'cells without a token'
 	scsample -q -n 1 cells.tok -o one.tok
@@ -130,10 +130,10 @@ refused() {
 		assert_output --partial "has 1 cell, expected at least 10"
 		scembed -q -M model cells.tok -o cells.emb
 		refused "scperturb shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." scperturb shift cells.emb
-		scembed -q -M model --layer 0 cells.tok -o other.emb
+		scembed -q -M model --emb-layer 0 cells.tok -o other.emb
 		run scperturb shift $S --states other.emb some.emb
 		assert_failure 1
-		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--layer 0 --model xxh3:"
+		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--emb-layer 0 --model xxh3:"
 		refused "scembed: cells.tok: these are no perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
 		scsample -q --where perturbation=delete some.tok -o broken.tok
 		run scembed -M model --pool rest broken.tok -o out

@@ -25,7 +25,7 @@ STEPS = [
     ("depgraph", 12 * TOKENS, "depgraph -q tok -o graph"),
     ("maskgen", 0, "maskgen -q -g graph --strategy corrmask tok -o masked"),
     ("sctrain mlm", 0, "sctrain mlm -q --config config.json masked -o model"),
-    ("scembed", 0, "scembed -q -M model --layer 0 tok -o emb"),
+    ("scembed", 0, "scembed -q -M model --emb-layer 0 tok -o emb"),
     ("ctaprobe cells", 4 * NETWORK["hidden_size"] + 130, "ctaprobe cells -q --label cell_type --folds 2 emb -o scores"),
 ]
 

@@ -264,7 +264,7 @@ hand_model() {
 	export BIN
 	scsim -q --cells 300 --donors 30 --seed 4 -o all.counts
 	for part in train test; do
-		scsample -q --test-fraction 0.3 --by donor --part $part --seed 1 -o $part.counts all.counts
+		scsample -q --test-fraction 0.3 --group donor --part $part --seed 1 -o $part.counts all.counts
 		screduce pca -q -k 50 --train train.counts -o base.$part.emb $part.counts
 	done
 	echo donor > by

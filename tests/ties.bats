@@ -117,7 +117,7 @@ setup() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" mlm model masked.tsv eval.tsv
 	scview -c token,rank group.tok >tokens.tsv
 	for layer in 0 -2; do
-		scembed -q -M model --layer $layer group.tok -o x.emb
+		scembed -q -M model --emb-layer $layer group.tok -o x.emb
 		scview -O npy x.emb >x.npy
 		$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv $layer mean x.npy
 	done
@@ -172,7 +172,7 @@ refused() {
 	maskgen -q random.tok | sctrain mlm -q --config tiny -o rmodel
 	maskgen -q --strategy none --seed 1 random.tok -o none.masked
 	scview -c cell,input none.masked | sed 1d | sort -n | cut -f2 | sed '1i token' >tokens.tsv
-	scembed -q -M rmodel --layer 0 random.tok -o x.emb
+	scembed -q -M rmodel --emb-layer 0 random.tok -o x.emb
 	scview -O npy x.emb >x.npy
 	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed rmodel tokens.tsv 0 mean x.npy
 }

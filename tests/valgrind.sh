@@ -27,4 +27,4 @@ run scview -s masked -o statistics
 run sctrain mlm --config tiny masked -o model
 run scembed -M model tok -o embeddings
 run ctaprobe cells --label cell_type --folds 2 embeddings -o scores
-run scmetric integration --label cell_type --batch donor embeddings -o integration
+run scmetric integration --label cell_type --batch-key donor embeddings -o integration

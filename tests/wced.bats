@@ -212,7 +212,7 @@ print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
 		maskgen -q --objective cell --rate 0.3 --zeros random --max-len 80 --epochs 2 --seed 4 "$@" train.tok | scview -c cell,epoch,panel,input,input_value,target,value | tail -n +2
 	}
 	cmp <(one --batch 20 | sort) <({ one --batch 10 --shard 0/2; one --batch 10 --shard 1/2; } | sort)
-	cmp <(one --batch 20 | sort) <({ one --batch 10 --shard 0/2 --balance; one --batch 10 --shard 1/2 --balance; } | sort)
+	cmp <(one --batch 20 | sort) <({ one --batch 10 --shard 0/2 --balance-lengths; one --batch 10 --shard 1/2 --balance-lengths; } | sort)
 	# a batch of one cell has no genes of other cells: its zeros are drawn from all
 	maskgen -q --objective cell --zeros batch --max-len 60 --batch 1 --seed 4 train.tok | scview -c input,input_value | cksum >alone
 	maskgen -q --objective cell --zeros batch --max-len 60 --batch 40 --seed 4 train.tok | scview -c input,input_value | cksum >many

@@ -17,12 +17,12 @@ steps() {
 		corrmask --version
 		h5tok --version
 		scsim -q --cells 400 --genes 200 --types 3 --rarest .2 --depth 2000 --donors 8 -o a.counts
-		scsample -q --test-fraction .25 --by donor --part train a.counts | scview -q -O h5ad -o atlas.h5ad -
-		scsample -q --test-fraction .25 --by donor --part test a.counts | scview -q -O h5ad -o new.h5ad -
+		scsample -q --test-fraction .25 --group donor --part train a.counts | scview -q -O h5ad -o atlas.h5ad -
+		scsample -q --test-fraction .25 --group donor --part test a.counts | scview -q -O h5ad -o new.h5ad -
 		h5tok -q atlas.h5ad | rankenc -q --fit -o vocab.tsv -
 		h5tok -q -u --rank vocab.tsv atlas.h5ad | maskgen -q -u - | sctrain mlm -q --config tiny -o small.model -
 		h5tok -q --rank vocab.tsv new.h5ad | scembed -q -M small.model - | ctaprobe cells -q --label cell_type -
-		h5tok -q new.h5ad | screduce pca -q -k 10 - | scmetric integration -q --label cell_type --batch donor -
+		h5tok -q new.h5ad | screduce pca -q -k 10 - | scmetric integration -q --label cell_type --batch-key donor -
 		h5tok -q --rank vocab.tsv atlas.h5ad | depgraph -q --min-overlap 20 - | scview - | head -n 3
 		corrmask annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad
 		h5tok -q --list-obs results/annotate/latest/annotated.h5ad | grep transfer_assigned

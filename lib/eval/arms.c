@@ -157,7 +157,7 @@ void arms_compare(struct study *s)
 
 /* ---- pools ---- */
 
-/* The fields of a group's key but for that of --pool; n fields */
+/* The fields of a group's key but for that of --pool-over; n fields */
 static const char *key_without_pool(struct study *s, uint32_t group, size_t n)
 {
 	char *text = xstrdup("");

@@ -43,7 +43,7 @@ $(ANNOTATE)/all.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@echo '  no DATA: simulated cells (scsim)'
 	$(call annotate_stage,scsim) $(BIN)/scsim -v --genes 1000 --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
 $(ANNOTATE)/known.counts $(ANNOTATE)/new.counts: $(ANNOTATE)/%.counts: $(ANNOTATE)/all.counts
-	$(call annotate_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --by donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
+	$(call annotate_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --group donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
 annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL)'!=type5'
 else
 $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)

@@ -21,7 +21,7 @@ for kind in '' shared-; do
 	[ -z $kind ] || all=$dir/shared.counts
 	part "$out/${kind}train.counts" "$all" "set!=$set" "${chosen[@]}"
 	scview -q --vocab "$out/${kind}train.counts" > "$out/genes.tsv"
-	part "$out/${kind}test.counts" "$all" "set=$set" --genes "$out/genes.tsv"
+	part "$out/${kind}test.counts" "$all" "set=$set" --keep-genes "$out/genes.tsv"
 done
 rm "$out/genes.tsv"
 rankenc -v --fit --vocab-style bmfm "$@" -o "$out/vocab.tsv" "$out/train.counts"

@@ -20,7 +20,7 @@ tune() {
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
 integration() { # LABEL BATCH FILE
-	scmetric integration -v --preset bmfm --label "$1" ${2:+--batch "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
+	scmetric integration -v --preset bmfm --label "$1" ${2:+--batch-key "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
 }
 probe() { # TRAIN OPTION...
 	ctaprobe cells -v --label "$label" --train "$out/$1.emb" --test "$out/test.emb" "${@:2}" "${compute[@]}" -o "$out/cells.tsv"

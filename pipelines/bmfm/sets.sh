@@ -19,7 +19,7 @@ done | awk -v files=$# '++n[$1] == files' > "$dir/shared.txt"
 	exit 1
 }
 # through a file of AnnData, which has no column n_counts: it becomes the sum over these genes
-scsample -v --genes "$dir/shared.txt" -o "$dir/one.counts" "$dir/cells.counts"
+scsample -v --keep-genes "$dir/shared.txt" -o "$dir/one.counts" "$dir/cells.counts"
 scview -q -O h5ad -o "$dir/shared.h5ad" "$dir/one.counts"
 h5tok -v -o "$dir/shared.counts" "$dir/shared.h5ad"
 rm "$dir"/{labels.tsv,one.counts,shared.txt,shared.h5ad}

@@ -22,7 +22,7 @@ rm -f "$dir"/*.table
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "method", "set", "metric", "value"; next }
 	{ k = $1 OFS $2 OFS $4; if (!(k in n)) order[++rows] = k; n[k]++; if ($5 == "NA") missing[k] = 1; sum[k] += $5 }
 	END { for (i = 1; i <= rows; i++) { k = order[i]; print k, (k in missing ? "NA" : sprintf("%.9g", sum[k] / n[k])) } }' "$dir/points.tsv" > "$dir/means.tsv"
-means --by method --within metric "$dir/means.tsv" > "$dir/summary.tsv"
+means --arm method --within metric "$dir/means.tsv" > "$dir/summary.tsv"
 
 # Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components
 there=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { gsub(/ /, "_", $1); print $1 }' "$dir/means.tsv" | tr '\n' ' ')
@@ -37,7 +37,7 @@ pair pca-shared,_probe_of_leaves pca,_probe_of_leaves
 pair pca-shared pca
 pairs=("${pairs[@]//_/ }")
 awk -F '\t' '$3 ~ /^(metric|accuracy|macro_f1|hierarchical_f1|avg_bio_swept|avg_batch)$/' "$dir/means.tsv" > "$dir/compared.tsv"
-differences --by method --pair set --within metric "$dir/compared.tsv" > "$dir/differences.tsv"
+differences --arm method --pair set --within metric "$dir/compared.tsv" > "$dir/differences.tsv"
 rm "$dir/compared.tsv"
 
 echo "corrmask bmfm-zeroshot: ${data:-simulated cells (scsim)}"

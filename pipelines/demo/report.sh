@@ -53,7 +53,7 @@ rm -f "$dir/1-partners.table"
 	done
 } > "$dir/probes.tsv"
 # arm, then means over the seeds: macro F1, its interval, rarest, accuracy, converged
-means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
+means --metrics macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
 	!($c["arm"] in line) { order[++n] = $c["arm"] }
 	{ line[$c["arm"]] = line[$c["arm"]] "\t" $c["mean"] }
 	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"
@@ -80,7 +80,7 @@ pairs=(--compare corrmask:random --compare "$best:random" --compare "$best:corrm
 awk -F '\t' -v OFS='\t' -v best="$best" -v seeds="$seeds" "NR == 1 { print }$by_name"'
 	$c["arm"] == best { n = split(seeds, seed, " "); for (i = 1; i <= n; i++) { $c["seed"] = seed[i]; print } }
 	$c["arm"] ~ /^(random|corrmask)$/' "$dir/probes.tsv" > "$dir/draws.in"
-differences --pair seed --value macro_f1 "$dir/draws.in" > "$dir/f1.tsv"
+differences --pair seed --metrics macro_f1 "$dir/draws.in" > "$dir/f1.tsv"
 {
 	printf 'arm\tseed\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
 	for k in $seeds; do
@@ -88,7 +88,7 @@ differences --pair seed --value macro_f1 "$dir/draws.in" > "$dir/f1.tsv"
 		sed "1d; s/^/$best\t$k\t/" "$prepared/$best.score.replicates"
 	done
 } > "$dir/draws.in"
-differences --pair seed --draws draw --value macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
+differences --pair seed --draws draw --metrics macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
 rm "$dir/draws.in"
 echo
 # tell SUBJECT NAME ARM REFERENCE TRAININGS CELLS MEASURE OTHER: whether the arm, called NAME, differs from the reference. Then MEASURE of the arm, that of

@@ -17,7 +17,7 @@
 # LABEL        obs column that colours the map, if DATA has it
 # MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
 # POOL         what of the hidden states is kept: mean, cls, first, token:K (scembed --pool); by default the model's
-# LAYER        the layer: 0 is the last one, -1 the one before (scembed --layer); by default the model's
+# LAYER        the layer: 0 is the last one, -1 the one before (scembed --emb-layer); by default the model's
 # EMBED_PART   cells of a part
 # MAP_CELLS    cells of the map; of more, so many are drawn
 
@@ -59,7 +59,7 @@ $(EMBED)/group: $(EMBED)/cells.tok
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
 	$(call embed_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)

@@ -10,6 +10,6 @@ scview --vocab "$work/cells.tok" > "$work/vocab"
 scview -c token "$work/cells.tok" > "$work/cells"
 depgraph --pmi --tau -1 --min-count 1 "$work/cells.tok" -u | depgraph -O tsv -o "$work/npmi"
 depgraph --min-overlap 20 "$work/cells.tok" -u | depgraph -O tsv -o "$work/graph"
-depgraph --min-overlap 20 --neighbours 999 "$work/cells.tok" -u | depgraph -O tsv -o "$work/all"
+depgraph --min-overlap 20 --candidates 999 "$work/cells.tok" -u | depgraph -O tsv -o "$work/all"
 for what in A C; do "$here/fig3/pairs.sh" $what "$work/vocab" "$work/cells" "$dir"; done
 for what in npmi graph all; do "$here/fig3/pairs.sh" $what "$work/vocab" "$work/$what"; done

@@ -4,7 +4,7 @@
 {
 	printf 'arm\tauroc\tedges\twithin\n'
 	awk -F '\t' -v OFS='\t' '{ print $1, $2, ($3 == "" ? "NA" : $3), ($4 == "" ? "NA" : $4) }' "$@"
-} | means --value auroc,edges,within | awk -F '\t' "$by_name"'
+} | means --metrics auroc,edges,within | awk -F '\t' "$by_name"'
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	$c["value"] == "auroc" { sd[$c["arm"]] = $c["sd"]; n = $c["n"] }
 	function row(k, name) {

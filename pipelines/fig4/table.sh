@@ -8,8 +8,8 @@ cat "$@" | sort -t "$(printf '\t')" -k2,2r -k3,3n -k4,4n | awk -F '\t' -v OFS='\
 	BEGIN { print "exp", "gamma", "trial", "arm", "accuracy", "loss" }
 	{ print $2, $3, $4, "random", 100 * $6, $7; print $2, $3, $4, "corrmask", 100 * $8, $9; print $2, $3, $4, "untrained", 100 * $10, "NA"; print $2, $3, $4, "nearest", 100 * $11, "NA" }' \
 	> "$dir/points.tsv"
-means --within exp,gamma --value accuracy,loss "$dir/points.tsv" > "$dir/summary.tsv"
-armstat compare -q --within exp,gamma --pair trial --value accuracy --compare corrmask:random "$dir/points.tsv" > "$dir/differences.tsv"
+means --within exp,gamma --metrics accuracy,loss "$dir/points.tsv" > "$dir/summary.tsv"
+armstat compare -q --within exp,gamma --pair trial --metrics accuracy --compare corrmask:random "$dir/points.tsv" > "$dir/differences.tsv"
 echo "Modularity sweep (CorrMask paper, figure 4, appendix B.2): 60 genes in 3 modules, $(cut -f 5 "$@" | sort -u) epochs"
 echo "Test accuracy of logistic regression on frozen [CLS], in percent, mean (sd: standard deviation); the gap, CorrMask - random, is paired by trial, with its"
 echo "95 % interval, the two-sided p of a t test, and p after Holm's correction over the rows of this table"

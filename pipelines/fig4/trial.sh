@@ -26,7 +26,7 @@ train() {
 # accuracy: of logistic regression on the frozen embeddings of <cls>
 accuracy() {
 	for part in train test; do
-		scembed -q --device cpu -M "$work/model" --layer 0 --pool cls -o "$work/$part.emb" "$work/$part.tok"
+		scembed -q --device cpu -M "$work/model" --emb-layer 0 --pool cls -o "$work/$part.emb" "$work/$part.tok"
 	done
 	ctaprobe cells -q --no-standardize --label module --max-iter 2000 --train "$work/train.emb" --test "$work/test.emb" -o "$work/probe"
 	awk -F '\t' '$1 == "accuracy" { printf "\t%.4f", $2 }' "$work/probe"

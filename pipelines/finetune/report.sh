@@ -33,7 +33,7 @@ for m in "${@:2}"; do
 	{
 		printf 'start\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
 		for s in "$1" "$m"; do sed "1d; s/^/$s\t/" "$dir/$s.score.replicates"; done
-	} | armstat compare -q --by start --draws draw --value macro_f1 | awk -F '\t' "$by_name"'
+	} | armstat compare -q --arm start --draws draw --metrics macro_f1 | awk -F '\t' "$by_name"'
 		$c["n"] > 0 { printf "macro F1, %s - %s: 95 %% interval %+.4f to %+.4f over the same draws; one seed, so other trainings can differ more\n", $c["arm"], $c["reference"], $c["low"], $c["high"] }'
 done
 echo

@@ -15,12 +15,12 @@
 # GENE_NAMES   as for make embed
 # RANK_ARGS    as for make embed
 # MAXLEN     largest number of tokens of a cell; by default all that the model has positions for
-# LAYER      the layer: 0 is the last one, -1 the one before (scembed --layer)
+# LAYER      the layer: 0 is the last one, -1 the one before (scembed --emb-layer)
 # GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
 # MAP_GENE_CELLS  cells that are used, at most
 # LEAST_CELLS  leave out genes that fewer of these cells have
 # NEAREST    edges of a gene
-# RESOLUTION  of the modules (depgraph --modules); larger: more and smaller ones
+# RESOLUTION  of the modules (depgraph --leiden); larger: more and smaller ones
 
 own_genes-map_SIM := --genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 --activity 2 --noise 0.3
 own_genes-map_EPOCHS := $(call scale,1,20,3)
@@ -63,7 +63,7 @@ $(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/sets.sh
 endif
 
 $(GM)/genes.emb: $(GM)/cells.tok $(gm_trained)
-	$(call gm_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(LAYER:%=--layer %) -@ $(THREADS) $<
+	$(call gm_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(LAYER:%=--emb-layer %) -@ $(THREADS) $<
 $(GM)/graphs: | $(GM)/settings
 	@mkdir -p $@
 # The static vectors of the same genes
@@ -76,7 +76,7 @@ $(GM)/genes.graph: $(GM)/genes.emb
 $(GM)/graphs/dependency.graph: $(GM)/cells.tok | $(GM)/graphs
 	$(call gm_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --min-cells $(LEAST_CELLS) --seed $(SEED) -@ $(THREADS)
 $(GM)/graphs/co-expression.graph: $(GM)/cells.tok | $(GM)/graphs
-	$(call gm_stage,depgraph-nearest) $(BIN)/depgraph -v --top-genes 0 --min-cells $(LEAST_CELLS) --min-overlap 10 --rho-min 0 --neighbours $(NEAREST) \
+	$(call gm_stage,depgraph-nearest) $(BIN)/depgraph -v --top-genes 0 --min-cells $(LEAST_CELLS) --min-overlap 10 --rho-min 0 --candidates $(NEAREST) \
 		--positive --seed $(SEED) -@ $(THREADS) -o $@ $<
 GM_GRAPHS := $(GM)/genes.graph $(addprefix $(GM)/graphs/,static.graph co-expression.graph dependency.graph)
 $(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh

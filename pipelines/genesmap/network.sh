@@ -4,4 +4,4 @@
 . "$(dirname "$0")/../common.sh"
 [ $# = 8 ] || usage
 genes=$1 out=$2 nearest=$3 resolution=$4 seed=$6 threads=$8
-scgenes network -v -k "$nearest" -@ "$threads" "$genes" | depgraph -v --modules "$resolution" --seed "$seed" -o "$out" -
+scgenes network -v -k "$nearest" -@ "$threads" "$genes" | depgraph -v --leiden "$resolution" --seed "$seed" -o "$out" -

@@ -15,7 +15,7 @@
 # MOA_REPEATS  draws of the folds
 # MODEL        folder of a trained model, as of make embed
 # POOL         what of the hidden states is kept (scembed --pool)
-# LAYER        the layer (scembed --layer)
+# LAYER        the layer (scembed --emb-layer)
 # MAXLEN       largest number of tokens of a cell
 # MEDIANS      the model's vocabulary, if it has no vocab.tsv, or Geneformer's table of medians
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table

@@ -278,7 +278,7 @@ class Modules:
         self.name = GRAPHS.get(name, f"the dependency graph of {name}")
         layout = own / (name + ".layout.txt")
         if not newer(layout, graph):
-            tool("depgraph", "-q", "-O", "layout", "--modules", "1", "-o", layout, graph)
+            tool("depgraph", "-q", "-O", "layout", "--leiden", "1", "-o", layout, graph)
         rows = read_table(layout)
         at = {n: i for i, n in enumerate(rows[0])}
         rows = rows[1:]

@@ -28,8 +28,8 @@ from_panel() {
 			predict "$p=decoder" "$p" --vectors "$out/decoder.pred"
 	elif [ "${embed[0]}" = pca ]; then
 		all=$(tail -n +2 "$inputs/$p.tsv" | wc -l)
-		scsample -q --genes "$inputs/$p.tsv" -o "$out/panel.counts" "$inputs/pretrain.counts" &&
-			scsample -q -u --genes "$inputs/$p.tsv" "$inputs/cells.counts" |
+		scsample -q --keep-genes "$inputs/$p.tsv" -o "$out/panel.counts" "$inputs/pretrain.counts" &&
+			scsample -q -u --keep-genes "$inputs/$p.tsv" "$inputs/cells.counts" |
 			screduce pca -v -k $((all < 50 ? all : 50)) --hvg 0 --train "$out/panel.counts" -o "$out/latent.emb" &&
 			predict "$p=fit" "$p" --vectors "$out/latent.emb"
 	else

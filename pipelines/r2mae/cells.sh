@@ -14,7 +14,7 @@ wrong=$(printf '%s\n' "$label" ${target:+"$target"} | grep -vxFf "$dir/columns" 
 [ -z "$wrong" ] || { echo "no column ${wrong//$'\n'/, } in obs; it has: $(paste -sd , "$dir/columns")" >&2; exit 1; }
 rm "$dir/columns"
 by=()
-[ -z "$column" ] || by=(--by "$column")
+[ -z "$column" ] || by=(--group "$column")
 scsample -v -u --hvg "$genes" --flavor "$flavor" "$prepared/cells.counts" | scsample -v --min-genes 20 -o "$dir/genes.counts" -
 left=$(rows "$dir/genes.counts")
 [ "$left" -ge 40 ] || { echo "HVG=$genes: cells with 20 of these genes: $left, expected 40 or more; choose more genes" >&2; exit 1; }

@@ -25,7 +25,7 @@ done > "$dir/risks.in"
 } > "$dir/risks.tsv"
 there='independent coupled R2MAE'
 for fixed in "fixed $centre" "lowest fixed"; do for way in $there; do pairs+=(--compare "$way:$fixed"); done; done
-differences --within spectrum,kind --pair seed --value risk "$dir/risks.tsv" > "$dir/differences.tsv"
+differences --within spectrum,kind --pair seed --metrics risk "$dir/risks.tsv" > "$dir/differences.tsv"
 
 awk -F '\t' -v table="$table" -v centre="$centre" -v same="$same" '
 	FNR == NR { if ($1 == table) { paper[$2, $3] = $4 "\t" $5 "\t" $6 "\t" $7; list[$2] = list[$2] " " $3 } ; next }

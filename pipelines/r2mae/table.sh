@@ -17,12 +17,12 @@ for ((i = 2; i <= ${#labels[@]}; i++)); do stages+=("label-$i"); done
 	collect "$dir/runs" "untrained $methods" "$seeds"
 	[ ! -e "$inputs/baselines.tsv" ] || sed 's/\t/\t0\t/' "$inputs/baselines.tsv"
 } | awk -F '\t' 'NR == 1 || $5 ~ /^-?[0-9.]/ && $4 !~ /:/' > "$dir/points.tsv"
-means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
+means --arm method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
 those_in "$dir/points.tsv"
 for m in $others; do pair "$m" "$base"; done
 awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 ~ /^label/ && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
 	"$dir/points.tsv" > "$dir/compared.tsv"
-differences --by method --pair seed --within stage,metric "$dir/compared.tsv" > "$dir/differences.tsv"
+differences --arm method --pair seed --within stage,metric "$dir/compared.tsv" > "$dir/differences.tsv"
 rm "$dir/compared.tsv"
 
 # A draw of the tested cells is the same for all methods; a baseline is paired with each seed.
@@ -41,7 +41,7 @@ rm "$dir/compared.tsv"
 those_in "$dir/draws.in"
 pairs=()
 for m in $baselines untrained $others; do pair "$m" "$base"; done
-differences --by method --pair seed --within stage --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
+differences --arm method --pair seed --within stage --draws draw --metrics balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
 rm "$dir/draws.in"
 
 # table TITLE METHODS STAGE/METRIC=COLUMN...: one line for each method

@@ -20,15 +20,15 @@ done | awk -F '\t' -v OFS='\t' -v OFMT=%.17g '
 	NR == 1 { print "strategy", "seed", "cell", "epoch", "visible", "hidden", "R" }
 	$5 > 0 { print $1, $2, $3, $4, $11, $6, $6 - $11 }' > "$out/rows.in"
 if [ "$(wc -l < "$out/rows.in")" -gt 1 ]; then
-	means --by seed --within strategy --value visible,hidden,R --cluster cell "$out/rows.in" | awk -F '\t' -v OFS='\t' "$by_name"'
+	means --arm seed --within strategy --metrics visible,hidden,R --cluster cell "$out/rows.in" | awk -F '\t' -v OFS='\t' "$by_name"'
 		$c["value"] != "R" { mean[$c["value"], $c["strategy"], $c["arm"]] = $c["mean"]; next }
 		!any++ { print "strategy", "seed", "visible", "hidden", "R", "low", "high" }
 		{ k = $c["strategy"] SUBSEP $c["arm"]; print $c["strategy"], $c["arm"], mean["visible", k], mean["hidden", k], $c["mean"], $c["low"], $c["high"] }' \
 		> "$out/points.tsv"
-	means --by strategy --value visible,hidden,R "$out/points.tsv" > "$out/summary.tsv"
+	means --arm strategy --metrics visible,hidden,R "$out/points.tsv" > "$out/summary.tsv"
 	there=$strategies
 	for s in $strategies; do pair "$s" "${strategies%% *}"; done
-	differences --by strategy --value R --pair seed "$out/points.tsv" > "$out/differences.tsv"
-	differences --by strategy --value R --pair seed,cell,epoch --cluster cell "$out/rows.in" > "$out/cells.tsv"
+	differences --arm strategy --metrics R --pair seed "$out/points.tsv" > "$out/differences.tsv"
+	differences --arm strategy --metrics R --pair seed,cell,epoch --cluster cell "$out/rows.in" > "$out/cells.tsv"
 fi
 rm "$out/rows.in"

@@ -39,10 +39,10 @@ for stage in finetune probe; do
 		done
 	done
 done | sed '1i stage\tmetric\tcells\tstrategy\tseed\tvalue' > "$dir/points.tsv"
-means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
+means --arm strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
 those_in "$dir/points.tsv" 4
 for s in $strategies; do pair "$s" "$base"; done
-differences --by strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"
+differences --arm strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"
 
 # Of the largest corpus, fine-tuned: classes so far (the rarest first), training cells, class, then the gap of the mean F1 over these
 # classes, of CorrMask or else the last strategy to each of the others

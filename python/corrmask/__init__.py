@@ -216,7 +216,7 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
           progress: bool = True) -> Optional[anndata.AnnData]:
     """Embed the cells by a trained model: the folder of one of sctrain, of a Geneformer or of a released BMFM-RNA (scembed(1)).
 
-    pool, hidden_layer   which hidden states are kept: scembed --pool, --layer; by default the model's
+    pool, hidden_layer   which hidden states are kept: scembed --pool, --emb-layer; by default the model's
     layer                layer of adata with the raw counts; by default it is found
     max_len              cut cells to so many tokens
 
@@ -229,7 +229,7 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
         _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
         run([_tool("scembed"), "-M", _model(model, folder), *(["--pool", pool] if pool else []),
-             *(["--layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
+             *(["--emb-layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
              *talk(progress), "-o", made, tokens], progress=progress)
         with stream.read(made) as cells:
             width = next(c["n"] for c in cells.header["columns"] if c["name"] == "x")
@@ -283,5 +283,5 @@ def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = No
         raise Error("corrmask: obsm has no %r" % missing[0])
     with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
         path = _file(adata, folder, "cells", columns, counts=False, obsm=embeddings)
-        return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch", batch] if batch else []), "--embedding", ",".join(embeddings),
+        return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch-key", batch] if batch else []), "--embedding", ",".join(embeddings),
                            "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path], progress=progress))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POOLED "(pooled)" /* the field of --pool in rows over all data sets */
+#define POOLED "(pooled)" /* the field of --pool-over in rows over all data sets */
 
 static struct error e;
 
@@ -18,21 +18,21 @@ static int means;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
-	{0, "value", OPT_STRING, &value_text, "COL[,COL...]", "columns of numbers (default value)"},
-	{0, "by", OPT_STRING, &arm_text, "COL", "the column of the arms, which are compared (default arm)"},
+	{0, "metrics", OPT_STRING, &value_text, "COL[,COL...]", "columns of numbers (default value)"},
+	{0, "arm", OPT_STRING, &arm_text, "COL", "the column of the arms, which are compared (default arm)"},
 	{0, "within", OPT_STRING, &within_text, "COL[,COL...]", "compare within each combination of these columns"},
 	{0, "pair", OPT_STRING, &pair_text, "COL[,COL...]", "values that agree in these columns are pairs (default: no pairs)"},
 	{0, "What is compared", OPT_GROUP},
 	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two; may be repeated (default: all others with the first arm)"},
-	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pool pair"},
+	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pool-over pair"},
 	{0, "Intervals and tests", OPT_GROUP},
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
 		.needs = "pair"},
 	{0, "cluster", OPT_STRING, &cluster_text, "COL[,COL...]", "pairs that agree in these columns are not independent",
 		.needs = "pair means", .excludes = "splits"},
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
-		.excludes = "cluster splits pool"},
-	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
+		.excludes = "cluster splits pool-over"},
+	{0, "pool-over", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
 	{0, "Output", OPT_GROUP},
 	{0},
 };
@@ -70,7 +70,7 @@ static size_t find_text(char *const *list, size_t n, const char *text)
 	return i;
 }
 
-/* The columns that the options name. A column of --pool is one of --within. */
+/* The columns that the options name. A column of --pool-over is one of --within. */
 static void name_columns(struct study *s)
 {
 	const char *const text[ARMS_KEYS] = {arm_text, pair_text, within_text, cluster_text, draw_text};
@@ -79,10 +79,10 @@ static void name_columns(struct study *s)
 		v->column[k] = opt_list(text[k], &v->columns[k]);
 	v->metric = opt_list(value_text, &v->metrics);
 	if (!v->metrics || v->columns[ARMS_BY] != 1)
-		usage_error("--%s needs the name of %s", v->metrics ? "by" : "value", v->metrics ? "one column" : "a column");
+		usage_error("--%s needs the name of %s", v->metrics ? "arm" : "metrics", v->metrics ? "one column" : "a column");
 	for (size_t i = 1; i < v->metrics; i++)
 		if (find_text(v->metric, i, v->metric[i]) < i)
-			usage_error("--value: column '%s' is named twice", v->metric[i]);
+			usage_error("--metrics: column '%s' is named twice", v->metric[i]);
 	s->pool = find_text(v->column[ARMS_WITHIN], v->columns[ARMS_WITHIN], pool_text ? pool_text : "");
 	if (pool_text && s->pool == v->columns[ARMS_WITHIN]) {
 		v->column[ARMS_WITHIN] = xrealloc(v->column[ARMS_WITHIN], s->pool + 1, sizeof(char *));

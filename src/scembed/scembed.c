@@ -28,7 +28,7 @@ static struct option_def options[] = {
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
 		.changes = 1, .mode = EMBED},
 	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1, .modes = PER_GENE},
-	{0, "layer", OPT_INT, &layer, "N",
+	{0, "emb-layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
 		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR},
 	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|pooler|rest|token:K,...",
@@ -184,7 +184,7 @@ static void load_heads(struct inference *r, struct config_heads *heads)
 	struct error e;
 	char *path = xasprintf("%s/config.json", asked.model);
 	if (layer != LAYER_USUAL && layer)
-		die("--pool pooler: it reads the last layer: expected --layer 0");
+		die("--pool pooler: it reads the last layer: expected --emb-layer 0");
 	r->layer = 0;
 	must(config_heads_load(heads, path, &e), &e);
 	free(path);

@@ -49,7 +49,7 @@ static void open_graph(struct genesets *s, int i)
 	else if (strcmp(digest, s->digest))
 		die("%s: its genes are not those of %s: expected graphs of one vocabulary", stream_name(in), s->name[0]);
 	if (modules_name && header_find(h, modules_name) < 0)
-		die("%s: no column '%s' of modules: depgraph --modules makes one", stream_name(in), modules_name);
+		die("%s: no column '%s' of modules: depgraph --leiden makes one", stream_name(in), modules_name);
 	must(graph_read(&s->graph[i], in, graph_weight(h), modules_name, &e), &e);
 	s->name[i] = xstrdup(stream_name(in));
 	stream_free(in);

@@ -60,7 +60,7 @@ static long long exact = 100000;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
-	{'b', "batch", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
+	{'b', "batch-key", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
 	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is that before integration",
 		.changes = 1},
 	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},

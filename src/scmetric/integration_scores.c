@@ -363,7 +363,7 @@ static void explain(struct integration_scores *s, const struct integration_cells
 		if (!isnan(s->value[m]) || s->why[m])
 			continue;
 		if (of_batches && !linked && !c->batch)
-			s->why[m] = c->batches == 1 ? "one batch" : "no --batch";
+			s->why[m] = c->batches == 1 ? "one batch" : "no --batch-key";
 		else if (m == CLISI || m == ILISI)
 			s->why[m] = "fewer than 90 cells";
 		else if (m == KBET || m == KBET_PER_LABEL)

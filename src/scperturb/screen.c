@@ -105,7 +105,7 @@ static int same_embedding(const struct screen *s, const struct inference *r)
 			break;
 		if (strcmp(word, "--model") == 0)
 			same = strcmp(value, strchr(r->identity, ' ') + 1) == 0;
-		else if (strcmp(word, "--layer") == 0)
+		else if (strcmp(word, "--emb-layer") == 0)
 			theirs = atoi(value);
 		else if (strcmp(word, "--pool") == 0)
 			mean = strcmp(value, "mean") == 0;
@@ -129,8 +129,8 @@ static void make_header(const struct inference *r, struct header *h)
 	if (s->C != c->hidden_size)
 		die("--towards: vectors of %zu numbers, but the model has %u: expected embeddings by this model", s->C, c->hidden_size);
 	if (!same_embedding(s, r))
-		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %lld --pool mean %s'", towards,
-			s->how, r->layer, r->identity);
+		die("--towards: %s was embedded by another model, or another way: '%s', expected '--emb-layer %lld --pool mean %s'",
+			towards, s->how, r->layer, r->identity);
 	if (c->value.kind != VALUE_NONE)
 		die("the model in %s reads values of the genes, which scperturb cannot perturb yet", asked.model);
 	s->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");

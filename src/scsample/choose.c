@@ -237,7 +237,7 @@ static void split_by_group(struct choice *c)
 		group[m++] = k;
 	}
 	if (m < 2 && kept(c))
-		die("--by: column '%s' has %zu group%s in these cells; a split needs 2 at least (without --by, single cells are split)",
+		die("--group: column '%s' has %zu group%s in these cells; a split needs 2 at least (without --group, single cells are split)",
 			c->by, m, m == 1 ? "" : "s");
 	uint8_t *chosen = xcalloc(m, 1);
 	if (m)

@@ -1,4 +1,4 @@
-/* What changes the genes of a cell: --hvg and --genes leave genes out, --thin molecules. */
+/* What changes the genes of a cell: --hvg and --keep-genes leave genes out, --thin molecules. */
 #include "scsample.h"
 
 #include "cells/thin.h"
@@ -10,7 +10,7 @@
 
 static const char *option(const struct genes *g)
 {
-	return g->list ? "--genes" : g->top ? "--hvg" : "--thin";
+	return g->list ? "--keep-genes" : g->top ? "--hvg" : "--thin";
 }
 
 static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
@@ -114,7 +114,7 @@ static void narrow(struct genes *g, const uint8_t *take)
 
 void genes_listed(struct genes *g)
 {
-	uint8_t *take = cli_gene_list("--genes", g->list, &g->header.vocab, g->file);
+	uint8_t *take = cli_gene_list("--keep-genes", g->list, &g->header.vocab, g->file);
 	narrow(g, take);
 	free(take);
 }

@@ -25,7 +25,7 @@ static struct option_def options[] = {
 	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1, .needs = "part"},
 	{0, "part", OPT_CHOICE, &part, OPT_ENUM([PART_TRAIN] = "train", [PART_TEST] = "test"), "which part of the split to write",
 		.changes = 1, .needs = "test-fraction"},
-	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction"},
+	{0, "group", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction"},
 	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1,
 		.needs = "number fraction test-fraction", .excludes = "balance"},
 	{0, "Classes", OPT_GROUP},
@@ -39,7 +39,7 @@ static struct option_def options[] = {
 	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
 	{0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
 	{0, "Genes", OPT_GROUP},
-	{0, "genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1,
+	{0, "keep-genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1,
 		.excludes = "hvg"},
 	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
 	{0, "flavor", OPT_CHOICE, &flavor,
@@ -192,7 +192,7 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 static void check_options(void)
 {
 	if (stratify && by && !given(&number) && !given(&fraction))
-		usage_error("--stratify does not go with --by, which splits whole groups");
+		usage_error("--stratify does not go with --group, which splits whole groups");
 }
 
 static int two_passes(void)

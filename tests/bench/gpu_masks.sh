@@ -105,12 +105,12 @@ if [ $analyse = 1 ]; then
 	[ $pairs -gt 1 ] || { echo "gpu_masks.sh: too few pairs to compare" >&2; exit 1; }
 	echo
 	echo "CorrMask minus random, in each data set and encoding:"
-	"$tools/armstat" compare --value loss,reliance --by masks --compare corrmask:random --within data,encoding --pair seed "$table" || exit
+	"$tools/armstat" compare --metrics loss,reliance --arm masks --compare corrmask:random --within data,encoding --pair seed "$table" || exit
 	[ "$(cut -f 2 "$table" | sort -u | wc -l)" -gt 2 ] || exit 0
 	echo
 	echo "Encodings without the sort order minus median, in each data set and strategy:"
 	mapfile -t pairs < <(cut -f 2 "$table" | sed 1d | sort -u | sed -n '/^median$/!s/.*/--compare=&:median/p')
-	"$tools/armstat" compare --value loss,reliance --by encoding "${pairs[@]}" --within data,masks --pair seed "$table"
+	"$tools/armstat" compare --metrics loss,reliance --arm encoding "${pairs[@]}" --within data,masks --pair seed "$table"
 	exit
 fi
 

@@ -45,7 +45,7 @@ for millions in $sizes; do
 	measured "$millions" "maskgen, CorrMask" maskgen -q -g graph --strategy corrmask --lambda 0.5 -u cells.tok
 	measured "$millions" "scsample -n --stratify" scsample -q -u -n 100000 --stratify cell_type cells.tok
 	measured "$millions" "scsample --balance" scsample -q -u --balance cell_type cells.tok
-	measured "$millions" "scsample --test-fraction --by" scsample -q -u --test-fraction 0.1 --by donor --part train cells.tok
+	measured "$millions" "scsample --test-fraction --group" scsample -q -u --test-fraction 0.1 --group donor --part train cells.tok
 done
 echo
 echo 'bytes a cell on disk'

@@ -132,7 +132,7 @@ def prepare(name, path, group, cells, at):
 def split(counts, group, seed, left_out, at):
     for part, name in ("train", "ref"), ("test", "new"):
         without = ["--where", "cell_type!=" + left_out] if left_out and part == "train" else []
-        tool("scsample", "-q", "--test-fraction", .25, "--by", group, "--part", part, "--seed", seed, "-o", at + "part.counts", counts)
+        tool("scsample", "-q", "--test-fraction", .25, "--group", group, "--part", part, "--seed", seed, "-o", at + "part.counts", counts)
         tool("scsample", "-q", *without, *(["--min-class", "cell_type:2"] if part == "train" else []), "-o", f"{at}{name}.counts", at + "part.counts")
 
 

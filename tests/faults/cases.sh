@@ -7,7 +7,7 @@ inputs() {
 	[ -e complete ] && return
 	scsim -q --cells 120 --genes 160 --types 3 --rarest 0.2 --depth 200 --donors 3 --seed 3 -o counts &&
 		scview -q -O h5ad counts -o in.h5ad && rankenc -q --fit counts -o vocab && rankenc -q -m vocab counts -o tok &&
-		depgraph -q --min-overlap 6 --min-cells 10 --modules 1 tok -o modules.graph && depgraph -q tok -o graph && depgraph -q --pmi --tau 0.1 tok -o pmi.graph &&
+		depgraph -q --min-overlap 6 --min-cells 10 --leiden 1 tok -o modules.graph && depgraph -q tok -o graph && depgraph -q --pmi --tau 0.1 tok -o pmi.graph &&
 		maskgen -q -g graph --strategy corrmask --batch 20 tok -o masked && maskgen -q --strategy none --keep cell_type --batch 20 tok -o none &&
 		sctrain mlm -q --config tiny masked -o model &&
 		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
@@ -39,7 +39,7 @@ cases() {
 		h5tok-rank	h5tok -q -@ 2 --rank $I/vocab --value $I/in.h5ad -o out
 		rankenc-fit	rankenc -q --fit $I/counts -o out
 		rankenc	rankenc -q -m $I/vocab $I/counts -o out
-		depgraph	depgraph -q --modules 1 $I/tok -o out
+		depgraph	depgraph -q --leiden 1 $I/tok -o out
 		depgraph-pmi	depgraph -q --pmi --tau 0.1 $I/tok -o out
 		depgraph-shuffle	depgraph -q --shuffle $I/graph -o out
 		depgraph-stats	depgraph -q -O stats $I/graph -o out
@@ -91,7 +91,7 @@ cases() {
 		scmetric-reconstruction	scmetric reconstruction $I/rec -o out
 		scmetric-effective-rank	scmetric effective-rank -q $I/emb -o out
 		armstat-leaderboard	armstat leaderboard -m macro_f1 $I/one.score -o out
-		armstat-compare	armstat compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
+		armstat-compare	armstat compare -q --arm label --metrics hidden --pool-over fold $I/rows.tsv -o out
 		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
 		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor $I/emb -o out
 		scmetric-leiden	scmetric integration -q --preset scib -l cell_type -b donor $I/emb -o out

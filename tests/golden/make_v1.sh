@@ -17,7 +17,7 @@ scsim -q --cells 40 --genes 24 --modules 4 --types 3 --rarest 0.2 --depth 60 --d
 scsample -q --where 'n_counts<0' -o $s/empty.scs $s/types.scs
 rankenc -q --fit $s/counts.scs -o vocab.tsv
 rankenc -q --value -m vocab.tsv -u $s/counts.scs -o $s/tokens.scs # the one of stored blocks
-depgraph -q --min-cells 5 --min-overlap 5 --neighbours 4 --modules 1 -o $s/graph.scs $s/tokens.scs
+depgraph -q --min-cells 5 --min-overlap 5 --candidates 4 --leiden 1 -o $s/graph.scs $s/tokens.scs
 maskgen -q --strategy corrmask -g $s/graph.scs --rate 0.3 --batch 4 --epochs 2 --seed 3 --keep cell_type -o $s/masked.scs $s/tokens.scs
 
 cat > config.json <<'END'

@@ -18,12 +18,12 @@ golden obs obs.h5ad
 h5tok -q -o $s/obs.scs obs.h5ad
 # a PMI graph; masks of a probe, for one of two balanced shards; batches without masks, with the classes of a label
 depgraph -q --pmi --tau 0.3 --min-count 2 -o $s/pmi.scs "$old/streams/tokens.scs"
-maskgen -q --strategy probe --partners hidden -g "$old/streams/graph.scs" --batch 4 --shard 1/2 --balance --seed 3 -o $s/probe.scs "$old/streams/tokens.scs"
+maskgen -q --strategy probe --partners hidden -g "$old/streams/graph.scs" --batch 4 --shard 1/2 --balance-lengths --seed 3 -o $s/probe.scs "$old/streams/tokens.scs"
 maskgen -q --strategy none --keep cell_type,donor --batch 8 -u -o $s/supervised.scs "$old/streams/tokens.scs"
 # predictions of a probe, with folds
 ctaprobe cells -q -l cell_type --folds 2 --predictions $s/probe_prediction.scs -o /dev/null "$old/streams/embedding.scs"
 # masked counts of two rates; a model of counts with groups, its checkpoint with the best weights of a validation
-maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance --seed 3 --keep donor -o $s/masked_counts.scs "$old/streams/counts.scs"
+maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance-lengths --seed 3 --keep donor -o $s/masked_counts.scs "$old/streams/counts.scs"
 maskgen -q --strategy columns --batch 20 --seed 4 --keep donor -o $s/validation.scs "$old/streams/counts.scs"
 genes=$(scview --header-tsv $s/masked_counts.scs | awk '$1 == "vocab.rows" { print $2 }')
 sctrain nb -q --config <(printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": 6, "hidden_size": 4}' "$genes") --batch-key donor --eval $s/validation.scs --eval-every 4 \

@@ -132,7 +132,7 @@ both = new.copy()
 both.obsm["X_a"], both.obsm["X_b"] = x[:, :4], x
 got = corrmask.integration(both, label="cell_type", batch="donor", embeddings=["X_a", "X_b"], preset="scib", **quiet)
 both.write_h5ad("both.h5ad")
-wanted = table("scmetric integration -q --label cell_type --batch donor --embedding X_a,X_b --preset scib both.h5ad").set_index("metric")
+wanted = table("scmetric integration -q --label cell_type --batch-key donor --embedding X_a,X_b --preset scib both.h5ad").set_index("metric")
 assert list(got.index) == list(wanted.index) and np.allclose(got["X_b"], pd.to_numeric(wanted["X_b"], errors="coerce"), equal_nan=True)
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 try:

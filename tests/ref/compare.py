@@ -175,7 +175,7 @@ for i in range(30):  # clusters; some of nearly all rows
     cell = np.where(rng.random(n) < 0.05, 1, 0) if i % 6 == 5 else rng.integers(0, cells, n)
     x, y = numbers(n, 1, False) + rng.normal(0, 1, cells)[cell], numbers(n, 0, False)
     rows = [dict(how=h, cell=c, row=i, loss=repr(float(v[i]))) for h, v in (("y", y), ("x", x)) for i, c in enumerate(cell)]
-    r, = compare(rows, "--by", "how", "--value", "loss", "--pair", "cell,row", "--cluster", "cell")
+    r, = compare(rows, "--arm", "how", "--metrics", "loss", "--pair", "cell,row", "--cluster", "cell")
     d = x - y
     same("mean", r["difference"], d.mean(), 1)
     assert r["p_wilcoxon"] is None
@@ -191,7 +191,7 @@ for i in range(30):  # clusters; some of nearly all rows
         continue
     interval(r, d.mean(), se, df, 3)
     same("clusters p", r["p"], 2 * stats.t.sf(abs(d.mean() / se), df))
-    m = compare(rows, "--by", "how", "--value", "loss", "--means", "--cluster", "cell")
+    m = compare(rows, "--arm", "how", "--metrics", "loss", "--means", "--cluster", "cell")
     same("mean", m[1]["mean"], x.mean(), 1)
     same("se", m[1]["se"], cr2(np.ones((n, 1)), x, cell)[0])
 assert few
@@ -211,7 +211,7 @@ for _ in range(10):  # draws of a bootstrap, means over seeds
 for _ in range(10):  # means of several columns
     n = int(rng.integers(1, 20))
     x, y = numbers(n, 0, False), numbers(n, 5, True)
-    m = compare([dict(arm="a", u=repr(float(a)), v=repr(float(b))) for a, b in zip(x, y)], "--means", "--value", "u,v")
+    m = compare([dict(arm="a", u=repr(float(a)), v=repr(float(b))) for a, b in zip(x, y)], "--means", "--metrics", "u,v")
     assert [r["value"] for r in m] == ["u", "v"] and [r["n"] for r in m] == [n, n]
     for r, v in zip(m, (x, y)):
         same("mean", r["mean"], v.mean(), 5)

@@ -71,7 +71,7 @@ def check(name):
         hidden = [model.bert(r, output_hidden_states=True).hidden_states for r in rows]
         for layer in 0, -1:
             for pool in ("mean", "cls") if special else ("mean",):
-                tool("scembed", "-q", "-@", "2", "-M", tmp + "/m", "--layer", str(layer), "--pool", pool, "-o", tmp + "/x.emb", tokens)
+                tool("scembed", "-q", "-@", "2", "-M", tmp + "/m", "--emb-layer", str(layer), "--pool", pool, "-o", tmp + "/x.emb", tokens)
                 got = np.load(io.BytesIO(tool("scview", "-O", "npy", tmp + "/x.emb")))
                 h = [x[layer - 1][0] for x in hidden]
                 want = np.array([(x[0] if pool == "cls" else x[special:len(x) - special].mean(0)).numpy() for x in h])

@@ -47,7 +47,7 @@ for name, model in models.items():
         model = model.float().eval()
         encoder = getattr(model, "bert", model)
         for layer in 0, -1, -3:
-            tool("scembed", "-q", "-M", tmp, "--layer", str(layer), "-o", out + "/x.emb", tokens)
+            tool("scembed", "-q", "-M", tmp, "--emb-layer", str(layer), "-o", out + "/x.emb", tokens)
             got = np.load(io.BytesIO(tool("scview", "-O", "npy", out + "/x.emb")))
             with torch.no_grad():
                 want = np.array([encoder(torch.tensor([r]), output_hidden_states=True).hidden_states[layer - 1][0].mean(0).numpy() for r in rows])

@@ -56,7 +56,7 @@ def pool():
                 for i in range(pairs):
                     a, b = rng.normal(0, noise, 2)
                     lines += [f"{case}\t{s}\tA\t{i}\t{effect + a}", f"{case}\t{s}\tB\t{i}\t{b}"]
-        t = run("\n".join(lines) + "\n", *"compare -q --within case --pool set --pair seed".split())
+        t = run("\n".join(lines) + "\n", *"compare -q --within case --pool-over set --pair seed".split())
         p, low, high, p_F = (t[k][t["set"] == "(pooled)"] for k in ("p", "low", "high", "p_F"))
         name = f"{sets} sets of {pairs} pairs{', uneven noise' * uneven}{', varying' * varies}"
         judge(name, p, 0 if uneven and not varies else 0.03, low, high)
