@@ -30,11 +30,9 @@ struct layer_act {
 };
 
 struct bert {
-	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
 	struct value_encoder value;
 	struct layer_at *at; /* [num_hidden_layers] */
 	void *x0; /* [T,C] output of the embeddings */
-	real *stat0;
 	struct layer_act *act; /* [num_hidden_layers] */
 	void *da, *dctx, *dbig; /* gradients */
 };
@@ -121,14 +119,12 @@ static void resolve(struct model *m)
 {
 	struct bert *n = m->arch_state;
 	const struct params *p = &m->p;
-	n->word = m->tied = params_at(p, "bert.embeddings.word_embeddings.weight");
-	n->posw = params_at(p, "bert.embeddings.position_embeddings.weight");
-	n->type = params_at(p, "bert.embeddings.token_type_embeddings.weight");
-	n->norm_w = params_at(p, "bert.embeddings.LayerNorm.weight");
-	n->norm_b = params_at(p, "bert.embeddings.LayerNorm.bias");
+	m->input.word = m->tied = params_at(p, "bert.embeddings.word_embeddings.weight");
+	m->input.position = params_at(p, "bert.embeddings.position_embeddings.weight");
+	m->input.type = params_at(p, "bert.embeddings.token_type_embeddings.weight");
+	m->input.norm_w = params_at(p, "bert.embeddings.LayerNorm.weight");
+	m->input.norm_b = params_at(p, "bert.embeddings.LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
-	m->input.word = n->word;
-	m->input.position = n->posw;
 	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
@@ -177,7 +173,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	size_t keep = keep_bytes(m, s);
 	int gelu = m->c.hidden_act == ACT_GELU;
 	n->x0 = arena_act(a, T * C);
-	m->input.stat = n->stat0 = arena_real(a, 2 * T);
+	m->input.stat = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
 		struct layer_act *x = &n->act[l];
@@ -229,16 +225,13 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	const struct seq *s = &m->seq;
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
 	double eps = m->c.layer_norm_eps;
-	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
-	const real *word = input_table(m);
-	const void *more = input_more(m);
-	o->embed(o, n->x0, n->stat0, word, P(m, n->posw), P(m, n->type), more, P(m, n->norm_w), P(m, n->norm_b), s, C, eps, &d);
 	void *x = n->x0;
+	input_embed(m, f, x);
 	for (uint32_t l = 0; l < layers; l++) {
 		const struct layer_at *w = &n->at[l];
 		const struct layer_act *a = &n->act[l];
 		o->linear(o, a->qkv, NULL, x, P(m, w->qkv_w), P(m, w->qkv_b), T, C, 3 * C, ACT_NONE);
-		d = prob_drop(m, f, l);
+		struct dropout d = prob_drop(m, f, l);
 		o->attention(o, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
 		o->linear(o, a->r1, NULL, a->ctx, P(m, w->out_w), P(m, w->out_b), T, C, C, ACT_NONE);
 		d = hidden_drop(m, f, SITE_ATTN, l);
@@ -277,30 +270,13 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	if (m->input.presence)
 		o->attention_presence(o, m->input.presence, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads);
 	o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), n->dbig, x, P(m, w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);
+#undef GW
 }
 
 static void backward(struct model *m, const struct forward *f, uint32_t layers)
 {
-	struct bert *n = m->arch_state;
-	int learn = !m->input.given;
-	for (uint32_t l = layers; l-- > 0;) {
-		if (l >= m->frozen)
-			layer_back(m, f, l);
-		model_finished(m, (int)l);
-	}
-	if (m->frozen) {
-		model_finished(m, -1);
-		return;
-	}
-	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
-	m->o->embed_back(m->o, GW(n->word), GW(n->posw), GW(n->type), G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),
-		P(m, n->posw), P(m, n->type), learn ? n->value.y : m->input.given, P(m, n->norm_w), &m->seq, m->c.vocab_size,
-		m->c.max_position_embeddings, m->c.hidden_size, m->c.pad_token_id, &d);
-	if (learn)
-		value_backward(&n->value, m, m->dx);
-	model_finished(m, -1);
+	input_learn(m, f, layers, layer_back);
 }
-#undef GW
 
 static const struct op_need need[] = {
 	OP(embed),

@@ -28,12 +28,10 @@ struct block_act {
 };
 
 struct llama {
-	size_t gene, norm_w, norm_b; /* offsets */
 	struct value_encoder value;
 	struct block_at *at; /* [num_hidden_layers] */
 	struct block_act *act; /* the same */
 	void *x0; /* [T,C] output of the embeddings */
-	real *stat0;
 	void *y, *gated; /* [T,C], [T,F] of one block: output of a norm, of SwiGLU */
 	void *dy, *dgated, *dqkv; /* gradients; dy [T,C] also of what attention gives */
 };
@@ -117,12 +115,11 @@ static void resolve(struct model *m)
 {
 	struct llama *n = m->arch_state;
 	const struct params *p = &m->p;
-	n->gene = params_at(p, EMBEDDINGS "genes_embeddings.weight");
-	n->norm_w = params_at(p, EMBEDDINGS "LayerNorm.weight");
-	n->norm_b = params_at(p, EMBEDDINGS "LayerNorm.bias");
+	m->input.word = params_at(p, EMBEDDINGS "genes_embeddings.weight");
+	m->input.position = m->input.type = NO_ROW;
+	m->input.norm_w = params_at(p, EMBEDDINGS "LayerNorm.weight");
+	m->input.norm_b = params_at(p, EMBEDDINGS "LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
-	m->input.word = n->gene;
-	m->input.position = NO_ROW;
 	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
@@ -154,7 +151,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	struct llama *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = width(&m->c), T = s->T;
 	n->x0 = arena_act(a, T * C);
-	m->input.stat = n->stat0 = arena_real(a, 2 * T);
+	m->input.stat = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
 	n->y = arena_act(a, T * C);
 	n->gated = arena_act(a, T * F);
@@ -209,11 +206,9 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	struct ops *o = m->o;
 	const struct seq *s = &m->seq;
 	size_t T = s->T, C = m->c.hidden_size, F = width(&m->c);
-	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
-	const real *gene = input_table(m);
-	const void *more = input_more(m), *mid = NULL;
-	o->embed(o, n->x0, n->stat0, gene, NULL, NULL, more, P(m, n->norm_w), P(m, n->norm_b), s, C, m->c.layer_norm_eps, &d);
+	const void *mid = NULL;
 	void *x = n->x0;
+	input_embed(m, f, x);
 	for (uint32_t l = 0; l < layers; l++) {
 		const struct block_at *w = &n->at[l];
 		const struct block_act *a = &n->act[l];
@@ -233,7 +228,7 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 }
 
 /* m->dx becomes the gradient of what comes into the block. */
-static void block_back(struct model *m, uint32_t l)
+static void block_back(struct model *m, const struct forward *f, uint32_t l)
 {
 	struct llama *n = m->arch_state;
 	struct ops *o = m->o;
@@ -263,24 +258,7 @@ static void block_back(struct model *m, uint32_t l)
 
 static void backward(struct model *m, const struct forward *f, uint32_t layers)
 {
-	struct llama *n = m->arch_state;
-	int learn = !m->input.given;
-	for (uint32_t l = layers; l-- > 0;) {
-		if (l >= m->frozen)
-			block_back(m, l);
-		model_finished(m, (int)l);
-	}
-	if (m->frozen) {
-		model_finished(m, -1);
-		return;
-	}
-	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
-	m->o->embed_back(m->o, learn ? G(m, n->gene) : NULL, NULL, NULL, G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),
-		NULL, NULL, learn ? n->value.y : m->input.given, P(m, n->norm_w), &m->seq, m->c.vocab_size, 0, m->c.hidden_size,
-		m->c.pad_token_id, &d);
-	if (learn)
-		value_backward(&n->value, m, m->dx);
-	model_finished(m, -1);
+	input_learn(m, f, layers, block_back);
 }
 
 static const struct op_need need[] = {

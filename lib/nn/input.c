@@ -7,14 +7,49 @@
 #include "nn/model_impl.h"
 #include "nn/value.h"
 
-const real *input_table(const struct model *m)
+static const real *tensor_or_null(const struct model *m, size_t offset)
+{
+	return offset == NO_ROW ? NULL : P(m, offset);
+}
+
+static const real *word_table(const struct model *m)
 {
 	return m->input.given ? NULL : P(m, m->input.word);
 }
 
-const void *input_more(struct model *m)
+void input_embed(struct model *m, const struct forward *f, void *x)
 {
-	return m->input.given ? m->input.given : value_forward(m->input.value, m);
+	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
+	const void *more = m->input.given ? m->input.given : value_forward(m->input.value, m);
+	m->o->embed(m->o, x, m->input.stat, word_table(m), tensor_or_null(m, m->input.position), tensor_or_null(m, m->input.type), more,
+		P(m, m->input.norm_w), P(m, m->input.norm_b), &m->seq, m->c.hidden_size, m->c.layer_norm_eps, &d);
+}
+
+static void embed_back(struct model *m, const struct forward *f)
+{
+	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
+	int learn = !m->input.given;
+#define GRADIENT(offset) (learn && (offset) != NO_ROW ? G(m, offset) : NULL)
+	m->o->embed_back(m->o, GRADIENT(m->input.word), GRADIENT(m->input.position), GRADIENT(m->input.type), G(m, m->input.norm_w),
+		G(m, m->input.norm_b), m->dx, m->input.stat, word_table(m), tensor_or_null(m, m->input.position),
+		tensor_or_null(m, m->input.type), learn ? m->input.value->y : m->input.given, P(m, m->input.norm_w), &m->seq,
+		m->c.vocab_size, m->c.max_position_embeddings, m->c.hidden_size, m->c.pad_token_id, &d);
+#undef GRADIENT
+	if (learn)
+		value_backward(m->input.value, m, m->dx);
+}
+
+void input_learn(
+	struct model *m, const struct forward *f, uint32_t layers, void layer(struct model *m, const struct forward *f, uint32_t l))
+{
+	for (uint32_t l = layers; l-- > 0;) {
+		if (l >= m->frozen)
+			layer(m, f, l);
+		model_finished(m, (int)l);
+	}
+	if (!m->frozen)
+		embed_back(m, f);
+	model_finished(m, -1);
 }
 
 void input_carve(struct model *m, struct arena *a, const struct shape *s)

@@ -123,9 +123,8 @@ struct model {
 	double *sums; /* [SUMS] device */
 	struct stage stage[2];
 	struct {
-		/* offsets of the tables of genes and of positions (NO_ROW: none); an architecture of tokens sets them with value and, at every
-		 * carve, stat */
-		size_t word, position;
+		/* offsets of the embeddings' tensors (NO_ROW: none); an architecture of tokens sets them and value, and stat at every carve */
+		size_t word, type, position, norm_w, norm_b;
 		struct value_encoder *value; /* NULL: the architecture has no tokens */
 		real *stat; /* [T,2] of the embeddings' LayerNorm */
 		void *given; /* act [T,C] the vectors that are read instead; NULL: gene + value */
@@ -151,9 +150,11 @@ struct model {
 #define P(m, offset) ((m)->p.array[PARAM] + (offset))
 #define G(m, offset) ((m)->p.array[GRAD] + (offset))
 
-/* input.c, for the op `embed` of an architecture: the table of genes, and what is added to its rows. Given vectors take the place of both. */
-const real *input_table(const struct model *m);
-const void *input_more(struct model *m);
+/* input.c: the embeddings x [T, C] = dropout(LN(word + type + position + value)); given vectors take the place of word and value. */
+void input_embed(struct model *m, const struct forward *f, void *x);
+/* arch.backward: `layer` of each layer that learns, from the last, and the embeddings. */
+void input_learn(
+	struct model *m, const struct forward *f, uint32_t layers, void layer(struct model *m, const struct forward *f, uint32_t l));
 void input_carve(struct model *m, struct arena *a, const struct shape *s);
 
 /* Dropout at a place of the network: off unless f->train. */
