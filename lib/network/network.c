@@ -91,23 +91,6 @@ static int take_members(igraph_vector_int_t *to, const uint32_t *member, size_t 
 	return bad;
 }
 
-int network_modularity(const struct network *g, const double *weight, double resolution, const uint32_t *member, double *q, struct error *e)
-{
-	igraph_t net;
-	igraph_vector_t edge;
-	igraph_vector_int_t of;
-	if (open_net(&net, g, e))
-		return -1;
-	igraph_vector_view(&edge, weight, (igraph_integer_t)g->m);
-	int bad = take_members(&of, member, g->n);
-	if (!bad) {
-		bad = igraph_modularity(&net, &of, &edge, resolution, 0, q);
-		igraph_vector_int_destroy(&of);
-	}
-	igraph_destroy(&net);
-	return failed(bad, e);
-}
-
 int network_agreement(const uint32_t *a, const uint32_t *b, size_t n, double *nmi, double *ari, struct error *e)
 {
 	igraph_vector_int_t x, y;

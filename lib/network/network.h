@@ -22,11 +22,6 @@ struct network {
  */
 int network_leiden(const struct network *g, const double *weight, double resolution, uint32_t seed, uint32_t *member, struct error *e);
 
-/* Modularity of a partition at this resolution: sum_ij (A_ij - resolution k_i k_j / 2m) [c_i = c_j] / 2m [Newman and Girvan 2004; Reichardt
- * and Bornholdt 2006], of weights. */
-int network_modularity(
-	const struct network *g, const double *weight, double resolution, const uint32_t *member, double *q, struct error *e);
-
 /*
  * Two partitions a, b [n] < n of n > 0 items, as scikit-learn scores them: the mutual information divided by the mean of both entropies,
  * and the

@@ -44,7 +44,6 @@ struct config_heads {
 int config_heads_load(struct config_heads *h, const char *path, struct error *e);
 int config_heads_parse(struct config_heads *h, const char *json, size_t n, const char *name, struct error *e);
 void config_heads_release(struct config_heads *h); /* accepts a zeroed struct */
-int config_heads_find(const struct config_heads *h, const char *name); /* its number; -1: none has this name */
 
 /* Can a head have this name? 1 to HEAD_NAME bytes, without control characters, quotes and backslashes. */
 int config_head_name(const char *name);

@@ -282,14 +282,6 @@ void config_heads_release(struct config_heads *h)
 	*h = (struct config_heads){0};
 }
 
-int config_heads_find(const struct config_heads *h, const char *name)
-{
-	for (size_t i = 0; i < h->n; i++)
-		if (strcmp(head_name(&h->head[i]), name) == 0)
-			return (int)i;
-	return -1;
-}
-
 int head_same(const struct head_spec *a, const struct head_spec *b)
 {
 	if (a->kind != b->kind || a->nlabel != b->nlabel || (a->name && b->name && strcmp(a->name, b->name)))

@@ -253,8 +253,6 @@ static void named(void **state)
 	assert_string_equal(h.head[0].label[1], "B");
 	assert_true(h.head[1].weight == 0.25 && h.head[1].from == 100 && h.head[1].position == 1);
 	assert_true(h.head[2].mean == 41.3 && h.head[2].scale == 12.7);
-	assert_int_equal(config_heads_find(&h, "age"), 2);
-	assert_int_equal(config_heads_find(&h, "cells"), -1);
 	char *again = config_print(&c, h.head, h.n);
 	assert_string_equal(text, again);
 	assert_true(head_same(&head[1], &h.head[1]) && !head_same(&head[0], &h.head[1]));

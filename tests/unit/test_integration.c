@@ -328,20 +328,6 @@ static void partitions(void **state)
 	assert_true(nmi == 1 && ari == 1);
 }
 
-/* Two triangles and an edge between them: Newman's example has Q = 5/14 for the triangles, and 1 - resolution for one part. */
-static void modularity(void **state)
-{
-	uint32_t end[] = {0, 1, 1, 2, 0, 2, 3, 4, 4, 5, 3, 5, 2, 3};
-	const double weight[] = {2, 2, 2, 2, 2, 2, 2};
-	const uint32_t parts[] = {0, 0, 0, 1, 1, 1}, one[6] = {0};
-	struct network g = {.n = 6, .m = 7, .end = end};
-	double q;
-	assert_int_equal(network_modularity(&g, weight, 1, parts, &q, &e), 0);
-	same(q, 5.0 / 14);
-	assert_int_equal(network_modularity(&g, weight, 0.25, one, &q, &e), 0);
-	same(q, 0.75);
-}
-
 /*
  * Where an iteration of Leiden gains nothing, no move of one vertex gains anything [Traag et al. 2019]. The gain of a move of v from part a to b
  * is, times m, w(v, b) - w(v, a) - k_v (K_b - K_a) / 2m, with K without v. After one iteration 82 such moves are left.
@@ -403,7 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
 		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn), cmocka_unit_test(approximate),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(settled),
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled),
 		cmocka_unit_test(mixing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
