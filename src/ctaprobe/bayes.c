@@ -7,10 +7,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Value v of row i of log-normalised expression as the molecules that it was made of. */
-static double molecules(const struct embeddings *d, size_t i, uint64_t v)
+/* The counts of a row: those of gene column[v] are count[v]. */
+struct row {
+	size_t n, cap, count_cap;
+	uint32_t *column;
+	uint64_t *count;
+};
+
+static void row_read(struct row *r, const struct sparse *s, size_t i)
 {
-	return round(expm1((double)d->sparse.value[v]) * (double)d->depth[i] / 1e4);
+	size_t most = (size_t)(s->offset[i + 1] - s->offset[i]) / 2 + 1;
+	grow(r->column, r->cap, most);
+	grow(r->count, r->count_cap, most);
+	r->n = sparse_counts(s, i, r->column, r->count);
+}
+
+static void row_release(struct row *r)
+{
+	free(r->column);
+	free(r->count);
 }
 
 /* The genes that both streams have; the others have no counts in either. */
@@ -28,24 +43,28 @@ static void fit(double *prior, double *w, const struct split *s, size_t k)
 {
 	const struct embeddings *d = s->from;
 	double *total = xcalloc(k, sizeof *total), genes = (double)shared_genes(s->from, s->to);
+	struct row r = {0};
 	for (size_t i = 0; i < s->n; i++) {
-		size_t row = s->train[i], c = d->y[row];
+		size_t c = d->y[s->train[i]];
 		prior[c]++;
-		for (uint64_t v = d->sparse.offset[row]; v < d->sparse.offset[row + 1]; v++) {
-			w[d->sparse.column[v] * k + c] += molecules(d, row, v);
-			total[c] += molecules(d, row, v);
+		row_read(&r, &d->sparse, s->train[i]);
+		for (size_t v = 0; v < r.n; v++) {
+			w[r.column[v] * k + c] += (double)r.count[v];
+			total[c] += (double)r.count[v];
 		}
 	}
 	for (size_t c = 0; c < k; c++)
 		prior[c] = log(prior[c] / (double)s->n);
 	for (size_t i = 0; i < d->d * k; i++)
 		w[i] = log((w[i] + 1) / (total[i % k] + genes));
+	row_release(&r);
 	free(total);
 }
 
 void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	const struct embeddings *d = s->to;
+	struct row counts = {0};
 	double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
 	progress("%s: naive Bayes of %zu cells, %zu classes", s->what, s->n, c->n);
 	fit(prior, w, s, c->n);
@@ -54,9 +73,10 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 		double *logit = r->logit + row * c->n;
 		for (size_t l = 0; l < c->n; l++)
 			logit[l] = prior[l];
-		for (uint64_t v = d->sparse.offset[row]; v < d->sparse.offset[row + 1]; v++)
+		row_read(&counts, &d->sparse, row);
+		for (size_t v = 0; v < counts.n; v++)
 			for (size_t l = 0; l < c->n; l++)
-				logit[l] += molecules(d, row, v) * w[d->sparse.column[v] * c->n + l];
+				logit[l] += (double)counts.count[v] * w[counts.column[v] * c->n + l];
 		for (size_t l = 1; l < c->n; l++)
 			best = logit[l] > logit[best] ? l : best;
 		r->predicted[row] = (uint32_t)best;
@@ -65,6 +85,7 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	r->converged++;
 	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
+	row_release(&counts);
 	free(prior);
 	free(w);
 }
