@@ -256,7 +256,7 @@ same_as_reference() {
 	run -1 depgraph "$BATS_FILE_TMPDIR" -o "$BATS_TEST_TMPDIR/x"
 	assert_output --partial "this is a folder, expected a stream"
 	run -1 depgraph none.tok -o x
-	assert_output "depgraph: none.tok: No such file or directory"
+	assert_output "depgraph: none.tok: No such file or directory: expected a stream"
 	run -1 depgraph s.tok s.tok -o x
 	assert_output "depgraph: s.tok: this file is named twice (as s.tok)"
 	run -2 depgraph --rho-min 2 s.tok -o x

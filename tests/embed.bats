@@ -70,7 +70,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	cp -r model repository/Geneformer-V1
 	rm repository/Geneformer-V1/vocab.tsv
 	told() { run -2 pipelines embed "${@:2}" THREADS=1; assert_output --partial "$1"; }
-	told "MODEL=repository/Geneformer-V1: no vocab.tsv in it, and no dictionaries of 122 tokens in the folder geneformer beside it" \
+	told "MODEL=repository/Geneformer-V1: no vocab.tsv in it, and no dictionaries of 122 tokens in the folder geneformer next to it" \
 		DATA=all.h5ad MODEL=repository/Geneformer-V1
 	geneformer() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" to-geneformer "$@"; }
 	(head -n 3 vocab.tsv; tail -n +4 vocab.tsv | head -n 50) > short.tsv
@@ -82,7 +82,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	run -0 pipelines embed DATA=all.h5ad MODEL=repository/Geneformer-V1 MEDIANS=$D/gene_median_dictionary_gc30M.pkl \
 		TOKEN_TABLE=$D/token_dictionary_gc30M.pkl RESULTS=given THREADS=1
 	cmp <(scview -c x given/embed/latest/embedding.emb) <(scview -c x results/embed/latest/embedding.emb)
-	told "which needs TOKEN_TABLE= beside it" DATA=all.h5ad MODEL=repository/Geneformer-V1 MEDIANS=$D/gene_median_dictionary_gc30M.pkl
+	told "which also needs TOKEN_TABLE=" DATA=all.h5ad MODEL=repository/Geneformer-V1 MEDIANS=$D/gene_median_dictionary_gc30M.pkl
 	run -0 pipelines embed SCALE=tiny THREADS=1 RESULTS=sim
 	assert_line --regexp '^model: trained here: tiny, 1 epoch'
 	assert_file_not_empty sim/embed/latest/report.html

@@ -590,7 +590,7 @@ with h5py.File('late.h5ad', 'w') as f:
 	fails "empty.h5ad: the file is empty" h5tok empty.h5ad
 	seq 1000 >text.h5ad
 	fails "text.h5ad expected .h5ad" h5tok text.h5ad
-	fails "No such file or directory" h5tok nowhere.h5ad
+	fails "nowhere.h5ad: expected 10x" h5tok nowhere.h5ad
 	mkdir -p folder
 	fails "folder: no matrix.mtx" h5tok folder
 	fails "/dev/null HDF5 regular" h5tok /dev/null

@@ -382,7 +382,7 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 	if (!strcmp(path, "-"))
 		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
 	else if (stat(path, &st))
-		r = error_set(e, "%s: %s", path, strerror(errno));
+		r = error_set(e, "%s: %s: expected .h5ad, .h5mu, .zarr, 10x .h5 or a 10x matrix directory", path, strerror(errno));
 	else if (S_ISDIR(st.st_mode) && zarr_is_store(path))
 		r = open_zarr(h, opt, e);
 	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))

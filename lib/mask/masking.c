@@ -63,7 +63,7 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 	if (tie < -1 || rank < -1 || value < -1)
 		return -1;
 	if (c->runs && tie < 0)
-		return error_set(e, "%s: no list 'tie' beside the tokens: --strategy runs needs tokens of rankenc --ties random", name);
+		return error_set(e, "%s: no list 'tie' next to the tokens: --strategy runs needs tokens of rankenc --ties random", name);
 	if (tie >= 0)
 		header_add_ragged(want, "tie", U16, group);
 	if (rank >= 0) {
@@ -76,7 +76,7 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 		return 0;
 	if (rank < 0 || value < 0)
 		return error_set(e,
-			"%s: no list 'count' beside the tokens, nor 'rank' and 'value': --objective value needs tokens of rankenc "
+			"%s: no list 'count' next to the tokens, nor 'rank' and 'value': --objective value needs tokens of rankenc "
 			"--vocab-style bmfm, or of --ties group --value",
 			name);
 	header_add_ragged(want, "value", F32, group);
@@ -97,7 +97,7 @@ static int value_lists(struct header *want, struct header *out, const struct hea
 		return -1;
 	if (count < 0)
 		return error_set(
-			e, "%s: no list 'count' beside the tokens: --objective cell needs tokens of rankenc --vocab-style bmfm", name);
+			e, "%s: no list 'count' next to the tokens: --objective cell needs tokens of rankenc --vocab-style bmfm", name);
 	enum column_type id = in->col[token].type;
 	const char *group = in->group[in->col[token].group];
 	header_add_ragged(want, "token", id, group);

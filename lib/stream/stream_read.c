@@ -288,7 +288,7 @@ struct stream *stream_open(const char *path, struct error *e)
 	s->fd = std ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	if (s->fd < 0 || fstat(s->fd, &st)) {
-		error_set(e, "%s: %s", s->name, strerror(errno));
+		error_set(e, "%s: %s: expected a stream", s->name, strerror(errno));
 		goto fail;
 	}
 	if (S_ISDIR(st.st_mode)) {

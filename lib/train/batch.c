@@ -72,7 +72,7 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 	c->masked_group = h->col[c->target].group;
 	if (is_whole_cell(h)) {
 		if (c->value < 0)
-			return error_set(e, "%s: no list 'value' beside the targets, the expression of the whole cell", name);
+			return error_set(e, "%s: no list 'value' next to the targets, the expression of the whole cell", name);
 		return panel_column(c, h, name, e);
 	}
 	if ((c->position = header_need(h, "position", U16, RAGGED, name, e)) < 0)

@@ -29,7 +29,7 @@ pickled() {
 is_pickle() { [ "$(head -c 1 "$1" | od -An -tx1)" = " 80" ]; }
 
 if [ -n "$medians" ]; then
-	[ -n "$tokens" ] || ! is_pickle "$medians" || { echo "MEDIANS=$medians: a dictionary of Geneformer, which needs TOKEN_TABLE= beside it" >&2; exit 1; }
+	[ -n "$tokens" ] || ! is_pickle "$medians" || { echo "MEDIANS=$medians: a dictionary of Geneformer, which also needs TOKEN_TABLE=" >&2; exit 1; }
 	if is_pickle "$medians"; then
 		pickled "$tokens" "$medians"
 		medians=$vocab tokens=
@@ -44,7 +44,7 @@ else
 		[ $(($(wc -l < "$vocab") - 1)) != "$size" ] || { medians=$vocab; break; }
 	done < <(find "$model/geneformer" "$model/../geneformer" -name 'token_dictionary*.pkl' 2> /dev/null | sort)
 	[ -n "$medians" ] || {
-		echo "MODEL=$model: no vocab.tsv in it, and no dictionaries of ${size:-its} tokens in the folder geneformer beside it:" \
+		echo "MODEL=$model: no vocab.tsv in it, and no dictionaries of ${size:-its} tokens in the folder geneformer next to it:" \
 			"name its vocabulary, or Geneformer's two tables or pickles, by MEDIANS= and TOKEN_TABLE=" >&2
 		exit 1
 	}

@@ -35,7 +35,7 @@ perturb_vocab = $(if $(value MODEL),$(call text,MODEL)/vocab.tsv,$(PREPARED)/voc
 
 perturb: ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
 $(call check,perturb,DATA MODEL TRUTH PERTURBED)
-$(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed beside DATA=: the column of the states, and two of them))))
+$(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed with DATA=: the column of the states, and two of them))))
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
 
 $(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)

@@ -24,7 +24,7 @@ static struct option_def options[] = {
 	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
 	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by a quarter of the cell's ranks"},
 	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by a quarter"},
-	{0, "controls", OPT_INT, &controls, "N", "beside each perturbation, N of random genes, as many and of similar rank (default 0)", 0,
+	{0, "controls", OPT_INT, &controls, "N", "next to each perturbation, N with as many random genes of similar rank (default 0)", 0,
 		1000, .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "where", OPT_LIST, &where_text, "COND",
@@ -299,7 +299,7 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	for (size_t c = 0; c < from->ncol; c++)
 		beside += from->col[c].shape == RAGGED;
 	if (beside > 1 && r->screened < 0)
-		warn("%s: the lists beside the tokens are left out: they would not fit perturbed cells", r->name);
+		warn("%s: the other lists of the tokens are left out: they would not fit perturbed cells", r->name);
 	header_derive(h, "tokens", from);
 	r->kind = header_add_categorical(h, "perturbation", category, FIRST_KIND + PERTURB_KINDS);
 	r->label = header_add(h, "perturbed", STR);

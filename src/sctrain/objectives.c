@@ -113,7 +113,7 @@ static int check_source(const struct masked_source *s, const struct objectives *
 		return error_set(e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
 	if (k->input == INPUT_VALUES && !values)
 		return error_set(
-			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, program);
+			e, "%s: no list 'value' next to the targets: %s needs a stream of maskgen --objective value", s->name, program);
 	if (k->input == INPUT_TOKENS && values && !hides_genes(stream_header(s->in)))
 		return error_set(e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain %s",
 			s->name, trains_on(INPUT_VALUES));
