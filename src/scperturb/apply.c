@@ -24,7 +24,7 @@ static struct option_def options[] = {
 	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
 	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by a quarter of the cell's ranks"},
 	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by a quarter"},
-	{0, "controls", OPT_INT, &controls, "N", "next to each perturbation, N with as many random genes of similar rank (default 0)", 0,
+	{0, "controls", OPT_INT, &controls, "N", "also write N controls with as many random genes of similar rank (default 0)", 0,
 		1000, .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "where", OPT_LIST, &where_text, "COND",
