@@ -107,6 +107,7 @@ said() {
 	for of in transfer held new run; do f+=("of=$of" "$of.values"); done
 	awk -f "$BATS_TEST_DIRNAME/../pipelines/annotate/sentences.awk" "${f[@]}" > said.tsv
 	awk -F '\t' 'NF != 2 || $2 ~ /  |NA|nan/ || $2 !~ /[.:?)]$/ { print "odd: " $0; exit 1 }' said.tsv || fail "$(cat said.tsv)"
+	echo "$1" >> tested
 	cut -f 1 said.tsv | grep -qx "$1"
 }
 
@@ -171,6 +172,7 @@ said() {
 	not own-new $donors $all new:cells=20 new:unknown=0 new:novel_called_unknown=nan
 	yes columns $donors $all
 	yes scanpy $donors $all
+	diff <(sed -n 's/.*[^_a-z]say("\([a-z-]*\)".*/\1/p' "$BATS_TEST_DIRNAME/../pipelines/annotate/sentences.awk" | sort -u) <(sort -u tested)   # no sentence is forgotten
 }
 
 @test "annotate: a map that the file has already stays; the report names the other one" {

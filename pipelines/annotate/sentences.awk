@@ -97,7 +97,7 @@ END {
 		v["run", "elsewhere"] ".")
 	known = v["new", "cells"] - v["new", "unknown"]
 	say("own-types", known > 0, "Your file has types in " v["run", "label"] ", for " several(known, "cell") " by a name of the reference. Of these, " \
-		percent(v["new", "accuracy"] * v["new", "cells"] / known) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
+		percent(known > 0 ? v["new", "accuracy"] * v["new", "cells"] / known : 0) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
 		percent(v["new", "known_called_unknown"]) " are called unknown.")
 	say("own-new", v["new", "unknown"] > 0, "Of your " several(v["new", "unknown"], "cell") " with types of other names, " \
 		percent(v["new", "novel_called_unknown"]) " are called unknown. Do these names mean types of the reference?")

@@ -298,7 +298,7 @@ def dots(genes, classes, values, title):
     """A dot plot: genes, pairs of a name and its class, are rows, classes columns. values[(name, class)]: colour, share, text."""
     side = 17
     names = [cut(c, 24) for c in classes]
-    left, top = 12 + 7.2 * max(len(g) for g, _ in genes), 14 + 7.4 * max(len(n) for n in names)
+    left, top = 12 + 8.4 * max(len(g) for g, _ in genes), 14 + 7.4 * max(len(n) for n in names)
     out = []
     for j, name in enumerate(names):
         x = left + (j + 0.5) * side

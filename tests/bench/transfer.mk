@@ -4,11 +4,16 @@ TRANSFER := $(BUILD)/transfer
 
 $(TRANSFER)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata # CellTypist gives multi_class, which later ones do not know
+	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler # CellTypist gives multi_class, which later ones do not know
 	@touch $@
 
 bench-transfer: $(TRANSFER)/ready | all ## cell types of held-out donors beside CellTypist and scikit-learn (SETS=)
 	@[ -n "$(SETS)" ] || { echo 'bench-transfer: SETS="NAME=FILE.h5ad:GROUP:CELLS ..." is needed' >&2; exit 2; }
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer.py run $(BIN) $(TRANSFER)/runs $(SETS)
 	@$(TRANSFER)/bin/python tests/bench/transfer.py table $(TRANSFER)/runs/runs.tsv
-.PHONY: bench-transfer
+bench-transfer-pairs: $(TRANSFER)/ready | all ## cell types from a reference of another study, beside CellTypist, SingleR and scikit-learn (FOLDER=)
+	@[ -n "$(FOLDER)" ] || { echo 'bench-transfer-pairs: FOLDER= with the files of transfer_pairs.py is needed' >&2; exit 2; }
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_pairs.py run $(BIN) $(FOLDER) $(TRANSFER)/pairs
+	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py pairs $(TRANSFER)/pairs/pairs.tsv
+	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py means $(TRANSFER)/pairs/pairs.tsv
+.PHONY: bench-transfer bench-transfer-pairs

@@ -2,7 +2,8 @@
 """ctaprobe transfer beside CellTypist, SingleR and scikit-learn when the new cells are of another study:    make bench-transfer-pairs FOLDER=data
 
     transfer_pairs.py run BIN FOLDER OUT     writes OUT/pairs.tsv, a row for each pair and method, from files of FOLDER; goes on where it was stopped
-    transfer_pairs.py table OUT/pairs.tsv    means over pairs
+    transfer_pairs.py pairs OUT/pairs.tsv    a line for each pair
+    transfer_pairs.py means OUT/pairs.tsv    means over pairs
 
 All methods get the same cells and all genes that the pair shares; scikit-learn the 2,000 of them that vary most. Cells of the query whose label has no
 common name are left out; those of the reference stay, as types of their own. Macro F1 is over the types of the query.
@@ -151,9 +152,23 @@ def run(bin_dir, folder, out):
         print(pair, flush=True)
 
 
-def table(path):
+def rows_of(path):
     head, rows = read_tsv(open(path).read())
-    rows = [dict(zip(head, r)) for r in rows]
+    return [dict(zip(head, r)) for r in rows]
+
+
+def pairs(path):
+    """A line for each pair: macro F1 of all methods, and what corrmask says and does."""
+    rows = rows_of(path)
+    methods = list(dict.fromkeys(r["method"] for r in rows))
+    print("pair", *methods, *(c for c in COLUMNS[4:-1] if c != "set_size"), sep="\t")
+    for pair in dict.fromkeys(r["pair"] for r in rows):
+        mine = {r["method"]: r for r in rows if r["pair"] == pair}
+        print(pair, *(mine[m]["macro_f1"] for m in methods), *(mine["corrmask"][c] for c in COLUMNS[4:-1] if c != "set_size"), sep="\t")
+
+
+def means(path):
+    rows = rows_of(path)
     print("method", "pairs", *COLUMNS[2:], sep="\t")
     for m in dict.fromkeys(r["method"] for r in rows):
         mine = [r for r in rows if r["method"] == m]
@@ -162,4 +177,4 @@ def table(path):
 
 
 if __name__ == "__main__":
-    {"run": run, "table": table}[sys.argv[1]](*sys.argv[2:])
+    {"run": run, "pairs": pairs, "means": means}[sys.argv[1]](*sys.argv[2:])
