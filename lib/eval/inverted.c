@@ -310,3 +310,11 @@ double inverted_neighbours(
 	free(f.task);
 	return found;
 }
+
+double some_neighbours(const float *x, size_t n, size_t d, size_t k, const struct search_settings *s, uint32_t *neighbour, double *distance)
+{
+	if (n > s->exact)
+		return inverted_neighbours(x, n, d, k, s->recall, s->seed, s->threads, neighbour, distance);
+	nearest_neighbours(x, n, d, k, s->threads, neighbour, distance);
+	return 1;
+}

@@ -22,4 +22,16 @@
 double inverted_neighbours(
 	const float *x, size_t n, size_t d, size_t k, double recall, uint32_t seed, int threads, uint32_t *neighbour, double *distance);
 
+/* Exact up to so many rows; of more, the inverted file finds this share of the neighbours. */
+struct search_settings {
+	size_t exact;
+	double recall;
+	uint32_t seed;
+	int threads;
+};
+
+/* The same by nearest_neighbours or inverted_neighbours. Returns the measured recall, 1 if exact. */
+double some_neighbours(
+	const float *x, size_t n, size_t d, size_t k, const struct search_settings *s, uint32_t *neighbour, double *distance);
+
 #endif

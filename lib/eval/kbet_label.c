@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "eval/mixing.h"
-#include "eval/neighbours.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -105,7 +104,7 @@ static int diffuse(struct part *p, size_t k, float *at, struct error *e)
 }
 
 /* kBET of the part by k neighbours. */
-static int score_part(double *score, struct part *p, size_t k, size_t components, int threads, struct error *e)
+static int score_part(double *score, struct part *p, size_t k, size_t components, const struct search_settings *s, struct error *e)
 {
 	float *at = xmalloc(p->g.n * components * sizeof *at);
 	int bad = diffuse(p, components, at, e);
@@ -113,7 +112,7 @@ static int score_part(double *score, struct part *p, size_t k, size_t components
 	uint32_t *neighbour = xmalloc(p->g.n * k * sizeof *neighbour);
 	double *distance = xmalloc(p->g.n * k * sizeof *distance);
 	if (!bad) {
-		nearest_neighbours(at, p->g.n, components, k, threads, neighbour, distance);
+		some_neighbours(at, p->g.n, components, k, s, neighbour, distance);
 		*score = mixing_kbet(neighbour, p->g.n, k, k + 1, p->batch, p->batches);
 	}
 	free(at);
@@ -135,7 +134,7 @@ static size_t large_components(const struct part *p, const uint32_t *member, uin
 }
 
 /* Of one class; *most components, of which it may leave fewer. */
-static int score_class(double *score, struct part *p, size_t *most, int threads, struct error *e)
+static int score_class(double *score, struct part *p, size_t *most, const struct search_settings *s, struct error *e)
 {
 	size_t n = p->g.n, quarter = n / p->batches / 4, k = quarter < LEAST ? LEAST : quarter > MOST ? MOST : quarter;
 	uint32_t *member = xmalloc(n * sizeof *member), components;
@@ -143,7 +142,7 @@ static int score_class(double *score, struct part *p, size_t *most, int threads,
 	int bad = network_members(&p->g, 0, member, &components, e);
 	if (!bad && components == 1) {
 		*most = *most < n - 1 ? *most : n - 1;
-		bad = score_part(score, p, k, *most, threads, e);
+		bad = score_part(score, p, k, *most, s, e);
 	} else if (!bad) {
 		size_t kept = large_components(p, member, components, 3 * k, keep);
 		*score = 0;
@@ -152,7 +151,7 @@ static int score_class(double *score, struct part *p, size_t *most, int threads,
 			take_part(&large, &p->g, p->weight, p->batch, p->batches, keep);
 			*most = *most < kept - 1 ? *most : kept - 1;
 			if (large.batches > 1)
-				bad = score_part(score, &large, k, *most, threads, e);
+				bad = score_part(score, &large, k, *most, s, e);
 			part_release(&large);
 		}
 	}
@@ -162,7 +161,7 @@ static int score_class(double *score, struct part *p, size_t *most, int threads,
 }
 
 int kbet_label(double *score, const struct network *g, const double *weight, const uint32_t *label, size_t labels, const uint32_t *batch,
-	size_t batches, int threads, struct error *e)
+	size_t batches, const struct search_settings *s, struct error *e)
 {
 	uint8_t *keep = xmalloc(g->n);
 	size_t most = COMPONENTS;
@@ -174,7 +173,7 @@ int kbet_label(double *score, const struct network *g, const double *weight, con
 		take_part(&p, g, weight, batch, batches, keep);
 		score[c] = NAN;
 		if (p.g.n >= LEAST_CELLS && p.batches > 1)
-			bad = score_class(&score[c], &p, &most, threads, e);
+			bad = score_class(&score[c], &p, &most, s, e);
 		part_release(&p);
 	}
 	free(keep);

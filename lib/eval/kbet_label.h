@@ -10,11 +10,12 @@
  * is 0.
  *
  * scib-metrics lowers the 100 for all classes that come after a small one in the order of the names, and so does this. It searches the
- * neighbours approximately, and this exactly.
+ * neighbours approximately; this as s says.
  */
 #ifndef KBET_LABEL_H
 #define KBET_LABEL_H
 
+#include "eval/inverted.h"
 #include "network/network.h"
 
 /*
@@ -24,6 +25,6 @@
  * -1 with e set if the eigenvectors are not found. BLAS must be set to one thread.
  */
 int kbet_label(double *score, const struct network *g, const double *weight, const uint32_t *label, size_t labels, const uint32_t *batch,
-	size_t batches, int threads, struct error *e);
+	size_t batches, const struct search_settings *s, struct error *e);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 enum { LEAST_CELLS = 15, TEXT = 32 };
+#define LEAST_PCR 1e-12 /* less is rounding */
 enum { SCIB_METRICS = 1, SCIB = 2, BMFM = 4 };
 enum { BIO, BATCH, NEITHER };
 
@@ -55,13 +56,15 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static struct error e;
 static const char *label, *batch, *keys;
-static int preset;
+static int preset, centred;
 static long long exact = 100000;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
 	{'b', "batch-key", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
 	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is that before integration",
+		.changes = 1},
+	{0, "centred", OPT_FLAG, &centred, NULL, "also score each embedding minus the mean of its batch", .needs = "batch-key",
 		.changes = 1},
 	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},
 	{0, "exact-cells", OPT_INT, &exact, "N", "more cells: approximate neighbours, samples (default 100000)", 1, UINT32_MAX,
@@ -133,7 +136,38 @@ static void check_sets(const struct integration_sets *s, const char *name)
 		info("%zu of %zu cells have no value in column '%s' and are left out", s->unlabelled, n + s->unlabelled, label);
 }
 
+/* Each embedding minus the mean of the cells' batch: what a method of integration must beat. */
+static void add_centred(struct integration_sets *s)
+{
+	size_t n = s->cells, before = s->n;
+	double *size = xcalloc(s->batches.n, sizeof *size);
+	for (size_t i = 0; i < n; i++)
+		size[s->batch[i]]++;
+	for (size_t t = 0; t < before; t++) {
+		size_t d = s->set[t].d;
+		struct integration_set *to = integration_new_set(s, xasprintf("%s_centred", s->set[t].name));
+		const float *x = s->set[t].x;
+		double *mean = xcalloc(s->batches.n * d, sizeof *mean);
+		*to = (struct integration_set){to->name, xlarge(n * d, sizeof *to->x), d};
+		for (size_t i = 0; i < n * d; i++)
+			mean[s->batch[i / d] * d + i % d] += (double)x[i] / size[s->batch[i / d]];
+		for (size_t i = 0; i < n * d; i++)
+			to->x[i] = (float)((double)x[i] - mean[s->batch[i / d] * d + i % d]);
+		free(mean);
+	}
+	free(size);
+}
+
 /* ---- scores ---- */
+
+/* Of one of n embeddings, with the share of the variance between the batches in the first one. */
+static void compare_pcr(struct integration_scores *s, double before, size_t n)
+{
+	if (n > 1 && before > LEAST_PCR)
+		s->value[PCR_COMPARISON] = fmax(1 - s->value[PCR] / before, 0);
+	else if (!isnan(before))
+		s->why[PCR_COMPARISON] = n < 2 ? "no second embedding" : "the batches of the first embedding have equal means";
+}
 
 static struct integration_scores *score_sets(const struct integration_sets *s)
 {
@@ -146,12 +180,7 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 	for (size_t t = 0; t < s->n; t++) {
 		double before = of[0].value[PCR];
 		must(integration_score(&of[t], &c, s->set[t].x, s->set[t].d, wanted, &e), &e);
-		if (t && !isnan(of[t].value[PCR]))
-			of[t].value[PCR_COMPARISON] = fmax(1 - of[t].value[PCR] / before, 0);
-		else if (!isnan(of[0].value[PCR]))
-			of[0].value[PCR_COMPARISON] = s->n > 1 ? 0 : NAN;
-		if (s->n < 2 && c.batch)
-			of[t].why[PCR_COMPARISON] = "no second embedding";
+		compare_pcr(&of[t], t ? before : of[0].value[PCR], s->n);
 	}
 	return of;
 }
@@ -227,8 +256,14 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 /* Why a metric is NA, or of what its value is. malloced; NULL: all cells and their exact neighbours */
 static char *note_of(const struct integration_sets *s, const struct integration_scores *of, const struct row *r)
 {
-	static const uint8_t from_neighbours[INTEGRATION_METRICS] = {
-		[LEIDEN_NMI] = 1, [LEIDEN_ARI] = 1, [CLISI] = 1, [ILISI] = 1, [KBET] = 1, [CONNECTIVITY] = 1, [CONNECTIVITY_UMAP] = 1};
+	static const uint8_t from_neighbours[INTEGRATION_METRICS] = {[LEIDEN_NMI] = 1,
+		[LEIDEN_ARI] = 1,
+		[CLISI] = 1,
+		[ILISI] = 1,
+		[KBET] = 1,
+		[CONNECTIVITY] = 1,
+		[CONNECTIVITY_UMAP] = 1,
+		[KBET_PER_LABEL] = 1};
 	double recall = 1;
 	for (size_t t = 0; t < s->n; t++) {
 		if (of[t].why[r->metric])
@@ -271,6 +306,8 @@ int scmetric_integration(int argc, char **argv)
 	cli_init(&integration_cli, argc, argv);
 	read_sets(&s);
 	cli_blas(&integration_cli);
+	if (centred)
+		add_centred(&s);
 	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
 	struct integration_scores *of = score_sets(&s);
 	print_scores(&s, of);

@@ -13,7 +13,7 @@
 
 static struct error e;
 
-static struct integration_set *new_set(struct integration_sets *s, char *name)
+struct integration_set *integration_new_set(struct integration_sets *s, char *name)
 {
 	grow(s->set, s->set_cap, s->n + 1);
 	s->set[s->n] = (struct integration_set){.name = name};
@@ -80,7 +80,7 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 			&(struct wanted){
 				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
 			0);
-		struct integration_set *set = new_set(s, name_of(c, i));
+		struct integration_set *set = integration_new_set(s, name_of(c, i));
 		set->x = d.x;
 		set->d = d.d;
 		d.x = NULL;
@@ -162,7 +162,7 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 		for (size_t other = 0; other < k; other++)
 			if (!strcmp(key[other], key[k]))
 				die("--embedding: '%s' is named twice", key[k]);
-		struct integration_set *set = new_set(s, xstrdup(key[k]));
+		struct integration_set *set = integration_new_set(s, xstrdup(key[k]));
 		char *name = xasprintf("%s: obsm/%s", path, key[k]);
 		sandbox_reading(path);
 		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &e), &e);

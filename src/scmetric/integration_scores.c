@@ -8,7 +8,6 @@
 #include "eval/kbet_label.h"
 #include "eval/kmeans.h"
 #include "eval/mixing.h"
-#include "eval/neighbours.h"
 #include "eval/pcr.h"
 #include "eval/sbee.h"
 #include "eval/silhouette.h"
@@ -142,7 +141,7 @@ static void score_widths(struct work *w)
 		score_isolated(w, label);
 	set_classes(w, SILHOUETTE_LABEL, label, NULL);
 	w->s->value[SILHOUETTE_LABEL] = (1 + sum / (double)c->n) / 2; /* the mean over cells */
-	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches" : NULL);
+	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches, one of two cells" : NULL);
 	free(cells);
 	free(by_label);
 	free(by_batch);
@@ -265,44 +264,10 @@ static int score_kbet_label(struct work *w)
 	struct joined j;
 	join(&j, w, NEAR_KBET);
 	progress("kBET of %zu cell types", c->k);
-	int bad = kbet_label(class, &j.g, j.weight, c->y, c->k, c->batch, c->batches, c->threads, w->e);
+	int bad = kbet_label(class, &j.g, j.weight, c->y, c->k, c->batch, c->batches,
+		&(struct search_settings){large(w) ? c->exact / SHARE : c->n, RECALL, c->seed, c->threads}, w->e);
 	joined_release(&j);
 	set_classes(w, KBET_PER_LABEL, class, "no type has two batches and 10 cells");
-	return bad;
-}
-
-/* The same of `exact` cells that are drawn at random. */
-static int score_kbet_drawn(struct work *w)
-{
-	struct integration_cells c = *w->c;
-	struct work part = *w;
-	uint32_t *group = xcalloc(c.n, sizeof *group), *row = xmalloc(c.n * sizeof *row);
-	double *weight = xmalloc(c.n * sizeof *weight);
-	c.n = strata_sample(row, weight, group, c.n, 1, c.exact, c.seed);
-	float *x = xlarge(c.n * w->d, sizeof *x);
-	uint32_t *y = xmalloc(c.n * sizeof *y), *batch = xmalloc(c.n * sizeof *batch);
-	for (size_t i = 0; i < c.n; i++) {
-		memcpy(x + i * w->d, w->x + row[i] * w->d, w->d * sizeof *x);
-		y[i] = c.y[row[i]];
-		batch[i] = c.batch[row[i]];
-	}
-	c.y = y;
-	c.batch = batch;
-	part.c = &c;
-	part.width = NEAR_KBET - 1;
-	part.neighbour = xlarge(c.n * part.width, sizeof *part.neighbour);
-	part.distance = xlarge(c.n * part.width, sizeof *part.distance);
-	nearest_neighbours(x, c.n, w->d, part.width, c.threads, part.neighbour, part.distance);
-	int bad = score_kbet_label(&part);
-	w->s->cells[KBET_PER_LABEL] = c.n;
-	free(group);
-	free(row);
-	free(weight);
-	free(x);
-	free(y);
-	free(batch);
-	free(part.neighbour);
-	free(part.distance);
 	return bad;
 }
 
@@ -310,8 +275,7 @@ static int score_graphs(struct work *w)
 {
 	cli_library("igraph ended the program, as it does if memory is out");
 	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
-		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch &&
-			(large(w) && w->c->exact >= NEAR_KBET ? score_kbet_drawn(w) : score_kbet_label(w)));
+		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
 	cli_library(NULL);
 	return bad;
 }
@@ -382,12 +346,10 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	for (int m = 0; m < INTEGRATION_METRICS; m++)
 		s->value[m] = NAN;
 	progress("nearest neighbours of %zu cells", c->n);
-	if (large(&w)) {
-		s->recall = inverted_neighbours(x, c->n, d, width, RECALL, c->seed, c->threads, w.neighbour, w.distance);
+	s->recall = some_neighbours(
+		x, c->n, d, width, &(struct search_settings){c->exact, RECALL, c->seed, c->threads}, w.neighbour, w.distance);
+	if (large(&w))
 		draw_cells(&w);
-	} else {
-		nearest_neighbours(x, c->n, d, width, c->threads, w.neighbour, w.distance);
-	}
 	score_mixing(&w);
 	int bad = score_graphs(&w);
 	free(w.neighbour);
@@ -400,7 +362,7 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	if (c->batch && wanted[BRAS]) {
 		double *class = new_classes(&w);
 		bras(class, x, c->n, d, c->y, c->k, c->batch, c->batches);
-		set_classes(&w, BRAS, class, "no type has two batches");
+		set_classes(&w, BRAS, class, "no type has two batches, one of two cells");
 	}
 	score_widths(&w);
 	free(w.of);

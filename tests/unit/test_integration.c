@@ -126,7 +126,7 @@ static void metrics(void **state)
 	is("kmeans", kmeans(x, N, 3, 3, N / 2, 1, 2, member), 4); /* a minimum near the least one */
 	nearest_neighbours(x, N, 3, WIDE, 1, near, far);
 	struct network g = {.n = N, .end = end, .m = umap_graph(end, weight, near, far, N, WIDE, WIDE + 1)};
-	assert_int_equal(kbet_label(score, &g, weight, label, 3, batch, 2, 1, &e), 0);
+	assert_int_equal(kbet_label(score, &g, weight, label, 3, batch, 2, &(struct search_settings){90, 0.99, 1, 1}, &e), 0);
 	is("kbet_per_label", mean3(score), 1e-9);
 	nearest_neighbours(x, N, 3, K, 1, row, least);
 	g.m = umap_graph(end, weight, row, least, N, K, K + 1);
