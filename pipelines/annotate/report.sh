@@ -11,8 +11,10 @@ coarse=$(reported "$transfer" labels:coarse)
 if [ "${coarse:-0}" = 0 ] && scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
 	# cells without a prediction, or with types of other names than the reference's, cannot be compared
-	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null &&
-		! grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" || rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
+	if ! ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null ||
+		grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv"; then
+		rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
+	fi
 fi
 [ -e "$own" ] || own=/dev/null
 
