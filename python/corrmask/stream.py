@@ -645,7 +645,7 @@ def padded(block: Block) -> dict[str, Any]:
     if "position" not in block or {"value", "input_value"} & set(block):
         raise Error("expected masked tokens (maskgen --objective token), found the columns " + ", ".join(block))
     (offsets, _), (at, position) = block["input"], block["position"]
-    lengths = np.diff(offsets)
+    lengths = offsets[1:] - offsets[:-1]
     shape = block.rows, int(lengths.max(initial=0))
 
     def rows_of(values: Array) -> Array:
@@ -655,7 +655,7 @@ def padded(block: Block) -> dict[str, Any]:
         return out
 
     labels = np.full(shape, -100, "i8")
-    labels[np.repeat(np.arange(block.rows), np.diff(at)), position] = block["target"].values
+    labels[np.repeat(np.arange(block.rows), at[1:] - at[:-1]), position] = block["target"].values
     batch = {"input_ids": rows_of(block["input"].values), "attention_mask": (np.arange(shape[1]) < lengths[:, None]).astype("i8"), "labels": labels}
     if "rank" in block:
         batch["position_ids"] = rows_of(block["rank"].values)

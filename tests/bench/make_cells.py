@@ -1,18 +1,19 @@
 #!/usr/bin/python3
-"""Write a synthetic .h5ad for timing: CELLS cells of about 2,500 genes each out of 30,000, gzip-compressed CSR as anndata
-writes it. 8,192 different cells are drawn and repeated, which changes nothing for the decoder."""
+"""Write a synthetic .h5ad for timing: CELLS cells of about DEPTH counts (5,300: 2,500 genes; 3,700: 2,000) in 30,000 genes, gzip-compressed
+CSR as anndata writes it. 8,192 different cells are drawn and repeated, which changes nothing for the decoder."""
 import sys
 import h5py
 import numpy as np
 
 path, cells = sys.argv[1], int(sys.argv[2])
+mean = float(sys.argv[3]) if len(sys.argv) > 3 else 5300
 genes, distinct, width = 30000, min(8192, cells), 256
 rng = np.random.default_rng(1)
 level = np.exp(rng.normal(0, 2.2, genes))
 level /= level.sum()
 col, val, n = [], [], []
 for start in range(0, distinct, width):
-    depth = np.exp(rng.normal(np.log(5300), 0.35, (min(width, distinct - start), 1)))
+    depth = np.exp(rng.normal(np.log(mean), 0.35, (min(width, distinct - start), 1)))
     mod = np.exp(rng.normal(0, 0.5, (8, genes)))[rng.integers(0, 8, len(depth))]
     x = rng.poisson(depth * level * mod)
     row, c = np.nonzero(x)

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
-# Rates and memory by the number of cells:   scale.sh BIN FOLDER "MILLIONS..." "SHARDS..." [PYTHON]
+# Rates and memory by the number of cells:   scale.sh BIN FOLDER "MILLIONS..." "SHARDS..."
 # Simulated cells of about 35 of 300 genes, 300,000 of them repeated. Three tables: measured; what the two largest sizes give for 100 million
-# cells, computed; what one of N shards decodes. Then other loaders (scale.py), with PYTHON, on 3 million cells or those of the first size. The
-# files in FOLDER are deleted at the end.
+# cells, computed; what one of N shards decodes. The files in FOLDER are deleted at the end.
 set -euo pipefail
-bin=$(realpath "$1") folder=$2 sizes=$3 shards=$4 python=${5:-}
-here=$(dirname "$(realpath "$0")")
+bin=$(realpath "$1") folder=$2 sizes=$3 shards=$4
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/scale.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -32,7 +30,6 @@ for millions in $sizes; do
 	rm -f cells.*
 	measured "$millions" "scsample, join of files of 0.3 million" scsample -q -o cells.counts "${parts[@]}"
 	scview -q -O h5ad cells.counts -o cells.h5ad
-	if [ "$millions" = 3 ] || [ ! -e few.h5ad ]; then cp cells.h5ad few.h5ad; fi # for the other loaders
 	measured "$millions" h5tok h5tok -q -o cells.again cells.h5ad
 	stat -c '%s %n' cells.h5ad cells.again | awk -v OFS='\t' -v cells="$millions" '{ print $2, cells, $1 / cells / 1e6 }' >> bytes.tsv
 	rm cells.h5ad cells.again
@@ -67,7 +64,3 @@ for n in $shards; do
 	awk -F '\t' -v n="$n" 'FILENAME == "one" { a[$1] = $2; next } { b[$1] = $2 }
 		END { printf "%d\t%d\t%d\t%d\t%.2f\t%.2f\n", n, b["cells"], a["blocks_read"], b["blocks_read"], a["cpu_seconds"], b["cpu_seconds"] }' one many
 done
-
-[ -n "$python" ] || exit 0
-echo
-"$python" "$here/scale.py" "$bin" few.h5ad vocab.tsv
