@@ -54,11 +54,11 @@ static int read_head(struct source *s, const struct values *v, struct error *e)
 		return got ? -1 : error_set(e, "%s: empty, expected a line of column names", s->t.path);
 	s->n = s->t.n;
 	static const char *const option[] = {
-		[ARMS_BY] = "by", [ARMS_PAIR] = "pair", [ARMS_WITHIN] = "within", [ARMS_CLUSTER] = "cluster", [ARMS_DRAW] = "draws"};
+		[ARMS_BY] = "arm", [ARMS_PAIR] = "pair", [ARMS_WITHIN] = "within", [ARMS_CLUSTER] = "cluster", [ARMS_DRAW] = "draws"};
 	for (int k = 0; k < ARMS_KEYS; k++)
 		if (find_columns(&s->column[k], v->column[k], v->columns[k], option[k], &s->t, e))
 			return -1;
-	return find_columns(&s->metric, v->metric, v->metrics, "value", &s->t, e);
+	return find_columns(&s->metric, v->metric, v->metrics, "metrics", &s->t, e);
 }
 
 /* The key that the columns of this line make, and `last` after them (NULL: nothing) */
