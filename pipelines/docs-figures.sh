@@ -61,3 +61,7 @@ rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the lab
 	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
 	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
 	draw bmfm-ontology "share of test cells, or F1; 95 % interval of the mean" "exact or finer term (no interval)"
+
+sed '1s/masking_rate/arm/; s/R2MAE/r2mae/' $tables/r2mae-other.tsv > "$work/summary.tsv"
+pipelines/plot.sh other/other "$work" svg > docs/experiments/r2mae-other.svg
+pipelines/dark.sh docs/experiments/r2mae-other.svg

@@ -1,9 +1,9 @@
-# Left: error of a probe of the digit by masking rate, for two widths; lines are R2MAE's. Middle and right: loss of masked tokens by the rate at which they
+# Above: error of a probe of the digit by masking rate, for two widths; lines are R2MAE's. Below: loss of masked tokens by the rate at which they
 # are masked, a line for each rate of the training.
 summary = dir."/summary.tsv"
 there(kind) = int(system("grep -c '^".kind."' ".summary." || true")) > 0
-size = there("dna") ? "1500,440" : "1000,440"; load axes
-set multiplot layout 1,there("dna") ? 3 : 2
+size = there("dna") ? "500,1080" : "500,720"; load axes
+set multiplot layout there("dna") ? 3 : 2,1
 set bmargin 7
 rows(kind, awk) = "< awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c[\"kind\"] == \"".kind."\" && ".awk."' ".summary
 fixed(kind) = rows(kind, "$c[\"arm\"] != \"r2mae\" { print $c[\"arm\"] \"\t\" $c[\"mean\"] \"\t\" $c[\"sd\"] + 0 }")
