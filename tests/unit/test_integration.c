@@ -389,7 +389,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
 		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn), cmocka_unit_test(approximate),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled),
-		cmocka_unit_test(mixing)};
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled), cmocka_unit_test(mixing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
