@@ -22,9 +22,8 @@ column() {
 }
 
 # bats test_tags=slow
-@test "--cluster and --pool-over: of a thousand small samples without a difference, a twentieth has p below .05" {
+@test "--cluster: of a thousand small samples without a difference, a twentieth has p below .05" {
 	$PYTHON "$REF/small_samples.py" clusters "$BIN/armstat"
-	$PYTHON "$REF/small_samples.py" pool "$BIN/armstat"
 }
 
 @test "--cluster: two clusters, or one that has nearly all values, have no interval, and a note says so" {
@@ -47,12 +46,12 @@ column() {
 	assert_regex "$(column se <<< "$output")" '^[0-9.]+ [0-9.]+ [0-9.]+$'
 }
 
-@test "Holm and the detectable difference equal statsmodels', pooled differences scipy's" {
+@test "Holm and the detectable difference equal statsmodels'" {
 	{
 		printf 'dataset\tarm\tseed\tvalue\n'
 		sed -n 's/^data\t//p' "$REF/compare.tsv"
 	} > data.tsv
-	compare -q --pair seed --pool-over dataset data.tsv > holm.tsv
+	compare -q --pair seed --within dataset data.tsv > holm.tsv
 	# pairs with differences of sd 1: the detectable difference is the effect
 	$PYTHON - > power.in <<-'END'
 		import numpy as np
@@ -65,8 +64,6 @@ column() {
 	compare --pair seed --within dataset power.in > power.tsv
 	$PYTHON - "$REF/compare.tsv" <<-'END'
 		import sys
-		import numpy as np
-		from scipy import stats
 		def table(name):
 		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
 		    return [dict(zip(lines[0], l)) for l in lines[1:]]
@@ -74,7 +71,6 @@ column() {
 		    for k, w in zip(keys, want):
 		        assert abs(float(r[k]) - float(w)) <= 1e-10 * abs(float(w)), (k, r, w)
 		got = {n: {(r["dataset"], r["arm"]): r for r in table(n + ".tsv")} for n in ("holm", "power")}
-		value = {(r["dataset"], r["arm"], r["seed"]): float(r["value"]) for r in table("data.tsv")}
 		seen = 0
 		for kind, *f in (l.rstrip("\n").split("\t") for l in open(sys.argv[1])):
 		    if kind == "holm":
@@ -83,18 +79,6 @@ column() {
 		        same(got["power"][f[0], "b"], ["detectable"], f[1:])
 		    seen += kind in ("holm", "power")
 		assert seen == 15 + 28
-		for a in "bcd":  # a data set is a pair
-		    d = np.array([[value[s, a, k] - value[s, "a", k] for k in "123456"] for s in ("s1", "s2", "s3", "s4", "s5")])
-		    m, v, k = d.mean(1), d.var(1, ddof=1) / 6, len(d)
-		    t = stats.ttest_1samp(m, 0)
-		    same(got["holm"]["(pooled)", a], "n difference se t p p_wilcoxon".split(), [k, m.mean(), m.std(ddof=1) / k ** .5, *t, stats.wilcoxon(m).pvalue])
-		    half = stats.t.ppf(.975, k - 1) * m.std(ddof=1) / k ** .5
-		    same(got["holm"]["(pooled)", a], ["low", "high"], [m.mean() - half, m.mean() + half])
-		    centre = np.eye(k) - 1 / k  # Satterthwaite's df of a quadratic form: tr(M V)^2 / tr(M V M V)
-		    mv = centre @ np.diag(v)
-		    F, between = m.var(ddof=1) / v.mean(), np.trace(mv) ** 2 / np.trace(mv @ mv)
-		    same(got["holm"]["(pooled)", a], "tau2 F I2 p_F".split(),
-		        [max(0, m.var(ddof=1) - v.mean()), F, max(0, 1 - 1 / F), stats.f.sf(F, between, v.sum() ** 2 / (v ** 2 / 5).sum())])
 	END
 }
 
@@ -124,11 +108,10 @@ column() {
 	assert_equal "$(compare --pair seed odd | column difference)" 1.5
 }
 
-@test "Holm over all rows; pooled rows are corrected apart" {
+@test "Holm over all rows" {
 	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k * s % 9))"; done; done; done |
 		sed '1i dataset arm seed value' | tr ' ' '\t' > f.tsv
 	compare --pair seed --within dataset f.tsv > all
-	compare --pair seed --pool-over dataset f.tsv > pooled
 	$PYTHON - <<-'END'
 		def table(name):
 		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
@@ -141,11 +124,9 @@ column() {
 		def check(rows):
 		    for r, want in zip(rows, holm([float(r["p"]) for r in rows])):
 		        assert abs(float(r["p_corrected"]) - want) < 1e-12, (r, want)
-		every, pooled = table("all"), table("pooled")
-		assert len(every) == 6 and len(pooled) == 8
+		every = table("all")
+		assert len(every) == 6
 		check(every)
-		check(pooled[:6]), check(pooled[6:])
-		assert [r["dataset"] for r in pooled[6:]] == ["(pooled)"] * 2
 	END
 }
 
@@ -190,15 +171,15 @@ column() {
 	for size in e200 e-200 e306; do
 		for how in "--pair seed" "--pair seed --cluster seed" ""; do
 			awk -F '\t' -v OFS='\t' -v e=$size 'NR > 1 { $4 = $4 e } 1' t.tsv > size.tsv
-			compare $how --within dataset --pool-over dataset --metrics f1 t.tsv > plain.tsv
-			compare $how --within dataset --pool-over dataset --metrics f1 size.tsv > sized.tsv
+			compare $how --within dataset --metrics f1 t.tsv > plain.tsv
+			compare $how --within dataset --metrics f1 size.tsv > sized.tsv
 			PYTHONPATH="$BATS_TEST_DIRNAME/ref" $PYTHON - $size <<-'END'
 				import results, sys
 				scale = float("1" + sys.argv[1])
 				for a, b in zip(*(results.records(open(n + ".tsv")) for n in ("plain", "sized"))):
 				    assert a.keys() == b.keys() and a["t"] is not None
 				    for k in a:
-				        if k in ("tau2", "I2") or not isinstance(a[k], (int, float)):
+				        if not isinstance(a[k], (int, float)):
 				            continue
 				        want = a[k] * (scale if k in ("mean", "reference_mean", "difference", "sd", "se", "low", "high", "detectable") else 1)
 				        assert abs(b[k] - want) <= 1e-9 * abs(want), (k, a[k], b[k])
@@ -266,7 +247,7 @@ column() {
 	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits $bad 3:1" --metrics f1 --pair seed "--splits=$bad" t.tsv; done
 	refused 2 "--compare random A:B" --metrics f1 --compare random t.tsv
 	refused 2 "--cluster needs --pair or --means" --metrics f1 --cluster seed t.tsv
-	refused 2 "--means --pool-over" --metrics f1 --means --pool-over dataset t.tsv
+	refused 2 "--means --pair" --metrics f1 --means --pair seed t.tsv
 	refused 2 "--cluster --splits" --metrics f1 --pair seed --cluster seed --splits 3:1 t.tsv
 	refused 2 "--draws --cluster" --metrics f1 --pair dataset --draws seed --cluster dataset t.tsv
 	refused 2 "--arm needs the name of one column" --arm arm,seed t.tsv
@@ -279,7 +260,7 @@ column() {
 		import random, subprocess, sys
 		tool, good = sys.argv[1], open(sys.argv[2], "rb").read()
 		r = random.Random(5)
-		options = [[], ["--pair", "seed"], ["--pair", "seed", "--pool-over", "dataset"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
+		options = [[], ["--pair", "seed"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
 		    ["--pair", "seed,dataset", "--cluster", "dataset"], ["--pair", "seed", "--within", "dataset"]]
 		bits = [b"\t", b"\n", b"\r\n", b'"', b",", b"\0", b"\xff", b"NA", b"1e308", b"-1e308", b"1e-320", b"-0", b"random", b"9" * 400, b"\x1f", b"\t" * 300]
 		seen = set()

@@ -195,7 +195,7 @@ VALUES = {
 	"reference --train": ["b.tok"], "transfer --reference": ["emb"], "panel --group": ["donor", "nothing"], "--calibration": ["b.emb"], "--label": ["cell_type", "donor"],
 	"--target": ["n_counts"], "learnability --groups": ["groups"], "--metrics": ["accuracy"],
 	"compare --metrics": ["loss"], "--arm": ["seed", "donor"], "--by": ["donor"], "scsample --group": ["donor"], "--within": ["seed"], "--pair": ["seed"],
-	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"], "--pool-over": ["donor"],
+	"--compare": ["a:b"], "--splits": ["3:1"], "--cluster": ["donor"], "--draws": ["seed"],
 	"--clusters": ["donor"], "--sets": ["sets"], "--state": ["cell_type"], "--from": ["type2"], "--to": ["type3"], "--other": ["type3"],
 	"--states": ["b.emb"], "--cap": ["cell_type:5"], "--min-class": ["cell_type:35"],
 	"scsample --keep-genes": ["b.genes"], "--format": ["tsv", "npy", "h5ad", "stats", "graphml"], "scview --columns": ["cell"], "--into": ["a.h5ad"],

@@ -94,7 +94,7 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	}
 	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" pca cells.tok
 	bad "b.emb: this is an embedding stream, expected counts, made by h5tok" pca b.emb
-	bad "nowhere: No such file or directory" pca --train nowhere sim.counts
+	bad "nowhere: No such file or directory: expected a stream" pca --train nowhere sim.counts
 	run --separate-stderr screduce pca -k 61 sim.counts -o all.emb
 	assert_success
 	assert_equal "$stderr" "screduce pca: warning: --components 61: 120 cells and 60 genes that vary have only 60"

@@ -155,86 +155,24 @@ void arms_compare(struct study *s)
 	}
 }
 
-/* ---- pools ---- */
-
-/* The fields of a group's key but for that of --pool-over; n fields */
-static const char *key_without_pool(struct study *s, uint32_t group, size_t n)
-{
-	char *text = xstrdup("");
-	for (size_t i = 0; i < n; i++) {
-		size_t length;
-		const char *field = key_field(s->v.key[ARMS_WITHIN].name[group], i, &length);
-		char *longer = i == s->pool ? xstrdup(text) : xasprintf("%s%.*s%c", text, (int)length, field, KEY_GAP);
-		free(text);
-		text = longer;
-	}
-	grow(s->text, s->text_cap, s->texts + 1);
-	return s->text[s->texts++] = text;
-}
-
 size_t arms_fields(const struct study *s)
 {
 	return s->v.columns[ARMS_WITHIN] + (s->v.metrics > 1);
 }
 
-void arms_pool(struct study *s)
-{
-	enum { X, Y, MEAN, SE, DF, VALUES };
-	size_t fields = arms_fields(s), single = s->rows;
-	uint8_t *done = xcalloc(single, 1);
-	const char **key = xmalloc(single * sizeof *key);
-	double *v[VALUES];
-	for (int k = 0; k < VALUES; k++)
-		v[k] = xmalloc(single * sizeof *v[k]);
-	for (size_t i = 0; i < single; i++)
-		key[i] = key_without_pool(s, s->row[i].group, fields);
-	for (size_t i = 0; i < single; i++) {
-		size_t n = 0;
-		for (size_t j = i; j < single && !done[i]; j++) {
-			const struct row *r = &s->row[j];
-			if (r->arm != s->row[i].arm || r->reference != s->row[i].reference || strcmp(key[i], key[j]))
-				continue;
-			const double of[VALUES] = {r->d.x, r->d.y, r->d.mean, r->d.se, r->d.df};
-			for (int k = 0; k < VALUES; k++)
-				v[k][n] = of[k];
-			n++;
-			done[j] = j > i;
-		}
-		if (!n)
-			continue;
-		struct row *r = add_row(s, s->row[i].arm, s->row[i].reference, s->row[i].group);
-		r->is_pooled = 1;
-		difference_paired(&r->d, v[X], v[Y], n, 0);
-		heterogeneity(&r->between, v[MEAN], v[SE], v[DF], n);
-	}
-	for (int k = 0; k < VALUES; k++)
-		free(v[k]);
-	free(key);
-	free(done);
-}
-
 void arms_correct(struct study *s)
 {
 	double *p = xmalloc(s->rows * sizeof *p);
-	for (int pooled = 0; pooled < 2; pooled++) {
-		size_t n = 0;
-		for (size_t i = 0; i < s->rows; i++)
-			if (s->row[i].is_pooled == pooled)
-				p[n++] = s->row[i].d.p;
-		correct_holm(p, n);
-		n = 0;
-		for (size_t i = 0; i < s->rows; i++)
-			if (s->row[i].is_pooled == pooled)
-				s->row[i].corrected = p[n++];
-	}
+	for (size_t i = 0; i < s->rows; i++)
+		p[i] = s->row[i].d.p;
+	correct_holm(p, s->rows);
+	for (size_t i = 0; i < s->rows; i++)
+		s->row[i].corrected = p[i];
 	free(p);
 }
 
 void arms_release(struct study *s)
 {
-	for (size_t i = 0; i < s->texts; i++)
-		free(s->text[i]);
-	free(s->text);
 	free(s->start);
 	free(s->pair);
 	free(s->row);

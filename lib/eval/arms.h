@@ -42,11 +42,9 @@ const char *key_field(const char *key, size_t i, size_t *n);
 
 /* A row of the output. */
 struct row {
-	uint32_t arm, reference, group; /* group: of the pooled ones, that of the first data set */
+	uint32_t arm, reference, group;
 	struct difference d;
 	double corrected;
-	int is_pooled;
-	struct heterogeneity between; /* of pooled rows */
 };
 
 struct study {
@@ -55,21 +53,16 @@ struct study {
 	uint32_t (*pair)[2]; /* [pairs] arm, reference; NULL: the means of all arms, no differences */
 	size_t pairs;
 	double share; /* pairs are splits of the same cells: size of test by training part; 0: they are not */
-	size_t pool; /* index of the column in ARMS_WITHIN over which arms_pool pools */
 	const struct value *same[2]; /* two pairs with the same values in both arms; NULL: none */
 	struct row *row; /* [rows] */
 	size_t rows, cap;
-	char **text; /* [texts] keys without the pool, owned */
-	size_t texts, text_cap;
 };
 
 /* Sort the values. Returns i > 0 if values i - 1 and i are of one pair of one arm; 0: no two are. */
 size_t arms_sort(struct study *s);
 /* Add the rows of s->pair within each group. */
 void arms_compare(struct study *s);
-/* Add a row for rows that agree in arm, reference and all columns but s->pool, in which each is one pair. */
-void arms_pool(struct study *s);
-/* Holm's correction of p over all rows, and over the pooled ones apart. */
+/* Holm's correction of p over all rows. */
 void arms_correct(struct study *s);
 /* Fields of a group's key: the columns ARMS_WITHIN, and the name of the value if there are several. */
 size_t arms_fields(const struct study *s);

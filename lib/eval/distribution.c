@@ -108,11 +108,6 @@ double chi_squared_tail(double x, size_t v)
 	return sum;
 }
 
-double f_tail(double f, double v, double w)
-{
-	return beta_share(w / 2, v / 2, w / (w + v * f), v * f / (w + v * f));
-}
-
 /* with: t, v */
 static double power_at(double delta, const double *with)
 {

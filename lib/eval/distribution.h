@@ -19,9 +19,6 @@ double student_quantile(double p, double v);
 /* P(X > x) of chi squared with v >= 1 degrees of freedom, a whole number; x >= 0. */
 double chi_squared_tail(double x, size_t v);
 
-/* P(F > f) of Fisher's F with v > 0 and w > 0 degrees of freedom; f >= 0. NaN for NaN. */
-double f_tail(double f, double v, double w);
-
 /*
  * The noncentrality delta at which the two-sided t test of level p has this power: the true difference, in standard errors, that it finds so
  * often. With t = student_quantile(p, v) and a noncentral T', the power is P(|T'| > t). T'^2 is a noncentral F, so with x = v / (v + t^2)

@@ -354,31 +354,3 @@ void correct_bh(double *p, size_t n)
 		*order[i] = least = fmin(least, *order[i] * (double)k / (double)(i + 1));
 	free(order);
 }
-
-/* ---- several data sets ---- */
-
-void heterogeneity(struct heterogeneity *h, const double *mean, const double *se, const double *df, size_t n)
-{
-	double *d = xmalloc(n * sizeof *d), unit = unit_for(largest_size(se, n)), all = 0, squares = 0, shared = 0, k = 0;
-	size_t sets = 0;
-	*h = (struct heterogeneity){NAN, NAN, NAN, NAN};
-	for (size_t i = 0; i < n; i++) {
-		double v = se[i] * unit * se[i] * unit;
-		if (!isfinite(mean[i]) || !(v > 0) || !isfinite(v))
-			continue;
-		d[sets++] = mean[i] * unit;
-		all += v;
-		squares += v * v;
-		shared += v * v / df[i];
-	}
-	k = (double)sets;
-	if (sets > 1) {
-		double m = mean_of(d, sets), spread = squares_of(d, sets, m, largest_size(d, sets)) / (k - 1);
-		double between = (1 - 1 / k) * (1 - 1 / k) * all * all / (squares * (1 - 2 / k) + all * all / k / k);
-		h->tau2 = fmax(0, spread - all / k) / unit / unit;
-		h->F = spread / (all / k);
-		h->I2 = h->F > 1 ? 1 - 1 / h->F : 0;
-		h->p = f_tail(h->F, between, all * all / shared);
-	}
-	free(d);
-}

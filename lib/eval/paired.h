@@ -63,19 +63,4 @@ void difference_draws(struct difference *r, double *d, size_t n);
 void correct_holm(double *p, size_t n);
 void correct_bh(double *p, size_t n);
 
-/*
- * Do the true differences of several data sets vary? Over the k sets whose difference d_i has a positive standard error se_i with df_i
- * degrees of freedom, with m the mean of the d_i
- *     F = sum (d_i - m)^2 / (k - 1) / (sum se_i^2 / k)      [Brown and Forsythe 1974], both df by Satterthwaite's rule [Mehrotra 1997]
- * which also holds for sets of three pairs, and if their noise differs.
- */
-struct heterogeneity {
-	double tau2; /* variance of the true differences over data sets: max(0, sum (d_i - m)^2 / (k - 1) - sum se_i^2 / k) */
-	double I2; /* share of the spread that is not chance: max(0, 1 - 1 / F) */
-	double F, p; /* is their spread more than chance? */
-};
-
-/* mean, se, df [n] of each set. Of fewer than two sets all is NaN. */
-void heterogeneity(struct heterogeneity *h, const double *mean, const double *se, const double *df, size_t n);
-
 #endif

@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POOLED "(pooled)" /* the field of --pool-over in rows over all data sets */
-
 static struct error e;
 
-static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *pool_text, *splits_text;
+static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *splits_text;
 static struct opt_values comparisons;
 static int means;
 
@@ -24,15 +22,14 @@ static struct option_def options[] = {
 	{0, "pair", OPT_STRING, &pair_text, "COL[,COL...]", "values that agree in these columns are pairs (default: no pairs)"},
 	{0, "What is compared", OPT_GROUP},
 	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two; may be repeated (default: all others with the first arm)"},
-	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pool-over pair"},
+	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pair"},
 	{0, "Intervals and tests", OPT_GROUP},
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
 		.needs = "pair"},
 	{0, "cluster", OPT_STRING, &cluster_text, "COL[,COL...]", "pairs that agree in these columns are not independent",
 		.needs = "pair means", .excludes = "splits"},
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
-		.excludes = "cluster splits pool-over"},
-	{0, "pool-over", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
+		.excludes = "cluster splits"},
 	{0, "Output", OPT_GROUP},
 	{0},
 };
@@ -70,7 +67,7 @@ static size_t find_text(char *const *list, size_t n, const char *text)
 	return i;
 }
 
-/* The columns that the options name. A column of --pool-over is one of --within. */
+/* The columns that the options name. */
 static void name_columns(struct study *s)
 {
 	const char *const text[ARMS_KEYS] = {arm_text, pair_text, within_text, cluster_text, draw_text};
@@ -83,11 +80,6 @@ static void name_columns(struct study *s)
 	for (size_t i = 1; i < v->metrics; i++)
 		if (find_text(v->metric, i, v->metric[i]) < i)
 			usage_error("--metrics: column '%s' is named twice", v->metric[i]);
-	s->pool = find_text(v->column[ARMS_WITHIN], v->columns[ARMS_WITHIN], pool_text ? pool_text : "");
-	if (pool_text && s->pool == v->columns[ARMS_WITHIN]) {
-		v->column[ARMS_WITHIN] = xrealloc(v->column[ARMS_WITHIN], s->pool + 1, sizeof(char *));
-		v->column[ARMS_WITHIN][v->columns[ARMS_WITHIN]++] = xstrdup(pool_text);
-	}
 }
 
 static _Noreturn void die_repeated(const struct values *v, const struct value *a, const struct value *b)
@@ -155,10 +147,7 @@ static void tell(const struct study *s)
 		info("%zu %s no interval: fewer than 3 clusters, or one has nearly all values (df below %g)", few,
 			few == 1 ? "row has" : "rows have", CLUSTERS_DF_MIN);
 	if (!s->rows)
-		warn("no two arms that are to be compared have values in one group (--within %s)",
-			within_text         ? within_text
-				: pool_text ? pool_text
-					    : "");
+		warn("no two arms that are to be compared have values in one group (--within %s)", within_text ? within_text : "");
 	if (dropped)
 		info("%zu %s left out, as a value is missing%s (column dropped)", dropped,
 			dropped == 1 ? "pair or value is" : "pairs or values are", pair_text ? " or has no partner in the other arm" : "");
@@ -185,12 +174,6 @@ static void add_difference(struct record *to, const struct row *r)
 	record_number(to, "p_wilcoxon", d->rank_p);
 	record_text(to, "wilcoxon", isnan(d->rank_p) ? NULL : d->rank_exact ? "exact" : "normal");
 	record_number(to, "detectable", d->detectable);
-	if (!pool_text)
-		return;
-	record_number(to, "tau2", r->is_pooled ? r->between.tau2 : NAN);
-	record_number(to, "I2", r->is_pooled ? r->between.I2 : NAN);
-	record_number(to, "F", r->is_pooled ? r->between.F : NAN);
-	record_number(to, "p_F", r->is_pooled ? r->between.p : NAN);
 }
 
 static void add_record(struct record *to, const struct study *s, const struct row *r)
@@ -198,7 +181,7 @@ static void add_record(struct record *to, const struct study *s, const struct ro
 	for (size_t i = 0; i < arms_fields(s); i++) {
 		size_t n;
 		const char *field = key_field(s->v.key[ARMS_WITHIN].name[r->group], i, &n);
-		char *text = r->is_pooled && i == s->pool ? xstrdup(POOLED) : xstrndup(field, n);
+		char *text = xstrndup(field, n);
 		record_text(to, i < s->v.columns[ARMS_WITHIN] ? s->v.column[ARMS_WITHIN][i] : "value", text);
 		free(text);
 	}
@@ -251,13 +234,10 @@ int armstat_compare(int argc, char **argv)
 		choose_pairs(&s);
 	arms_compare(&s);
 	tell(&s);
-	size_t single = s.rows;
-	if (pool_text)
-		arms_pool(&s);
 	if (!means)
 		arms_correct(&s);
 	write_rows(&s);
-	cli_report(&compare_cli, "%zu values, %zu %s", s.v.n, single, means ? "means" : "differences");
+	cli_report(&compare_cli, "%zu values, %zu %s", s.v.n, s.rows, means ? "means" : "differences");
 	arms_release(&s);
 	return 0;
 }

@@ -91,7 +91,7 @@ cases() {
 		scmetric-reconstruction	scmetric reconstruction $I/rec -o out
 		scmetric-effective-rank	scmetric effective-rank -q $I/emb -o out
 		armstat-leaderboard	armstat leaderboard -m macro_f1 $I/one.score -o out
-		armstat-compare	armstat compare -q --arm label --metrics hidden --pool-over fold $I/rows.tsv -o out
+		armstat-compare	armstat compare -q --arm label --metrics hidden $I/rows.tsv -o out
 		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
 		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor $I/emb -o out
 		scmetric-leiden	scmetric integration -q --preset scib -l cell_type -b donor $I/emb -o out

@@ -12,7 +12,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python"))
 import corrmask.stream as scstream
 
-CASES, NOISE, SETS = 1000, (0.3, 1, 2), 60
+CASES, SETS = 1000, 60
 what, tool = sys.argv[1:]
 rng = np.random.default_rng(2)
 good = True
@@ -45,25 +45,6 @@ def clusters():
         judge(f"clusters of {size}", t["p"], 0.03, t["low"], t["high"])
 
 
-def pool():
-    """Differences over data sets. Where noise differs and true differences do not, p is rather large; so is p_F of few pairs."""
-    for sets, pairs, uneven, varies in ((3, 3, 0, 0), (3, 3, 0, 1), (5, 3, 0, 0), (5, 3, 0, 1), (5, 5, 0, 0), (5, 5, 1, 0), (5, 5, 1, 1),
-                                        (10, 3, 0, 0), (5, 10, 0, 0)):
-        lines = ["case\tset\tarm\tseed\tvalue"]
-        for case in range(CASES):
-            for s in range(sets):
-                noise, effect = NOISE[s % 3] if uneven else 1, varies * rng.normal()
-                for i in range(pairs):
-                    a, b = rng.normal(0, noise, 2)
-                    lines += [f"{case}\t{s}\tA\t{i}\t{effect + a}", f"{case}\t{s}\tB\t{i}\t{b}"]
-        t = run("\n".join(lines) + "\n", *"compare -q --within case --pool-over set --pair seed".split())
-        p, low, high, p_F = (t[k][t["set"] == "(pooled)"] for k in ("p", "low", "high", "p_F"))
-        name = f"{sets} sets of {pairs} pairs{', uneven noise' * uneven}{', varying' * varies}"
-        judge(name, p, 0 if uneven and not varies else 0.03, low, high)
-        if not varies:
-            judge(f"{name}, p_F", p_F, 0)
-
-
 def genesets():
     """Graphs whose hubs are random genes, and sets in which some genes are much more often than others"""
     genes = [f"G{i}" for i in range(400)]
@@ -93,5 +74,5 @@ def genesets():
     judge("graphs with hubs", t["p"])
 
 
-{"clusters": clusters, "pool": pool, "genesets": genesets}[what]()
+{"clusters": clusters, "genesets": genesets}[what]()
 sys.exit(not good)
