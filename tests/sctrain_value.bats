@@ -95,7 +95,7 @@ edited() {
 	run -1 sctrain value -o x tokens.masked
 	names "tokens.masked: 'value' maskgen --objective value"
 	run -1 sctrain value $TINY --eval tokens.masked -o x train.masked
-	assert_output --partial "tokens.masked: no list 'value' beside the targets"
+	assert_output --partial "tokens.masked: no list 'value' next to the targets"
 	run -1 sctrain mlm -o x train.masked
 	names "sctrain mlm: train.masked: --objective value"
 	run -1 sctrain value -c mlp-nb-tiny -o x train.masked

@@ -61,7 +61,7 @@ setup() {
 	assert_failure 2
 	run maskgen --strategy runs median.tok -o never
 	assert_failure 1
-	assert_output --partial "no list 'tie' beside the tokens: --strategy runs needs tokens of rankenc --ties random"
+	assert_output --partial "no list 'tie' next to the tokens: --strategy runs needs tokens of rankenc --ties random"
 	assert_file_not_exist never
 }
 

@@ -261,8 +261,8 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	refused 2 "--strategy pmi" --objective value --strategy pmi -g a.graph a.tok
 	rankenc -q --fit -o v1.tsv a.counts
 	rankenc -q -m v1.tsv -o v1.tok a.counts
-	refused 1 "no list 'count' beside the tokens" --objective cell v1.tok
-	refused 1 "no list 'count' beside the tokens, nor 'rank' and 'value'" --objective value v1.tok
+	refused 1 "no list 'count' next to the tokens" --objective cell v1.tok
+	refused 1 "no list 'count' next to the tokens, nor 'rank' and 'value'" --objective value v1.tok
 	edited a.tok bad.tok "b['panel'][3] = 1"
 	refused 1 "cell 3: panel 1, but the header has 1" --objective cell bad.tok
 	edited a.tok bad.tok "at('token', 3)[5] = at('token', 3)[6]"
@@ -422,7 +422,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	sctrain mlm -q $TINY -o both.mlm both.masked
 	sctrain value -q $TINY -o both both.masked
 	run -1 sctrain value $TINY -o never gene.masked
-	assert_output --partial "no list 'value' beside the targets"
+	assert_output --partial "no list 'value' next to the targets"
 	run -1 sctrain mlm $TINY -o never train.values
 	names "sctrain value"
 }
