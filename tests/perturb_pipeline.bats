@@ -54,7 +54,7 @@ setup() {
 	assert_line "model: $model"
 	assert_line --regexp '^[3-7] genes deleted, each in at most'
 	run -2 pipelines perturb DATA=s.h5ad RESULTS=r
-	assert_output --partial "perturb: STATE= is needed beside DATA="
+	assert_output --partial "perturb: STATE= is needed with DATA="
 	# states of too few cells are refused before the random ones are drawn
 	run -2 --separate-stderr pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" PERTURBED=5 MAXLEN=64 RESULTS=r
 	assert_equal "$(grep -vc "^make" <<< "$stderr")" 1
