@@ -127,6 +127,8 @@ void sparse_unpack(struct sparse *s)
 	for (size_t i = 0; i < s->n; i++) {
 		sparse_row(s, i, &r);
 		uint64_t at = sparse_add(&plain, r.n);
+		if (!r.n)
+			continue;
 		memcpy(plain.column + at, r.column, r.n * sizeof *r.column);
 		memcpy(plain.value + at, r.value, r.n * sizeof *r.value);
 	}
