@@ -227,7 +227,9 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	int size = (int)((f.d + 1) * k);
 	lbfgsfloatval_t *u = xchecked(lbfgs_malloc(size)), unused;
 	memset(u, 0, (size_t)size * sizeof *u);
-	lbfgs(size, u, &unused, evaluate, done, &f, &how); /* where it fails, u is the best point so far */
+	if (lbfgs(size, u, &unused, evaluate, done, &f, &how) ==
+		LBFGSERR_OUTOFMEMORY) /* where it fails otherwise, u is the best point so far */
+		xchecked(NULL);
 	unpack(&f, u);
 	*p = (struct sparse_probe){k, x->d, stride, f.w, f.b};
 	lbfgs_free(u);

@@ -573,8 +573,8 @@ int ctaprobe_transfer(int argc, char **argv)
 			w.cells, reference_path);
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
-	writer_close(&w);
 	report_verdict(&c, &h, &r, &(struct verdict){group, c.groups, c.whole, coverage, unknown, c.coverage_promised, c.unknown_promised});
+	writer_close(&w);
 	measured(&c, &w, &r);
 	method_release(&m);
 	calibrated_release(&c);
