@@ -41,13 +41,13 @@ left() {
 	find "$1" -type f ! -path '*/checkpoint-*/*' ! -name train.tsv ! -name config.json ! -name vocab.tsv ! -name genes.tsv
 }
 
-# Open MPI 4.1 crashes in MPI_Abort without memory, and waits for ever (124, with its own line) when the next round of a running sum
-# cannot be allocated. If its start fails, it ends the rank itself (_exit) after many lines of its own; that of a failing eventfd it prints for
+# Open MPI 4.1 crashes in MPI_Abort without memory, and waits for ever (124) when libnbc, its part for running sums, cannot allocate one or
+# its next round. If its start fails, it ends the rank itself (_exit) after many lines of its own; that of a failing eventfd it prints for
 # as long as it lasts. Where all writes fail, the rank cannot say anything. The tools can only take care that nothing is left.
 library_dies() { # NAME FAULT STATUS LOG
 	case $1:$2:$3 in
 	sctrain-mpi-*:alloc:*:139) ;;
-	sctrain-mpi-*:alloc:*:124) grep -q '^Error in NBC_Start_round' "$4" ;;
+	sctrain-mpi-*:alloc:*:124) grep -qE '^Error in NBC_Start_round|mca_coll_libnbc' "$4" ;;
 	sctrain-mpi-start-*:write:*:on:*:1) grep -q '^mpirun detected' "$4" ;;
 	sctrain-mpi-*:124 | sctrain-mpi-*:137) grep -q '^mpirun detected' "$4" ;; # mpirun waits for itself after the ranks have ended
 	sctrain-mpi-start-*:write:*:139) grep -q '^mpirun detected' "$4" ;; # mpirun crashes after the ranks have ended
@@ -60,8 +60,8 @@ library_dies() { # NAME FAULT STATUS LOG
 with_shim() {
 	export FAULTS="$1 LD_PRELOAD=$work/shim.so"
 	case $2 in
-	*AT=start*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=start" && eval "$2" ;;
-	*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=run" && eval "$2" ;;
+	*AT=start*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=start FAULT_TRACE=1" && eval "$2" ;;
+	*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=run FAULT_TRACE=1" && eval "$2" ;;
 	*) eval "timeout 60 env $FAULTS $2" ;;
 	esac
 }
@@ -79,7 +79,7 @@ one() {
 	local log=$work/run/$name-${fault//:/-}.log
 	# mpirun tells of a job that was ended, in many lines
 	cp "$log" "$log.all"
-	[[ $name != *-mpi-* ]] || grep '^sctrain' "$log.all" > "$log"
+	[[ $name != *-mpi-* ]] || grep '^sctrain[ :]' "$log.all" > "$log"
 	# HDF5 prints by itself when it cannot even start, and C++ when igraph does not catch an exception
 	lines=$(grep -cvE "^$|warning|note|^HDF5-DIAG|^  #[0-9]+: |^    (major|minor): |^terminate called |^  what\(\): " "$log")
 	if [ "$status" = 0 ]; then
