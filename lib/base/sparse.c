@@ -60,19 +60,6 @@ void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count
 	s->offset[++s->n] = (uint64_t)(to - s->packed);
 }
 
-size_t sparse_counts(const struct sparse *s, size_t i, uint32_t *column, uint64_t *count)
-{
-	const uint8_t *from = s->packed + s->offset[i], *end = s->packed + s->offset[i + 1];
-	uint64_t gap;
-	uint32_t last = 0;
-	size_t n = 0;
-	for (from = get(from, &gap); from < end; n++) {
-		from = get(get(from, &gap), count + n);
-		column[n] = last += (uint32_t)gap;
-	}
-	return n;
-}
-
 /* The values of a packed row. Returns how many. */
 static size_t decode(const struct sparse *s, size_t i, uint32_t *column, float *value)
 {
@@ -111,8 +98,25 @@ void sparse_row(const struct sparse *x, size_t i, struct sparse_row *r)
 	r->value = r->own_value;
 }
 
+void sparse_counts(const struct sparse *x, size_t i, struct sparse_row *r)
+{
+	const uint8_t *from = x->packed + x->offset[i], *end = x->packed + x->offset[i + 1];
+	size_t most = (size_t)(end - from) / 2 + 1;
+	uint64_t gap;
+	uint32_t last = 0;
+	grow(r->own_column, r->column_cap, most);
+	grow(r->count, r->count_cap, most);
+	r->n = 0;
+	for (from = get(from, &gap); from < end; r->n++) {
+		from = get(get(from, &gap), r->count + r->n);
+		r->own_column[r->n] = last += (uint32_t)gap;
+	}
+	r->column = r->own_column;
+}
+
 void sparse_row_release(struct sparse_row *r)
 {
+	free(r->count);
 	free(r->own_column);
 	free(r->own_value);
 	*r = (struct sparse_row){0};

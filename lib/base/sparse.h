@@ -22,19 +22,20 @@ struct sparse_row {
 	const float *value; /* [n] */
 	uint32_t *own_column; /* of packed rows */
 	float *own_value;
-	size_t column_cap, value_cap;
+	uint64_t *count; /* [n], of sparse_counts */
+	size_t column_cap, value_cap, count_cap;
 };
 
 /* Add a row of m values, which the caller fills: returns where they begin. */
 uint64_t sparse_add(struct sparse *s, size_t m);
 /* Add a packed row with these m counts, none of them 0; the fewest bytes if the columns rise. */
 void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count, size_t m);
-/* What a packed row was made of: column, count [at least half of its bytes]. Returns m. */
-size_t sparse_counts(const struct sparse *s, size_t i, uint32_t *column, uint64_t *count);
 /* Packed rows become plain: more memory, less time. */
 void sparse_unpack(struct sparse *s);
 /* Row i of x, until the next call with r, which begins zeroed and is released after the last. */
 void sparse_row(const struct sparse *x, size_t i, struct sparse_row *r);
+/* The same of a packed row, with counts instead of values. */
+void sparse_counts(const struct sparse *x, size_t i, struct sparse_row *r);
 void sparse_row_release(struct sparse_row *r);
 /* Row `from` becomes row to <= from. The rows that stay are moved in turn; then the caller sets n. */
 void sparse_move(struct sparse *s, size_t to, size_t from);

@@ -79,26 +79,21 @@ uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, st
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p)
 {
 	struct sparse thin = {.d = x->d};
-	uint32_t *column = NULL;
-	uint64_t *count = NULL;
-	size_t column_cap = 0, count_cap = 0;
+	struct sparse_row of = {0};
 	for (size_t r = 0; r < x->n; r++) {
 		struct rng draws = thin_at(seed, cell[r]);
-		size_t most = (x->offset[r + 1] - x->offset[r]) / 2 + 1, n = 0;
-		grow(column, column_cap, most);
-		grow(count, count_cap, most);
-		size_t m = sparse_counts(x, r, column, count);
+		size_t n = 0;
+		sparse_counts(x, r, &of);
 		total[r] = 0;
-		for (size_t i = 0; i < m; i++) {
-			uint64_t kept = thin_draw(&draws, count[i], p);
-			total[r] += count[n] = kept;
-			column[n] = column[i];
+		for (size_t i = 0; i < of.n; i++) {
+			uint64_t kept = thin_draw(&draws, of.count[i], p);
+			total[r] += of.count[n] = kept;
+			of.own_column[n] = of.column[i];
 			n += kept > 0;
 		}
-		sparse_pack(&thin, column, count, n);
+		sparse_pack(&thin, of.own_column, of.count, n);
 	}
-	free(column);
-	free(count);
+	sparse_row_release(&of);
 	sparse_release(x);
 	*x = thin;
 }

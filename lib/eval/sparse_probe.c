@@ -227,8 +227,8 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	int size = (int)((f.d + 1) * k);
 	lbfgsfloatval_t *u = xchecked(lbfgs_malloc(size)), unused;
 	memset(u, 0, (size_t)size * sizeof *u);
-	if (lbfgs(size, u, &unused, evaluate, done, &f, &how) ==
-		LBFGSERR_OUTOFMEMORY) /* where it fails otherwise, u is the best point so far */
+	/* where it fails for another reason, u is the best point so far */
+	if (lbfgs(size, u, &unused, evaluate, done, &f, &how) == LBFGSERR_OUTOFMEMORY)
 		xchecked(NULL);
 	unpack(&f, u);
 	*p = (struct sparse_probe){k, x->d, stride, f.w, f.b};

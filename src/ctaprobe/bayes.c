@@ -1,32 +1,12 @@
 /*
- * ctaprobe cells --naive-bayes: multinomial naive Bayes of counts, with one molecule of every gene added to each class [Manning et al. 2008, chapter 13]:
+ * ctaprobe cells --naive-bayes: multinomial naive Bayes of counts, with one molecule of every gene added to each class
+ * [Manning et al. 2008, chapter 13]:
  *     logit_c = log(share of class c) + sum_g count_g log((n_cg + 1) / (n_c + genes)),   n: molecules of the training cells
  */
 #include "cells.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* The counts of a row: those of gene column[v] are count[v]. */
-struct row {
-	size_t n, cap, count_cap;
-	uint32_t *column;
-	uint64_t *count;
-};
-
-static void row_read(struct row *r, const struct sparse *s, size_t i)
-{
-	size_t most = (size_t)(s->offset[i + 1] - s->offset[i]) / 2 + 1;
-	grow(r->column, r->cap, most);
-	grow(r->count, r->count_cap, most);
-	r->n = sparse_counts(s, i, r->column, r->count);
-}
-
-static void row_release(struct row *r)
-{
-	free(r->column);
-	free(r->count);
-}
 
 /* The genes that both streams have; the others have no counts in either. */
 static size_t shared_genes(const struct embeddings *a, const struct embeddings *b)
@@ -43,11 +23,11 @@ static void fit(double *prior, double *w, const struct split *s, size_t k)
 {
 	const struct embeddings *d = s->from;
 	double *total = xcalloc(k, sizeof *total), genes = (double)shared_genes(s->from, s->to);
-	struct row r = {0};
+	struct sparse_row r = {0};
 	for (size_t i = 0; i < s->n; i++) {
 		size_t c = d->y[s->train[i]];
 		prior[c]++;
-		row_read(&r, &d->sparse, s->train[i]);
+		sparse_counts(&d->sparse, s->train[i], &r);
 		for (size_t v = 0; v < r.n; v++) {
 			w[r.column[v] * k + c] += (double)r.count[v];
 			total[c] += (double)r.count[v];
@@ -57,14 +37,14 @@ static void fit(double *prior, double *w, const struct split *s, size_t k)
 		prior[c] = log(prior[c] / (double)s->n);
 	for (size_t i = 0; i < d->d * k; i++)
 		w[i] = log((w[i] + 1) / (total[i % k] + genes));
-	row_release(&r);
+	sparse_row_release(&r);
 	free(total);
 }
 
 void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	const struct embeddings *d = s->to;
-	struct row counts = {0};
+	struct sparse_row counts = {0};
 	double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
 	progress("%s: naive Bayes of %zu cells, %zu classes", s->what, s->n, c->n);
 	fit(prior, w, s, c->n);
@@ -73,7 +53,7 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 		double *logit = r->logit + row * c->n;
 		for (size_t l = 0; l < c->n; l++)
 			logit[l] = prior[l];
-		row_read(&counts, &d->sparse, row);
+		sparse_counts(&d->sparse, row, &counts);
 		for (size_t v = 0; v < counts.n; v++)
 			for (size_t l = 0; l < c->n; l++)
 				logit[l] += (double)counts.count[v] * w[counts.column[v] * c->n + l];
@@ -85,7 +65,7 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	r->converged++;
 	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
-	row_release(&counts);
+	sparse_row_release(&counts);
 	free(prior);
 	free(w);
 }

@@ -202,7 +202,7 @@ static void packed(void **state)
 {
 	(void)state;
 	struct sparse x = {.d = 70000};
-	struct sparse_row row = {0};
+	struct sparse_row row = {0}, of = {0};
 	struct sparse_probe a, b;
 	struct error e;
 	struct rng r = rng_at(2, RNG_TEST, 0, 0);
@@ -219,18 +219,18 @@ static void packed(void **state)
 	}
 	assert_int_equal(x.values, 4 * 49 * 50 / 2);
 	for (size_t i = 0; i < 50; i++) {
-		uint32_t c[800];
-		uint64_t n[800], total = 0;
-		assert_int_equal(sparse_counts(&x, i, c, n), 4 * i);
-		assert_memory_equal(c, column[i], 4 * i * sizeof *c);
-		assert_memory_equal(n, count[i], 4 * i * sizeof *n);
+		uint64_t total = 0;
+		sparse_counts(&x, i, &of);
+		assert_int_equal(of.n, 4 * i);
+		assert_memory_equal(of.column, column[i], 4 * i * sizeof *of.column);
+		assert_memory_equal(of.count, count[i], 4 * i * sizeof *of.count);
 		for (size_t j = 0; j < 4 * i; j++)
-			total += n[j];
+			total += of.count[j];
 		sparse_row(&x, i, &row);
 		assert_int_equal(row.n, 4 * i);
 		for (size_t j = 0; j < row.n; j++) {
-			assert_int_equal(row.column[j], c[j]);
-			assert_true(row.value[j] == (float)log1p(1e4 * (double)n[j] / (double)total));
+			assert_int_equal(row.column[j], of.column[j]);
+			assert_true(row.value[j] == (float)log1p(1e4 * (double)of.count[j] / (double)total));
 		}
 	}
 	assert_int_equal(sparse_probe_fit(&a, &x, all, 50, y, 3, NULL, .01, &e), 0);
@@ -241,6 +241,7 @@ static void packed(void **state)
 	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
 	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
 	sparse_row_release(&row);
+	sparse_row_release(&of);
 	sparse_probe_release(&a);
 	sparse_probe_release(&b);
 	sparse_release(&x);
