@@ -135,7 +135,7 @@ void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ", 00:01:02 to go": the time left if this share of the work took the time since the program began; "" where nothing can be said. */
 char *time_left(double share);
 
-/* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 64 KB are kept. */
+/* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 1 MB is kept. */
 void cli_measured(const char *name, double value);
 /* The same with a line of text. */
 void cli_stated(const char *name, const char *text);

@@ -25,6 +25,7 @@ static struct {
 static int elsewhere; /* another process writes it */
 static struct outfile file; /* of --report */
 static int wanted; /* is there one? */
+static size_t head; /* bytes that are written */
 static const char *shared; /* CORRMASK_REPORT: each tool adds its table at the end of this file; NULL: none */
 
 __attribute__((format(printf, 1, 2))) static void row(const char *fmt, ...)
@@ -53,9 +54,11 @@ void cli_report_open(const char *path, const char *name)
 		die("out of memory");
 	if (wanted && strcmp(path, "-") == 0)
 		usage_error("--report needs a file: '-' is not for it");
-	if (wanted)
-		must(outfile_open(&file, path, 0, &e), &e);
 	row("name\tvalue\nprogram\t%s\nversion\t%s\n", name, CORRMASK_VERSION);
+	if (!wanted)
+		return;
+	head = table->length; /* written now: a full device fails before there is any output */
+	must(outfile_open(&file, path, 0, &e) || outfile_write(&file, table->text, head, &e), &e);
 }
 
 void cli_report_leave(void)
@@ -93,7 +96,7 @@ void cli_report_write(void)
 	if (shared)
 		add_to_shared(length);
 	if (wanted) {
-		must(outfile_write(&file, table->text, length, &e), &e);
+		must(length > head && outfile_write(&file, table->text + head, length - head, &e), &e);
 		must(outfile_commit(&file, &e), &e);
 	}
 	wanted = 0;

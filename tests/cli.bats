@@ -341,6 +341,10 @@ described() {
 		assert_equal "$status" 1
 		assert_equal "${#lines[@]}" 1
 		assert_output --partial "No space left on device"
+		run bash -c "$2 --report /dev/full $3 2>&1 >full.out"
+		assert_equal "$status" 1
+		assert_output --regexp "^$1[ a-z-]*: /dev/full: cannot write: No space left on device$"
+		assert_file_empty full.out
 	}
 	each check
 	check() {

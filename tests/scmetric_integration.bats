@@ -99,6 +99,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 			assert_not_exist out
 		}
 		missing batch x,X_none "obsm has no 'X_none': it has X_two, x"
+		missing batch x, "obsm has no '': it has X_two, x"
 		missing none x "obs has no 'none': it has"
 		run integration --batch-key batch $file
 		assert_failure 2

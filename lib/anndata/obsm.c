@@ -47,7 +47,7 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 	struct h5array a = {0};
 	char *path = xasprintf("obsm/%s", key);
 	int bad = 0;
-	if (strchr(key, '/') || store_type(&h->store, "obsm") != STORE_GROUP || store_type(&h->store, path) == STORE_NONE) {
+	if (!*key || strchr(key, '/') || store_type(&h->store, "obsm") != STORE_GROUP || store_type(&h->store, path) == STORE_NONE) {
 		char *there = store_type(&h->store, "obsm") == STORE_GROUP ? keys(h) : xstrdup("");
 		bad = store_check(&h->store, e) ? -1
 			: *there                ? error_set(e, "%s: obsm has no '%s': it has %s", h->path, key, there)

@@ -411,11 +411,12 @@ char **opt_list(const char *s, size_t *n)
 {
 	char **list = NULL;
 	*n = 0;
-	while (s && *s) {
+	for (int more = s && *s; more; s++) {
 		size_t len = strcspn(s, ",");
 		list = xrealloc(list, *n + 1, sizeof *list);
 		list[(*n)++] = xasprintf("%.*s", (int)len, s);
-		s += len + (s[len] == ',');
+		s += len;
+		more = *s == ',';
 	}
 	return list;
 }

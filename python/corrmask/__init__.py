@@ -268,20 +268,23 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
                            *(["--group", group] if group else []), *talk(progress), made], progress=progress))
 
 
-def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = None, embeddings: Sequence[str] = ("X_pca",), preset: str = "scib-metrics",
-                seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
+def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = None, embeddings: Sequence[str] = ("X_pca",), centred: bool = False,
+                preset: str = "scib-metrics", seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
     """How well embeddings keep cell types apart and batches together: the metrics of scib-metrics, scIB or BMFM-RNA (scmetric(1)).
 
     label, batch   columns of obs
     embeddings     keys of obsm; the first is that before integration
+    centred        also score each embedding minus the mean of its batch, as KEY_centred
     preset         "scib-metrics", "scib" or "bmfm": metrics and their means
 
     Returns a table with a row for each metric and a column for each embedding."""
     columns = _columns(adata, [label, batch])
-    missing = [key for key in embeddings if key not in adata.obsm]
-    if missing:
-        raise Error("corrmask: obsm has no %r" % missing[0])
+    embeddings = [embeddings] if isinstance(embeddings, str) else embeddings
+    for key in embeddings:
+        if key not in adata.obsm:
+            raise Error("corrmask: obsm has no %r: it has %s" % (key, ", ".join(adata.obsm)))
     with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
         path = _file(adata, folder, "cells", columns, counts=False, obsm=embeddings)
         return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch-key", batch] if batch else []), "--embedding", ",".join(embeddings),
-                           "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path], progress=progress))
+                           *(["--centred"] if centred else []), "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path],
+                          progress=progress))

@@ -210,10 +210,11 @@ static void add_value(struct record *to, const char *column, double v)
 
 static void add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value, int lower, const char *note)
 {
+	int is_ari = !strcmp(name, "kmeans_ari") || !strcmp(name, "leiden_ari");
 	record_text(to, "metric", name);
 	for (size_t t = 0; t < s->n; t++)
 		add_value(to, s->set[t].name, value[t]);
-	record_text(to, "range", "0-1");
+	record_text(to, "range", is_ari ? "-0.5 to 1" : "0 to 1");
 	record_text(to, "better", lower ? "lower" : "higher");
 	record_text(to, "note", note ? note : "");
 	record_end(to);

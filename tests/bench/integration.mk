@@ -1,12 +1,13 @@
 # scmetric integration and scib-metrics: make bench-integration [INTEGRATION_CELLS=20000] [THREADS=2] [ROUNDS=1] [SCIB_PYTHON=python3.13]. scib-metrics 0.6.1
-# needs Python 3.12 or newer; its virtual environment lies in build/.
+# needs Python 3.12 or newer; its virtual environment lies in build/. On Debian 12: pip install uv; uv python install 3.13; SCIB_PYTHON="$(uv python find 3.13)".
 INTEGRATION_CELLS ?= 20000
-SCIB_PYTHON ?= $(firstword $(foreach v,14 13 12,$(shell command -v python3.$v)) python3)
+SCIB_PYTHON ?= $(firstword $(foreach v,14 13 12,$(shell python3.$v -c 'print("python3.$v")' 2> /dev/null)) python3)
 SCIB := $(BUILD)/scib
 
 $(SCIB)/ready:
+	@$(SCIB_PYTHON) -c 'import sys; sys.version_info >= (3, 12) or sys.exit("scib-metrics 0.6.1 needs Python 3.12 or newer: SCIB_PYTHON=PATH")'
 	$(SCIB_PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install -q xxhash zstandard 'scib-metrics>=0.6.1' scanpy
+	$(@D)/bin/pip install -q 'scib-metrics>=0.6.1'
 	@touch $@
 
 bench-integration: ROUNDS ?= 1

@@ -130,10 +130,12 @@ assert np.allclose(got["mean"], shift["mean"].astype(float), atol=1e-6, equal_na
 refused("donor9", lambda: corrmask.perturb(new, "small.model", chosen, state="donor", source="donor9", target="donor1", **quiet))
 both = new.copy()
 both.obsm["X_a"], both.obsm["X_b"] = x[:, :4], x
-got = corrmask.integration(both, label="cell_type", batch="donor", embeddings=["X_a", "X_b"], preset="scib", **quiet)
+got = corrmask.integration(both, label="cell_type", batch="donor", embeddings=["X_a", "X_b"], centred=True, preset="scib", **quiet)
 both.write_h5ad("both.h5ad")
-wanted = table("scmetric integration -q --label cell_type --batch-key donor --embedding X_a,X_b --preset scib both.h5ad").set_index("metric")
-assert list(got.index) == list(wanted.index) and np.allclose(got["X_b"], pd.to_numeric(wanted["X_b"], errors="coerce"), equal_nan=True)
+wanted = table("scmetric integration -q --label cell_type --batch-key donor --embedding X_a,X_b --centred --preset scib both.h5ad").set_index("metric")
+assert list(got.index) == list(wanted.index) and list(got.columns) == list(wanted.columns)
+for of in ("X_b", "X_a_centred"):
+    assert np.allclose(got[of], pd.to_numeric(wanted[of], errors="coerce"), equal_nan=True)
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 try:
     from sklearn.metrics import silhouette_score
@@ -147,7 +149,7 @@ error = refused("nowhere.h5ad", lambda: corrmask.annotate(new, "nowhere.h5ad", l
 assert error.tool == "h5tok" and error.status == 1
 refused("wrong", lambda: corrmask.annotate(new, atlas, label="wrong", **quiet))
 refused("wrong", lambda: corrmask.annotate(new, "atlas.h5ad", label="wrong", **quiet))
-refused("X_none", lambda: corrmask.integration(new, label="cell_type", embeddings=["X_none"], **quiet))
+refused("X_none': it has X_a, X_b", lambda: corrmask.integration(both, label="cell_type", embeddings="X_none", **quiet))
 refused("view", lambda: corrmask.embed(backed[:5], "small.model", **quiet))
 backed.obs["donor"] = "changed"
 refused("donor", lambda: corrmask.tokenize(backed, "vocab.tsv", obs=["donor"], **quiet))
