@@ -240,13 +240,13 @@ static struct mask_tokens row_tokens(
 	return t;
 }
 
-/* What was done to the partners in the graph of the audit; without one, how often those of the masks are masked. */
+/* What was done to the partners in the graph of the audit; without one, how often those of the masks are masked, in one of eight cells. */
 static void audit_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, const uint32_t *token, uint32_t n,
-	const uint16_t *position, uint32_t k, uint32_t structural)
+	size_t row, const uint16_t *position, uint32_t k, uint32_t structural)
 {
 	if (m->audit)
 		audit_cell(&j->audit, m->audit, m->plan->nspecial, token, n, position, k, structural, w->state);
-	else if (m->plan->graph)
+	else if (m->plan->graph && row % 8 == 0)
 		audit_rates(&j->audit, m->plan->graph, m->plan->nspecial, token, n, position, k);
 }
 
@@ -267,7 +267,7 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	} else {
 		k = scored = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, &t, w->position, w->input, &structural);
 	}
-	audit_row(m, w, j, w->token, n, w->position, k, structural);
+	audit_row(m, w, j, w->token, n, row, w->position, k, structural);
 	block_set_items(b, m->masked_list, had + scored);
 	memcpy((uint16_t *)b->col[m->position].data + had, w->position + first, scored * sizeof *w->position);
 	for (uint32_t i = 0; i < scored; i++)
@@ -386,7 +386,7 @@ static int make_inputs(const struct masking *m, struct masking_worker *w, struct
 		struct error e;
 		if (inputs_make(w->inputs, &made, w->masker, &c, j->rate, j->lambda, &e))
 			return error_set(&j->error, "%s: cell %llu: %s", stream_name(m->loader->in), (unsigned long long)c.cell, e.msg);
-		audit_row(m, w, j, made.tokens, made.seen, made.places, made.chosen, made.structural);
+		audit_row(m, w, j, made.tokens, made.seen, row, made.places, made.chosen, made.structural);
 		append_cell(m, j, row, &made);
 		j->tokens += made.seen;
 		j->masked += made.chosen;
