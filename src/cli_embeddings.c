@@ -237,6 +237,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 		warn("%s: cells left out, as they have no count of a shared gene: %zu", stream_name(s), d->empty);
 	if (!d->n && d->empty)
 		die("%s: no cell has %s", stream_name(s), c.x < 0 ? "a count of a shared gene" : "an embedding");
+	if (!d->n && d->groupless)
+		die("%s: no cell with a value in column '%s' has one in column '%s'", stream_name(s), w->label, w->group);
 	if (!d->n && (w->label || w->target))
 		die("%s: no cell has a value in column '%s' (%zu cell%s read)", stream_name(s), w->label ? w->label : w->target,
 			d->unlabelled, d->unlabelled == 1 ? "" : "s");

@@ -117,8 +117,6 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		assert_not_exist out
 		assert_not_exist held
 	}
-	ref make single.emb what=single
-	wrong "single.emb: class 'mono | DC' of column 'cell_type' has one cell: expected two" --reference single.emb -l cell_type new.emb
 	ref make wide.emb features=12 seed=2
 	wrong "wide.emb: embeddings of 12 values, but ref.emb has 10" --reference ref.emb -l cell_type wide.emb
 	ref make model.emb what=model seed=2
@@ -309,6 +307,9 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsample -q --where donor=donor1 ref.counts -o one.counts
 	run ctaprobe transfer --reference one.counts -l cell_type --group donor --report report new.counts -o new.s
 	assert_equal "$(value promise:coverage report)" 0
+	# a donor a cell: nothing to compare
+	told --group barcode new.counts
+	assert_equal "$(value promise:coverage report) $(value shift:limit report)" "0 nan"
 	scsample -q --thin .6 new.counts -o less.counts
 	told --group donor less.counts
 	assert_equal "$(value promise:coverage report) $(value thinned report)" "1 1"
@@ -355,6 +356,10 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	run -1 ctaprobe score -l cell_type there.s -o x
 	names "there.s 270 reference"
 	assert_not_exist x
-	awk -F'\t' '$1 == "untested:rare" { found = $2 > 0 } END { exit !found }' report
+	# a class of one cell
+	ref make single.emb what=single
+	run -0 ctaprobe transfer --reference single.emb -l cell_type new.emb -o single.s
+	names "warning: single.emb 'mono | DC' 1"
+	assert_equal "$(value untested:rare report)" "$(scview -c label_set new.s | grep -cw rare)"
 	assert_equal "$(scview -c untested new.s | grep -c '^1$')" "$(value untested_cells report)"
 }

@@ -64,7 +64,7 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 
 /* The columns that it writes, in place of those of the input. */
 static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold",
-	"untested", "in_reference", "term", "term_name", "term_classes", "coarse", NULL};
+	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", NULL};
 
 static void check_options(void)
 {
@@ -86,19 +86,6 @@ static struct stream *open_path(const char *path)
 	if (!s)
 		die("%s", e.msg);
 	return s;
-}
-
-static void check_classes(const struct reference *r)
-{
-	const char *name = stream_name(r->d.s);
-	if (r->classes.n < 2)
-		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", name, r->classes.name[0], label, r->d.n);
-	for (size_t k = 0; k < r->classes.n; k++) {
-		if (r->cells[k] == 1)
-			die("%s: class '%s' of column '%s' has one cell: expected two, to learn from one and test with the other; leave it "
-			    "out with scsample --where '%s!=%s'",
-				name, r->classes.name[k], label, label, r->classes.name[k]);
-	}
 }
 
 /* x of two streams must be made alike. */
@@ -124,7 +111,7 @@ static void reference_read(struct reference *r, const struct header *new)
 		warn("%s: set aside: %zu cells whose type is 'unknown', %zu without a value in column '%s'", reference_path, untyped,
 			r->d.groupless, group ? group : "");
 	if (!r->d.n)
-		die("%s: no cell has a type in column '%s' and a value in column '%s'", reference_path, label, group ? group : label);
+		die("%s: no cell has a type in column '%s'%s%s", reference_path, label, group ? " and a value in column " : "", group ? group : "");
 	cli_measured("set_aside:no_label", (double)r->d.unlabelled);
 	cli_measured("set_aside:unknown_label", (double)untyped);
 	cli_measured("set_aside:no_group", (double)r->d.groupless);
@@ -139,7 +126,9 @@ static void reference_read(struct reference *r, const struct header *new)
 	r->cells = xcalloc(r->detail.labels, sizeof *r->cells);
 	for (size_t i = 0; i < r->d.n; i++)
 		r->cells[r->d.y[i]]++;
-	check_classes(r);
+	if (r->classes.n < 2)
+		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", reference_path, r->classes.name[0], label,
+			r->d.n);
 	if (r->d.unlabelled)
 		info("%s: %zu of %zu cells have no value in column '%s' and are left out", reference_path, r->d.unlabelled,
 			r->d.n + r->d.unlabelled, label);
@@ -296,11 +285,12 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference, coarse;
+	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference, fine_label;
 	struct term_columns term; /* with --ontology */
 	double *p; /* [classes] scratch */
 	uint32_t *order; /* [classes] scratch */
 	uint64_t cells, unknown, empty, of_untested, known;
+	uint64_t *may_be; /* [classes] cells that may be of an untested class */
 };
 
 static void writer_open(
@@ -308,7 +298,11 @@ static void writer_open(
 {
 	size_t k = r->classes.n;
 	struct header *h = &w->h;
-	*w = (struct writer){.r = r, .c = c, .p = xmalloc(k * sizeof *w->p), .order = xmalloc(k * sizeof *w->order)};
+	*w = (struct writer){.r = r,
+		.c = c,
+		.p = xmalloc(k * sizeof *w->p),
+		.order = xmalloc(k * sizeof *w->order),
+		.may_be = xcalloc(k, sizeof *w->may_be)};
 	header_derive(h, "prediction", from);
 	for (size_t i = 0; made[i]; i++)
 		header_drop(h, made[i]);
@@ -328,7 +322,7 @@ static void writer_open(
 	free(name);
 	if (r->method.detail)
 		term_columns_add(&w->term, h, r->method.detail);
-	w->coarse = r->method.detail && !new ? header_add(h, "coarse", U8) : -1;
+	w->fine_label = r->method.detail && !new ? header_add_categorical(h, "fine_label", r->classes.name, k) : -1;
 	header_labels(h, r->classes.name, r->cells, k);
 	char *how = xasprintf("--reference %zu cells", r->d.n);
 	cli_provenance(&transfer_cli, h, how);
@@ -356,6 +350,7 @@ static void writer_close(struct writer *w)
 	free(w->map);
 	free(w->p);
 	free(w->order);
+	free(w->may_be);
 }
 
 /* The classes of the set by falling probability, as text. */
@@ -406,9 +401,12 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 	((float *)col[w->probability].data)[i] = logit ? (float)w->p[best] : NAN;
 	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->strange[of], strange) : NAN;
 	((uint32_t *)col[w->assigned].data)[i] = is_unknown ? (uint32_t)k : best;
-	int untested = logit && w->r->untested[best];
-	for (size_t c = 0; c < k; c++)
-		untested |= in_set[c] & w->r->untested[c];
+	int untested = 0;
+	for (size_t c = 0; c < k; c++) {
+		int may_be = in_set[c] & w->r->untested[c];
+		untested |= may_be;
+		w->may_be[c] += (uint64_t)may_be;
+	}
 	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
 	w->of_untested += (uint64_t)untested;
 	if (w->r->method.detail)
@@ -446,8 +444,8 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 		block_take(&w.out, w.map, &in, row, n);
 		for (size_t i = 0; i < n; i++, at++) {
 			put(&w, i, h->logit + at * k, h->far[at]);
-			if (w.coarse >= 0)
-				((uint8_t *)w.out.col[w.coarse].data)[i] = d->y[at] >= k;
+			if (w.fine_label >= 0)
+				((uint32_t *)w.out.col[w.fine_label].data)[i] = d->y[at] < k ? d->y[at] : MISSING_CODE;
 			if (h->fold)
 				((uint32_t *)w.out.col[w.fold].data)[i] = h->fold[at] + 1;
 		}
@@ -574,6 +572,9 @@ int ctaprobe_transfer(int argc, char **argv)
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
 	report_verdict(&c, &h, &r, &(struct verdict){group, c.groups, c.whole, coverage, unknown, c.coverage_promised, c.unknown_promised});
+	for (size_t k = 0; k < r.classes.n; k++)
+		if (w.may_be[k])
+			measured_class("untested", r.classes.name[k], (double)w.may_be[k]);
 	writer_close(&w);
 	measured(&c, &w, &r);
 	method_release(&m);

@@ -100,7 +100,6 @@ struct verdict {
 	size_t genes, all_genes; /* shared; of the reference */
 	size_t few; /* units that have cells of few_of, which are too few to promise unknown; few_of NULL: of all classes */
 	const char *few_of;
-	const uint8_t *untested; /* [classes] */
 	const struct shift *shift;
 };
 /*
@@ -177,6 +176,8 @@ struct held_out {
 	uint32_t *fold; /* [d->n]; NULL with --calibration */
 };
 
+/* A row NAME:CLASS of the report. */
+void measured_class(const char *name, const char *class, double value);
 /* Report the promises, with the share of the cells of each class that were held out with the class in their set (NaN: none were). Those from unit to unknown_promised are given. */
 void report_verdict(const struct calibrated *c, const struct held_out *h, const struct reference *r, struct verdict *v);
 

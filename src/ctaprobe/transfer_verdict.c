@@ -2,6 +2,7 @@
 #include "transfer.h"
 
 #include "base/softmax.h"
+#include "base/tsv.h"
 #include "cells/expressed.h"
 
 #include <math.h>
@@ -38,13 +39,11 @@ void thin_reference(struct embeddings *d, double share, uint32_t seed)
 
 /* ---- promises ---- */
 
-/* A row NAME:CLASS of the report. */
-static void of_class(const char *name, const char *class, double value)
+void measured_class(const char *name, const char *class, double value)
 {
-	char *row = xasprintf("%s:%s", name, class);
-	for (char *c = row; *c; c++)
-		*c = (unsigned char)*c < ' ' ? ' ' : *c;
+	char *escaped = tsv_escaped(class), *row = xasprintf("%s:%s", name, escaped);
 	cli_measured(row, value);
+	free(escaped);
 	free(row);
 }
 
@@ -54,7 +53,8 @@ static char *withheld(const struct verdict *v)
 	if (!v->unit)
 		return xstrdup("cells of the reference were held out, not donors, and cells of one donor are alike");
 	if (isnan(v->shift->limit))
-		return xasprintf("%zu values of column '%s' are too few to say how much they differ", v->units, v->unit);
+		return xasprintf("%zu values of column '%s' %s to say how much they differ", v->units, v->unit,
+			v->units > 2 ? "have too few cells each" : "are too few");
 	if (isnan(shift_of(v->shift, v->shift->k)))
 		return xstrdup("the new cells are too few to be compared with the reference");
 	if (!(shift_of(v->shift, v->shift->k) <= v->shift->limit))
@@ -106,14 +106,12 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 		warn("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", why, shift_of(v->shift, v->shift->k),
 			v->shift->limit);
 	for (size_t c = 0; c < v->shift->k; c++) {
-		of_class("held_out_coverage", name[c], covered[c]);
+		measured_class("held_out_coverage", name[c], covered[c]);
 		if (!(v->shift->new.n[c] > 0))
 			continue;
-		of_class("shift", name[c], shift_of(v->shift, c));
+		measured_class("shift", name[c], shift_of(v->shift, c));
 		if (v->reference_depth > 0)
-			of_class("depth_ratio", name[c], depth_ratio(v->shift, c));
-		if (v->untested[c])
-			of_class("untested", name[c], v->shift->new.n[c]);
+			measured_class("depth_ratio", name[c], depth_ratio(v->shift, c));
 	}
 	free(why);
 }
@@ -142,7 +140,6 @@ void report_verdict(const struct calibrated *c, const struct held_out *h, const 
 	v->all_genes = stream_header(r->d.s)->vocab.n;
 	v->few = c->few;
 	v->few_of = c->few_of < k ? r->classes.name[c->few_of] : NULL;
-	v->untested = r->untested;
 	v->shift = &c->shift;
 	verdict_report(v, r->classes.name, inside);
 	free(inside);

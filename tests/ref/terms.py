@@ -68,9 +68,10 @@ class Labels:
         term = {x: o.term(x) for x in labels}
         above = lambda t: {u for u in term.values() if u and t in o.above[u]}
         leaves = {t for t in term.values() if t and above(t) == {t}}
-        self.classes = [x for x in sorted(labels) if not term[x] or len(above(term[x]) & leaves) < 2]
+        first = {term[x] or x: x for x in sorted(labels, reverse=True)}     # of the labels of a term
+        self.classes = [x for x in sorted(labels) if first[term[x] or x] == x and (not term[x] or len(above(term[x]) & leaves) < 2)]
         below = lambda t: frozenset(i for i, c in enumerate(self.classes) if term[c] and t in o.above[term[c]])
-        self.holds = {x: frozenset([self.classes.index(x)]) if x in self.classes else below(t) for x, t in term.items()}
+        self.holds = {x: frozenset([self.classes.index(first[t or x])]) if first[t or x] in self.classes else below(t) for x, t in term.items()}
         self.terms = {t: below(t) for t in set().union(*(o.above[t] for t in term.values() if t))}
         self.terms.update({x: self.holds[x] for x, t in term.items() if not t})
 
@@ -100,7 +101,7 @@ def detailed(labels, types, donors, miss):
 def compare(ontology, ref, held, new, coverage):
     o = Ontology(ontology)
     r, _ = cells(ref, "cell_type", "donor")
-    h, header = cells(held, "cell_type", "donor", "logit", "coarse")
+    h, header = cells(held, "cell_type", "donor", "logit", "fine_label")
     n, _ = cells(new, "logit", "term", "term_name", "term_classes", "in_set")
     labels = Labels(o, sorted(set(r["cell_type"])))
     assert header["labels"] == labels.classes, (header["labels"], labels.classes)
@@ -115,7 +116,7 @@ def compare(ontology, ref, held, new, coverage):
     q = np.exp(n["logit"].astype(float))
     near = abs(1 - q - missed) < 1e-5
     assert ((n["in_set"] > 0) == (1 - q <= missed) | (q == q.max(1, keepdims=True)))[~near].all() and near.mean() < .01
-    assert (np.array([len(labels.holds[t]) > 1 for t in h["cell_type"]]) == (h["coarse"] > 0)).all()
+    assert [labels.classes[min(labels.holds[t])] if len(labels.holds[t]) == 1 else "NA" for t in h["cell_type"]] == list(h["fine_label"])
     for i, q in enumerate(np.exp(n["logit"].astype(float))):
         s = labels.answer(q, t)
         term = n["term"][i]
