@@ -30,6 +30,10 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	assert_line --regexp "^type1 +[0-9]+ "
 	assert_output --partial "annotated.h5ad"
 	R=results/annotate/latest
+	# a warning of a tool is printed once: the report leaves it to the stage
+	assert_output --partial "warning: "
+	run -1 grep 'warning: ' $R/report.txt
+	assert [ ! $R/map -nt $R/annotated.h5ad ]   # a make that is killed after the file knows what it holds
 	run -1 grep -E '.{81}' results/annotate/latest/report.txt
 	run -0 sentences
 	assert_regex "$output" '^no-promise (needs )?right(-there)? calibration .*unknown set-size columns scanpy $'
@@ -132,8 +136,13 @@ said() {
 	not no-promise-unknown $donors $no
 	yes no-promise $donors $all transfer:promise:coverage=0 run:unknown=0 transfer:why:coverage=a
 	for id in no-promise-coverage no-promise-unknown needs; do not $id $donors $all; done
-	yes needs $donors $no
+	not needs $donors $no       # enough donors: the new cells differ
+	yes needs $donors $no transfer:units=8
 	yes needs $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
+	yes needs transfer:unit=study transfer:units=2 transfer:units_needed:coverage=9 $no
+	grep -q ' 9 studies' said.tsv
+	yes promise transfer:unit=batch_id transfer:units=25 $all
+	grep -q ' 25 batches ' said.tsv
 	yes right $donors $all
 	not right-there $donors $all
 	yes right-there $donors $no
@@ -153,10 +162,13 @@ said() {
 	not depth-types $donors $all transfer:depth_ratio:B=.6
 	only genes transfer:genes:shared=10 transfer:genes:share=.5
 	only set-aside transfer:set_aside:unknown_label=3
+	only set-aside run:no_type=4 transfer:set_aside:unknown_label=3 transfer:set_aside:no_group=2
+	grep -q '^set-aside.9 cells.* 4 .* 3 .* 2 ' said.tsv
 	only rare run:rare=2
 	only in-reference transfer:in_reference=1
 	only untested transfer:untested_cells=2 transfer:untested:B=2
 	not unknown $donors $all run:unknown=0
+	not unknown $donors $all transfer:cells=0 transfer:unknown_cells=0
 	yes unknown $donors $all
 	only set-size run:set_size=1.2 run:single=.9
 	only terms transfer:term_classes=1.5
@@ -180,13 +192,23 @@ said() {
 		import anndata, numpy as np
 		a = anndata.read_h5ad("new.h5ad")
 		a.obsm["X_umap"] = np.zeros((a.n_obs, 2))
+		a.X[:50] = 0
 		a.write_h5ad("mapped.h5ad")
+		a = anndata.read_h5ad("ref.h5ad")
+		a.obs["cell_type"] = a.obs["cell_type"].cat.rename_categories({"type1": "ty\u2028pe"})
+		a.write_h5ad("odd.h5ad")
 	P
-	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=mapped.h5ad THREADS=1
+	run -0 pipelines annotate REFERENCE=odd.h5ad DATA=mapped.h5ad THREADS=1
+	grep -q 'ty.pe' results/annotate/latest/report.html
 	$PYTHON -W ignore - <<-'P'
 		import anndata
 		a = anndata.read_h5ad("results/annotate/latest/annotated.h5ad")
 		assert (a.obsm["X_umap"] == 0).all() and (a.obsm["X_umap_transfer"] != 0).any()
+		# a cell without a count has no set
+		size = a.obsm["transfer_in_set"].sum(1)
+		assert a.obs["transfer_predicted"].isna().tolist() == [True] * 50 + [False] * (a.n_obs - 50)
+		said = dict(line.rstrip("\n").split("\t") for line in open("results/annotate/latest/sentences.tsv"))["set-size"]
+		assert f" {size[50:].mean():.2f} " in said, (said, size[50:].mean())
 	P
 	grep -q $'^scanpy\t.*X_umap_transfer' results/annotate/latest/sentences.tsv
 }
@@ -202,6 +224,10 @@ said() {
 	told "REFERENCE= without DATA=: which file has the new cells?" REFERENCE=../ref.h5ad
 	told "REFERENCE=no.h5ad: no such file" REFERENCE=no.h5ad DATA=../new.h5ad
 	told "LABEL=type: no such column in obs" REFERENCE=../ref.h5ad DATA=../new.h5ad LABEL=type
+	told "COVERAGE=90: " REFERENCE=../ref.h5ad DATA=../new.h5ad COVERAGE=90
+	told "UNKNOWN=5%: " REFERENCE=../ref.h5ad DATA=../new.h5ad UNKNOWN=5%
+	told "MIN_CELLS=0: " REFERENCE=../ref.h5ad DATA=../new.h5ad MIN_CELLS=0
+	told "ONTOLOGY=no.obo: no such file" REFERENCE=../ref.h5ad DATA=../new.h5ad ONTOLOGY=no.obo
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
 	run find . -name '*.counts'
 	assert_output ""

@@ -32,7 +32,7 @@ ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scg
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 
 annotate: ## cell types of your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
-$(call check,annotate,DATA REFERENCE)
+$(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(call several,DATA),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
@@ -69,11 +69,9 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
 		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
-$(ANNOTATE)/held-out.fine: $(ANNOTATE)/new.pred
-	@$(BIN)/scsample -q --where coarse=0 -o $@ $(<D)/held-out.pred
-$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred $(if $(annotate_ontology),$(ANNOTATE)/held-out.fine)
-	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
-		-o $@ $(<D)/held-out.$(if $(annotate_ontology),fine,pred)
+$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
+	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
+		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
 	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \

@@ -15,11 +15,11 @@ case $data in
 	;;
 esac
 scview -O h5ad --into "$from" --key transfer --replace -o "$both" "$predictions"
-# scanpy looks for X_umap; one that the file has already stays
+# scanpy looks for X_umap; one that the file has already stays. `map` is there before the file, which make takes for the end of this.
+echo X_umap > "${out%/*}/map"
 if scview -O h5ad --columns X_umap --into "$both" -o "$out" "$map" 2> "$both.messages"; then
 	cat "$both.messages" >&2
-	echo X_umap > "${out%/*}/map"
 else
-	scview -O h5ad --columns X_umap --into "$both" --key transfer --replace -o "$out" "$map"
 	echo X_umap_transfer > "${out%/*}/map"
+	scview -O h5ad --columns X_umap --into "$both" --key transfer --replace -o "$out" "$map"
 fi

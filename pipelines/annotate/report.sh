@@ -19,8 +19,7 @@ fi
 [ -e "$own" ] || own=/dev/null
 
 # The types, the most frequent first: of the reference, of the cells that were held out, and of the new ones
-scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v own="$own" -v transfer="$transfer" \
-	-v sets=<(paste <(scview -q -c "$label" "$dir/held-out.pred") <(scview -q -c in_set "$dir/held-out.pred")) '
+scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="$held" -v own="$own" -v transfer="$transfer" '
 	function split_name(name) { i = index(name, ":"); return substr(name, 1, i - 1) }
 	BEGIN {
 		OFS = "\t"
@@ -28,11 +27,6 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 			v[split_name($1), substr($1, i + 1)] = $2
 			if (split_name($1) == "train_n") name[++k] = substr($1, i + 1)
 		}
-		while ((getline < sets) > 0) {
-			cells[$1]++
-			for (i = 1; i <= k; i++) if (name[i] == $1 && substr($2, 2 * i - 1, 1) == 1) held_set[$1]++
-		}
-		for (c in cells) v["coverage", c] = held_set[c] / cells[c]
 		while ((getline < transfer) > 0)
 			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
 		while ((getline < own) > 0) { v["own_" split_name($1), substr($1, i + 1)] = $2; scored = 1 }
@@ -66,8 +60,10 @@ elsewhere() {
 	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\nunknown\t%s\n' "$label" "$(cat "$dir/group")" "$coverage" "$unknown"
 	printf 'map\t%s\n' "$(cat "$dir/map" 2> /dev/null || echo X_umap_transfer)"
 	printf 'elsewhere\t%s\n' "$(elsewhere)"
+	# of simulated cells, two types are left out
+	[ -z "$2" ] || printf 'no_type\t%s\n' "$(reported "$dir/log/scsample-reference.report" dropped:where)"
 	printf 'rare\t%s\n' "$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')"
-	scview -q -c in_set "$dir/new.pred" | awk 'NR > 1 { size = gsub(/1/, ""); n++; sum += size; one += size == 1 } END { if (n) printf "set_size\t%f\nsingle\t%f\n", sum / n, one / n }'
+	scview -q -c in_set "$dir/new.pred" | awk 'NR > 1 && (size = gsub(/1/, "")) { n++; sum += size; one += size == 1 } END { if (n) printf "set_size\t%f\nsingle\t%f\n", sum / n, one / n }'
 } > "$dir/values"
 {
 	printf 'id\tsentence\n'
@@ -85,8 +81,6 @@ as_lines() { fold -s -w 78 | sed -e '2,$s/^/  /' -e 's/ *$//'; }
 	echo
 	echo "corrmask annotate: $data" | as_lines
 	echo "reference: $reference, label $label, $(reported "$transfer" reference_cells) cells, $(reported "$transfer" classes) types" | as_lines
-	awk -F '\t' 'FNR == 1 { p = "" } $1 == "program" { p = $2 } $1 == "warning" && !seen[p, $2]++ { print p ": warning: " $2 }' "$dir"/log/*.report |
-		while IFS= read -r warning; do as_lines <<< "$warning"; done
 	echo
 	as_table "$dir/types.table" "Types: cells of the reference (ref), F1 and coverage of those that were held out; new cells, mean size of their label sets and mean probability" 80 < "$dir/types"
 	rm "$dir/types"

@@ -13,9 +13,10 @@ function has(name) { return ("transfer", name) in v && t(name) !~ /nan/ }
 function say(id, holds, sentence) { if (holds) print id "\t" sentence }
 function percent(x) { x = sprintf("%.1f", 100 * x); sub(/\.0$/, "", x); return x " %" }
 # The cells that were set aside for a reason, "" for none; a list without what is ""
-function part(reason, text) { return t("set_aside:" reason) > 0 ? t("set_aside:" reason) text : "" }
+function part(n, text) { return n > 0 ? n text : "" }
 function listed(a, b) { return a (a != "" && b != "" ? ", " : "") b }
-function several(n, word) { return n " " word (n == 1 ? "" : "s") }
+function plural(word) { return word ~ /(s|x|z|ch|sh)$/ ? word "es" : word ~ /[^aeiou]y$/ ? substr(word, 1, length(word) - 1) "ies" : word "s" }
+function several(n, word) { return n " " (n == 1 ? word : plural(word)) }
 # The types whose value is beyond the limit (below: 1: under it), the furthest first, at most three
 function beyond(of_type, limit, below,    c, best, list, n, done) {
 	for (n = 0; n < 3; n++) {
@@ -36,7 +37,7 @@ END {
 	unit = t("unit")
 	cells = unit == "" || unit == "cell"
 	sub(/_id$/, "", unit)
-	units = cells ? "cells" : unit "s"
+	units = cells ? "cells" : plural(unit)
 	coverage = t("promise:coverage") == 1
 	rare = t("promise:unknown") == 1
 	wanted = percent(v["run", "coverage"])
@@ -50,8 +51,10 @@ END {
 	say("no-promise", !coverage && !(rare && marked), "Nothing is promised: " t("why:coverage") ".")
 	say("no-promise-coverage", !coverage && rare && marked, "No coverage of the label sets is promised: " t("why:coverage") ".")
 	say("no-promise-unknown", coverage && !rare && marked, "No share of unknown cells is promised: " t("why:unknown") ".")
-	say("needs", (!coverage || !rare && marked) && has("units_needed:coverage"), "To promise a coverage of " wanted " takes a reference with " \
-		t("units_needed:coverage") " " (cells ? "donor" : unit) "s" (marked ? "; to promise that " few " are called unknown takes " \
+	# more of them do not help where cells have too few of each, or differ
+	say("needs", (!coverage || !rare && marked) && has("units_needed:coverage") && (cells || t("promise:accuracy") == 1 || \
+		t("units") + 0 < t("units_needed:coverage") + 0), "To promise a coverage of " wanted " takes a reference with " \
+		t("units_needed:coverage") " " plural(cells ? "donor" : unit) (marked ? "; to promise that " few " are called unknown takes " \
 		t("units_needed:unknown") " with cells of each type" : "") ".")
 
 	# What was measured on the reference
@@ -75,9 +78,10 @@ END {
 	say("genes", has("genes:shared"), several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) ") are in your file.")
 
 	# What was left out, or not tested
-	aside = t("set_aside:no_label") + t("set_aside:unknown_label") + t("set_aside:no_group")
-	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " listed(listed(part("no_label", " without a type"), \
-		part("unknown_label", " whose type is called unknown")), part("no_group", " without a " (cells ? "donor" : unit))) ".")
+	no_type = t("set_aside:no_label") + v["run", "no_type"]
+	aside = no_type + t("set_aside:unknown_label") + t("set_aside:no_group")
+	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " listed(listed(part(no_type, " without a type"), \
+		part(t("set_aside:unknown_label"), " whose type is called unknown")), part(t("set_aside:no_group"), " without a " (cells ? "donor" : unit))) ".")
 	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
 	say("coarse", t("labels:coarse") > 0, several(t("labels:coarse_cells"), "cell") " of the reference " (t("labels:coarse_cells") == 1 ? "has a type" : "have types") \
@@ -88,7 +92,7 @@ END {
 		" alone has (" untested "), which were never tested on others.")
 
 	# The new cells
-	say("unknown", marked, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 ? " is" : " are") " unlike the reference: transfer_assigned is unknown.")
+	say("unknown", marked && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") " unlike the reference: transfer_assigned is unknown.")
 	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
 		" of the sets are one type.")
 	say("terms", has("term_classes"), "transfer_term_name is the finest type that " (coverage ? "holds the true one of about " wanted " of these cells" : \

@@ -21,10 +21,15 @@ def read_text(path):
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
+def lines_of(text):
+    """Names of types may have other characters at which splitlines() splits."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def read_table(path):
     """Rows of fields; a file that is not there has none."""
     try:
-        return [line.split("\t") for line in read_text(path).splitlines()]
+        return [line.split("\t") for line in lines_of(read_text(path))]
     except FileNotFoundError:
         return []
 
@@ -48,7 +53,7 @@ def tool(name, *arguments):
     """The output of one of the tools, as lines; the tools of the build (BIN) come first."""
     path = os.path.join(BIN, name) if BIN else name
     done = subprocess.run([path, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
-    return done.stdout.decode("utf-8", "replace").splitlines()
+    return lines_of(done.stdout.decode("utf-8", "replace"))
 
 
 def has(*names):
