@@ -111,7 +111,8 @@ static void reference_read(struct reference *r, const struct header *new)
 		warn("%s: set aside: %zu cells whose type is 'unknown', %zu without a value in column '%s'", reference_path, untyped,
 			r->d.groupless, group ? group : "");
 	if (!r->d.n)
-		die("%s: no cell has a type in column '%s'%s%s", reference_path, label, group ? " and a value in column " : "", group ? group : "");
+		die("%s: no cell has a type in column '%s'%s%s", reference_path, label, group ? " and a value in column " : "",
+			group ? group : "");
 	cli_measured("set_aside:no_label", (double)r->d.unlabelled);
 	cli_measured("set_aside:unknown_label", (double)untyped);
 	cli_measured("set_aside:no_group", (double)r->d.groupless);
@@ -127,8 +128,8 @@ static void reference_read(struct reference *r, const struct header *new)
 	for (size_t i = 0; i < r->d.n; i++)
 		r->cells[r->d.y[i]]++;
 	if (r->classes.n < 2)
-		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", reference_path, r->classes.name[0], label,
-			r->d.n);
+		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", reference_path, r->classes.name[0],
+			label, r->d.n);
 	if (r->d.unlabelled)
 		info("%s: %zu of %zu cells have no value in column '%s' and are left out", reference_path, r->d.unlabelled,
 			r->d.n + r->d.unlabelled, label);
