@@ -62,7 +62,7 @@ compare_tables() {
 	run -0 compare_tables README.md docs/experiments.md docs/experiments/*.md
 	echo "$output"
 	[[ $output =~ ^([0-9]+)" tables, "([0-9]+)" numbers"$ ]]
-	((BASH_REMATCH[1] >= 23 && BASH_REMATCH[2] >= 500))
+	((BASH_REMATCH[1] >= 12 && BASH_REMATCH[2] >= 250))
 }
 
 @test "a wrong number, a missing line and a missing table are found" {
