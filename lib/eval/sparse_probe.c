@@ -218,9 +218,10 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 		passes < FEWEST_PASSES         ? FEWEST_PASSES
 			: passes > MOST_PASSES ? MOST_PASSES
 					       : passes,
-		xmalloc((x->d + 1) * sizeof *f.scale), xcalloc(x->d * stride + 1, sizeof *f.w), xmalloc((x->d * stride + 1) * sizeof *f.g),
+		xmalloc((x->d + 1) * sizeof *f.scale), xlarge(x->d * stride + 1, sizeof *f.w), xlarge(x->d * stride + 1, sizeof *f.g),
 		xmalloc(stride * sizeof *f.b), xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.sum), {0}};
 	lbfgs_parameter_t how;
+	memset(f.w, 0, x->d * stride * sizeof *f.w);
 	choose_features(&f);
 	lbfgs_parameter_init(&how);
 	how.epsilon = 1e-6;
