@@ -9,6 +9,7 @@ style='<style>@media (prefers-color-scheme: dark) {
 [fill="rgb(64,96,160)"] { fill: #8fb0f0 } [color^="rgb( 64"] { color: #8fb0f0 }
 [color^="rgb( 32"], [stroke^="rgb( 32"] { color: #8fb0f0; stroke: #8fb0f0 } [color^="rgb( 68"], [stroke^="rgb( 68"] { color: #5cc8bf; stroke: #5cc8bf }
 [fill="rgb(112,112,112)"] { fill: #b4b8bc } [color^="rgb(112"] { color: #b4b8bc }
+image { filter: invert(0.92) hue-rotate(180deg) }
 }</style>'
 for figure; do
 	grep -q prefers-color-scheme "$figure" || STYLE=$style perl -0pi -e 's|</desc>\n|</desc>\n$ENV{STYLE}\n|' "$figure"

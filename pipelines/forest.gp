@@ -15,7 +15,7 @@ longest = system("awk -F '\t' 'length($2) > n { n = length($2) } END { print n }
 above = longest > 32
 row = above ? 44 : 26
 legend = 12 + 18 * (1 + (strstrt(values, " / ") > 0)) + (others eq "" ? 0 : 20)
-foot(p) = strstrt(word(panels, p), "reliance R") ? 58 : 36
+foot(p) = strstrt(word(panels, p).values, "reliance R") ? 58 : 36
 panel(p) = 30 + row * n + foot(p)
 tall = legend
 do for [p = 1:np] { tall = tall + panel(p) }
@@ -29,7 +29,7 @@ set ytics scale 0
 set yrange [n + 0.5:0.5]
 set grid xtics lc rgb "#cccccc"
 set lmargin at screen (above ? 12 : 22 + 8.2 * longest) / wide
-set rmargin at screen (wide - 16.0) / wide
+set rmargin at screen (wide - 24.0) / wide
 unset key
 # red is CorrMask, grey random masks, blue without a network, as in the figures of the experiments
 other = others eq "random masks" ? "#707070" : "#4060a0"
