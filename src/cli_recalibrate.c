@@ -110,8 +110,10 @@ void masks_beyond(const struct model_config *m, const struct masked_columns *c, 
 	if (hidden <= m->masked_most * genes + 1)
 		return;
 	said = 1;
-	warn("%s: %.0f %% of the genes are masked; the model was trained with %.0f to %.0f %% masked", name, 100 * hidden / genes,
-		100 * m->masked_least, 100 * m->masked_most);
+	char range[40];
+	snprintf(range, sizeof range, m->masked_least < m->masked_most ? "%.0f to %.0f" : "%.0f", 100 * m->masked_least,
+		100 * m->masked_most);
+	warn("%s: %.0f %% of the genes are masked; the model was trained with %s %% masked", name, 100 * hidden / genes, range);
 }
 
 void recalibration_free(struct recalibration *x)

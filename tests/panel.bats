@@ -137,6 +137,9 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 		$tool -o x beyond.mcounts 2>said
 		grep -F warning said | grep -F beyond.mcounts | grep -F '79 %' | grep -qF '10 to 30 %'
 	done
+	# of one rate
+	jq '.masked_min = 0.3' few/config.json >config && mv config few/config.json
+	scembed -M few -o x beyond.mcounts 2>&1 | grep -qF 'was trained with 30 % masked'
 	# one that does not say
 	jq 'del(.masked_min, .masked_max)' few/config.json >config && mv config few/config.json
 	scembed -M few -o x beyond.mcounts 2>said
@@ -161,6 +164,11 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	run -1 ctaprobe panel -q --panel panel.tsv --train one.counts --group donor test.counts
 	assert_output --partial "donor"
 	ctaprobe panel -q --panel panel.tsv --train one.counts test.counts
+	# cells that were learned from, and others of the same numbers
+	panel 2>said && run ! grep -F warning said
+	ctaprobe panel --panel panel.tsv --train train.counts --method mean all.counts 2>&1 >x |
+		grep -F "warning: all.counts: 375 of 500 cells are in train.counts too"
+	ctaprobe panel --panel panel.tsv --train train.counts --method mean one.counts 2>said && run ! grep -F warning said
 	scsim -q -n 0 --genes 120 --modules 8 --types 4 -o none.counts
 	run -1 ctaprobe panel -q --panel panel.tsv --train train.counts none.counts
 	run -2 panel --method forest

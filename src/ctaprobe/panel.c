@@ -196,6 +196,23 @@ static size_t row_of(const struct cells *c, const struct place *p, uint64_t cell
 	return at ? at->row : SIZE_MAX;
 }
 
+/* Do the test cells have cells of the training, by their numbers and counts? */
+static void warn_learned(const struct cells *a, const struct cells *b, const char *name)
+{
+	struct place *p = places(a);
+	size_t shared = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		uint64_t to = b->offset[i], n = b->offset[i + 1] - to;
+		size_t row = row_of(a, p, b->cell[i]);
+		shared += row != SIZE_MAX && a->offset[row + 1] - a->offset[row] == n &&
+			!memcmp(a->id + a->offset[row], b->id + to, n * sizeof *b->id) &&
+			!memcmp(a->count + a->offset[row], b->count + to, n * sizeof *b->count);
+	}
+	if (shared)
+		warn("%s: %zu of %zu cells are in %s too: the scores are too high", name, shared, b->n, train_path);
+	free(p);
+}
+
 static void read_vectors(const struct task *t, struct stream *in, int x, struct cells *c[2])
 {
 	struct block b = {0};
@@ -505,8 +522,7 @@ static void run(struct task *t)
 	int x = -1, predictions = 0;
 	if (vectors) {
 		given_in = stream_open(vectors, &e);
-		if (!given_in)
-			die("%s", e.msg);
+		must(!given_in, &e);
 		const struct header *h = stream_header(given_in);
 		predictions = !strcmp(h->kind, "prediction");
 		if (!predictions && (x = header_need(h, "x", F32, FIXED, stream_name(given_in), &e)) < 0)
@@ -553,8 +569,7 @@ int ctaprobe_panel(int argc, char **argv)
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
 	struct stream *in = cli_open(&panel_cli, 0), *learn = stream_open(train_path, &e);
-	if (!learn)
-		die("%s", e.msg);
+	must(!learn, &e);
 	char digest[2][33];
 	vocab_digest(&stream_header(in)->vocab, digest[0]);
 	vocab_digest(&stream_header(learn)->vocab, digest[1]);
@@ -564,6 +579,7 @@ int ctaprobe_panel(int argc, char **argv)
 	t.seen = cli_gene_list("--panel", panel, t.v, stream_name(in));
 	read_cells(&t.train, learn, &t, group ? &classes : NULL);
 	read_cells(&t.test, in, &t, NULL);
+	warn_learned(&t.train, &t.test, stream_name(in));
 	choose_hidden(&t);
 	run(&t);
 	cli_measured("cells", (double)t.test.n);
