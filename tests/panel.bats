@@ -176,9 +176,13 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 
 # bats test_tags=slow
 @test "make panel: a panel of each kind, simulated cells" {
-	cp panel.tsv my.tsv
-	make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(dirname "$(command -v sctrain)")" RESULTS="$PWD/results" THREADS=2 panel SCALE=tiny SEEDS=1 \
-		PANEL="20 graph-20" ARMS="r2mae-wide poisson components"
+	# a panel of the user's: with genes that are not among the HVG most variable ones, and one that is not there
+	{
+		scview --vocab all.counts | awk -F '\t' 'NR > 1 { print $2 }' | head -n 30
+		echo absent
+	} >genes.txt
+	run -0 make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(dirname "$(command -v sctrain)")" RESULTS="$PWD/results" THREADS=2 panel SCALE=tiny SEEDS=1 \
+		PANEL="20 graph-20 genes.txt" HVG=60 ARMS="r2mae-wide poisson components wced-wide"
 	R=results/panel/latest
 	for p in 20 graph-20; do
 		assert_equal "$(tail -n +2 $R/split-1/$p.tsv | wc -l)" 20
@@ -186,6 +190,9 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 			awk -F '\t' -v a=$a -v p=$p '$1 == a && $3 == p && $4 == "pearson" && $5 ~ /^-?[0-9.]/ { n++ } END { exit n != 1 }' $R/points.tsv
 		done
 	done
+	assert_equal "$(tail -n +2 $R/split-1/genes.tsv | wc -l)" 30
+	assert_line "panel genes: 30 genes"
+	awk -F '\t' '$1 == "wced-wide" && $3 == "genes" && $4 == "pearson" && $5 ~ /^-?[0-9.]/ { n++ } END { exit n != 1 }' $R/points.tsv
 	head -n 1 $R/genes.tsv | grep -q pearson
 	# the printed mean is that of summary.tsv
 	mean=$(awk -F '\t' '$1 == 20 && $2 == "pearson" && $3 == "poisson" { printf "%.3f", $6 }' $R/summary.tsv | sed 's/^0//')

@@ -10,7 +10,11 @@ set_up() {
 	mkdir -p "$out"
 	printf '{"model_type": "mlp_nb", "vocab_size": %s, "intermediate_size": %s, "hidden_size": %s}\n' "$genes" "$hidden" "$latent" > "$out/network.json"
 	network=(--config "$out/network.json")
-	[[ $arm = corrmask* ]] || more_masks=(--strategy columns)
+	case $arm in
+	wced*) network=(--config bmfm-tiny) batch=32 lr=0.002 ;; # as in make bmfm
+	corrmask*) ;;
+	*) more_masks=(--strategy columns) ;;
+	esac
 	group=$(cat "$inputs/group")
 	by=()
 	[ -z "$group" ] || by=(--group "$group")
@@ -21,7 +25,11 @@ predict() { # predict NAME PANEL OPTION...
 }
 from_panel() {
 	local p=$1 all
-	if [ -n "$task" ]; then
+	if [ "$task" = wced ]; then
+		scsample -q -u --keep-genes "$inputs/$p.tsv" "$inputs/cells.counts" | rankenc -q -u -m "$inputs/vocab" --cls 1 |
+			scembed -v -M "$out/model" "${embed[@]}" "${compute[@]}" -o "$out/latent.emb" &&
+			predict "$p=readout" "$p" --vectors "$out/latent.emb"
+	elif [ -n "$task" ]; then
 		scembed -v -M "$out/model" --recalibrate "$inputs/pretrain.counts" "${compute[@]}" -o "$out/latent.emb" "$inputs/$p.mcounts" &&
 			predict "$p=readout" "$p" --vectors "$out/latent.emb" &&
 			scpredict expression -v -M "$out/model" --recalibrate "$inputs/pretrain.counts" "${compute[@]}" -o "$out/decoder.pred" "$inputs/$p.mcounts" &&

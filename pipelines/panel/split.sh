@@ -1,19 +1,34 @@
 #!/usr/bin/env bash
 # One split of make panel: cells of other donors to test, and the panels, chosen by the training cells.
-#     panel/split.sh PREPARED FOLDER "PANEL..." SEED
-# PREPARED has cells.counts and group. FOLDER gets pretrain.counts (training cells), test.counts, the dependency graph of the training cells, and of each panel NAME.tsv, its genes, and NAME.mcounts,
-# all cells with the other genes masked; then the list panels and, last, about.
+#     panel/split.sh PREPARED FOLDER "PANEL..." HVG SEED
+# PREPARED has cells.counts and group. FOLDER gets cells.counts with the HVG most variable genes and those of panels that are files; pretrain.counts and
+# pretrain.tok (training cells), vocab, test.counts, the dependency graph of the training cells, and of each panel NAME.tsv, its genes, and
+# NAME.mcounts, all cells with the other genes masked; then the list panels and, last, about.
 . "$(dirname "$0")/../common.sh"
-[ $# = 4 ] || usage
-prepared=$1 dir=$2 seed=$4
+[ $# = 5 ] || usage
+prepared=$1 dir=$2 hvg=$4 seed=$5
 mkdir -p "$dir"
-"$here/split.sh" train 0.25 "$prepared/group" "$prepared/cells.counts" "$dir/pretrain.counts" "$seed"
-"$here/split.sh" test 0.25 "$prepared/group" "$prepared/cells.counts" "$dir/test.counts" "$seed"
+# Words, or one file whose name may have spaces
+panels=("$3")
+[ -e "$3" ] || read -ra panels <<< "$3"
 
-rankenc -q --fit -o "$dir/vocab.tsv" "$dir/pretrain.counts"
-rankenc -q -m "$dir/vocab.tsv" -o "$dir/pretrain.tok" "$dir/pretrain.counts"
+# genes OPTION... CELLS: a table of the genes that scsample keeps
+genes() {
+	scsample "$@" -o "$dir/some.counts"
+	scview --vocab "$dir/some.counts"
+	rm "$dir/some.counts"
+}
+genes --hvg "$hvg" "$prepared/cells.counts" > "$dir/genes"
+for panel in "${panels[@]}"; do
+	[ ! -e "$panel" ] || genes --keep-genes "$panel" "$prepared/cells.counts" | tail -n +2 >> "$dir/genes"
+done
+scsample -q --keep-genes "$dir/genes" -o "$dir/cells.counts" "$prepared/cells.counts"
+"$here/split.sh" train 0.25 "$prepared/group" "$dir/cells.counts" "$dir/pretrain.counts" "$seed"
+"$here/split.sh" test 0.25 "$prepared/group" "$dir/cells.counts" "$dir/test.counts" "$seed"
+
+rankenc -q --fit --vocab-style bmfm -o "$dir/vocab" "$dir/pretrain.counts"
+rankenc -q -m "$dir/vocab" --cls 1 -o "$dir/pretrain.tok" "$dir/pretrain.counts"
 "$here/graph.sh" "$dir/pretrain.tok" "$dir/graph"
-rm "$dir"/{vocab.tsv,pretrain.tok}
 
 # The K genes that add the most to what is covered: of every gene, its largest |rho| to a gene of the panel
 covering() {
@@ -42,29 +57,23 @@ covering() {
 		}'
 }
 
-# Words, or one file whose name may have spaces
-panels=("$3")
-[ -e "$3" ] || read -ra panels <<< "$3"
 : > "$dir/panels"
 for panel in "${panels[@]}"; do
 	name=$panel
 	if [[ $panel =~ ^[0-9]+$ ]]; then
-		scsample -q --hvg "$panel" -o "$dir/variable.counts" "$dir/pretrain.counts"
-		scview --vocab "$dir/variable.counts" > "$dir/$name.tsv"
-		rm "$dir/variable.counts"
+		genes -q --hvg "$panel" "$dir/pretrain.counts" > "$dir/$name.tsv"
 	elif [[ $panel =~ ^graph-[0-9]+$ ]]; then
 		covering "${panel#graph-}" > "$dir/$name.tsv"
 	elif [ -e "$panel" ]; then
 		name=$(basename "${panel%.*}" | tr -c 'A-Za-z0-9_.\n-' _)
-		cp "$panel" "$dir/$name.tsv"
+		genes -q --keep-genes "$panel" "$dir/cells.counts" > "$dir/$name.tsv"
 	else
 		echo "PANEL: '$panel' is no number K, graph-K or file" >&2
 		exit 1
 	fi
-	maskgen -q --strategy columns --panel "$dir/$name.tsv" --batch 1000 -o "$dir/$name.mcounts" "$prepared/cells.counts"
+	maskgen -q --strategy columns --panel "$dir/$name.tsv" --batch 1000 -o "$dir/$name.mcounts" "$dir/cells.counts"
 	echo "$name" >> "$dir/panels"
 done
 cp "$prepared/group" "$dir/group"
-ln -sf "$(realpath "$prepared/cells.counts")" "$dir/cells.counts"
 echo "$(rows "$dir/pretrain.counts") cells to learn, $(rows "$dir/test.counts") to test, $(scview --vocab "$dir/test.counts" | tail -n +2 | wc -l) genes" > "$dir/about.new"
 whole "$dir/about"

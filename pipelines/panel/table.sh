@@ -42,7 +42,9 @@ echo "share of Poisson's deviance explained. gap: to $base, with a 95 % interval
 panels=$(awk -F '\t' 'NR > 1 { print $3 }' "$dir/points.tsv" | sort -uV)
 for panel in $panels; do
 	echo
-	echo "panel $panel"
+	own=
+	[[ $panel =~ ^(graph-)?[0-9]+$ ]] || own=": $(tail -qn +2 "$dir"/split-*/"$panel.tsv" | sort -u | wc -l) genes"
+	echo "panel $panel$own"
 	awk -F '\t' -v panel="$panel" -v arms="$all" "$tables"'
 		FNR == 1 { file++; split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }
 		$c["panel"] != panel { next }
