@@ -20,6 +20,7 @@ experiment=${1:-}
 # shellcheck disable=SC2034 # also of measure.sh and arms.sh
 inputs='' arm='' seed='' out='' logs='' label='' pt_args='' threads=1 device='' keep_models=0
 config=tiny epochs=6 batch=12 lr=0.003 training=sctrain required='' optional='' masks=() more_masks=() learn=() embed=()
+bayes=() # for ctaprobe cells
 made=() kept=(model) # files under --out that are removed, and those that --keep-models 1 keeps
 # shellcheck source=/dev/null
 . "$here/$experiment/measure.sh"
@@ -31,6 +32,8 @@ logs=${logs:-$out/log} name=$arm-$seed compute=(-@ "$threads") network=(--config
 read -ra pt_args <<< "$pt_args"
 set_up
 arm "$experiment" "$arm"
+# shellcheck disable=SC2034 # of measure.sh
+[ "${embed[0]:-}" != naive-bayes ] || bayes=(--naive-bayes)
 
 # The functions of stage join with &&, as set -e does nothing in them.
 few_cells() { scsample -v -n "$batch" --seed "$seed" -o "$out/few.tok" "$inputs/$cells"; }
@@ -39,12 +42,16 @@ train() {
 	"$here/train.sh" "$task" "$out/model" "$1" "${masks[@]}" "${more_masks[@]}" --batch "$batch" --epochs "$2" --seed "$seed" -- \
 		"${network[@]}" "${learn[@]}" --lr "$3" "${pt_args[@]}" --seed "$seed" "${compute[@]}"
 }
-# embed_cells FORM PART...: the cells of each PART, in the file FORM with it for %; without a network, those of PART.counts
+# embed_cells FORM PART...: the cells of each PART, in the file FORM with it for %; without a network, those of PART.counts, which naive Bayes takes as they are
 embed_cells() {
 	local part form=$1 how=(scembed "${embed[@]}" -M "$out/model")
 	[ -n "$task" ] || form=${cells/train/%} how=(screduce "${embed[@]}" --train "$inputs/$cells")
 	for part in "${@:2}"; do
-		"${how[@]}" -v "${compute[@]}" -o "$out/$part.emb" "$inputs/${form/\%/$part}" || return
+		if [ ${#bayes[@]} = 0 ]; then
+			"${how[@]}" -v "${compute[@]}" -o "$out/$part.emb" "$inputs/${form/\%/$part}" || return
+		else
+			ln -sfr "$inputs/${form/\%/$part}" "$out/$part.emb"
+		fi
 	done
 }
 # take FILE PREFIX METRIC...: these metrics of FILE, if it is there

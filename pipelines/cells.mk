@@ -87,8 +87,9 @@ $(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,
 $(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
 	$(call prepared_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 
-# Without a network: logistic regression on log-normalised expression, and on 50 principal components, of all training cells
+# Without a network: logistic regression on log-normalised expression, and on 50 principal components, of all training cells; naive Bayes of their counts
 BASELINES := expression pca
+NO_NETWORK := $(BASELINES) naive-bayes
 baseline_expression := expression
 baseline_pca := pca -k 50
 define baseline
@@ -98,3 +99,5 @@ endef
 $(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
 $(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe
 	$(call prepared_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.emb,$^) $@ -@ $(job_threads)
+$(PREPARED)/naive-bayes.score.tsv: $(PREPARED)/train.counts $(PREPARED)/test.counts $(PREPARED)/group | $(BIN)/ctaprobe
+	$(call prepared_stage,ctaprobe-naive-bayes) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.counts,$^) $@ --naive-bayes

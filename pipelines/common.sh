@@ -33,7 +33,7 @@ awk() {
 
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'
-baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "untrained network"'
+baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["naive-bayes"] = "naive Bayes of the counts"; name["untrained"] = "untrained network"'
 
 # awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars

@@ -115,7 +115,7 @@ broken_links() {
 	refute_line "  sctrain-random-1"
 	assert_line --regexp '^start +accuracy +balanced accuracy +macro F1'
 	for start in scratch random corrmask; do assert_line --regexp "^$start +0\.[0-9]+ +0\.[0-9]+"; done
-	for start in expression pca random; do assert_line --regexp "^$start( +[01]\.[0-9]+){4} .*   [01]\.[0-9]+ - [01]\.[0-9]+$"; done
+	for start in expression pca naive-bayes random; do assert_line --regexp "^$start( +[01]\.[0-9]+){4} .*   [01]\.[0-9]+ - [01]\.[0-9]+$"; done
 	assert_line --regexp '^macro F1, corrmask - scratch: 95 % interval [-+][0-9.]+ to [-+][0-9.]+ over the same draws'
 	was=$(cat results/finetune/latest/report.txt)
 	run -0 $finetune

@@ -252,6 +252,9 @@ hand_model() {
 		line=$(awk -F '\t' '{ v[$1] = $2 } END { printf "%s +%.3f \\(%.3f to %.3f\\) ", b, v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"] }' b=$b $I/$b.tsv)
 		[ "$(grep -cE "^$line" first.txt)" = 1 ]
 	done
+	ctaprobe cells -q -l cell_type --naive-bayes --bootstrap 1000 --train $counts/train.counts --test $counts/test.counts | diff - $I/naive-bayes.tsv
+	line=$(awk -F '\t' '{ v[$1] = $2 } END { printf "naive-bayes +%.3f \\(%.3f to %.3f\\) ", v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"] }' $I/naive-bayes.tsv)
+	[ "$(grep -cE "^$line" first.txt)" = 1 ]
 	run ls $I
 	refute_output --partial .emb
 	# pmi-rand follows the other graph

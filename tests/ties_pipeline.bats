@@ -116,7 +116,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 		assert_line "  sctrain-$a-1"
 		assert_line --regexp "^$a +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +0\.[0-9]+ +0\.[0-9]+ +0\.[0-9]+"
 	done
-	for a in "log-normalised expression" "50 principal components" "untrained network"; do assert_line --regexp "^$a .* 0\.[0-9]+"; done
+	for a in "log-normalised expression" "50 principal components" "naive Bayes of the counts" "untrained network"; do assert_line --regexp "^$a .* 0\.[0-9]+"; done
 	assert_line --regexp '^No comparison: a network has learned less than the gene frequencies .*EPOCHS=, or leave out SCALE=tiny.$'
 	assert_line "cells: split by donor"
 	T=results/ties/$(readlink results/ties/latest)

@@ -13,7 +13,7 @@ kept=(model tuned {train,test}.emb)
 
 set_up() { name=${stage:-$name} ONTOLOGY=$ontology; }
 # The arms without genes for scmetric integration: a wide input has no silhouettes worth their time
-wide() { [ "${embed[0]}" = expression ]; }
+wide() { [[ ${embed[0]} = @(expression|naive-bayes) ]]; }
 
 tune() {
 	"$here/train.sh" cells "$out/tuned" "$inputs/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
@@ -23,7 +23,7 @@ integration() { # LABEL BATCH FILE
 	scmetric integration -v --preset bmfm --label "$1" ${2:+--batch-key "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
 }
 probe() { # TRAIN OPTION...
-	ctaprobe cells -v --label "$label" --train "$out/$1.emb" --test "$out/test.emb" "${@:2}" "${compute[@]}" -o "$out/cells.tsv"
+	ctaprobe cells -v --label "$label" --train "$out/$1.emb" --test "$out/test.emb" "${bayes[@]}" "${@:2}" "${compute[@]}" -o "$out/cells.tsv"
 }
 score() { probe train && { wide || integration "$label" "$batch_by" "$out/test.emb"; }; }
 # by_terms LABEL NAME: the scores of NAME.pred by the ontology

@@ -87,7 +87,7 @@ $(call obj_each,graph): %/graph: %/train.tok
 
 # ---- its runs ----
 
-OBJ_BASELINES := expression pca untrained
+OBJ_BASELINES := expression pca naive-bayes untrained
 OBJ_RUN = $(PIPELINES)/arm.sh bmfm --logs $(OBJ)/log --label $(call text,LABEL) --ontology $(call text,ONTOLOGY) $(if $(value PROGRAMS),--programs \
 	$(call text,PROGRAMS)) --config $(call text,BMFM_CONFIG) --epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) \
 	--min-expressed $(MIN_EXPRESSED) --threads $(job_threads) --keep-models $(KEEP_MODELS)

@@ -11,7 +11,7 @@ rm -f "$dir"/*.table
 
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
-	collect "$inputs/runs" "$(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++')" "$seeds"
+	collect "$inputs/runs" "$(tr ' ' '\n' <<< "expression pca naive-bayes untrained $arms" | awk '!seen[$0]++')" "$seeds"
 } > "$dir/points.tsv"
 if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gated_genes > /dev/null; then
 	least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
@@ -27,7 +27,7 @@ splits=()
 awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || ($3 !~ /_(low|high)$/ && index("," metrics, "," $3 ","))' "$dir/points.tsv" > "$dir/compared.tsv"
 those_in "$dir/compared.tsv"
 for arm in $arms; do
-	for other in "$base" expression pca untrained; do pair "$arm" "$other"; done
+	for other in "$base" expression pca naive-bayes untrained; do pair "$arm" "$other"; done
 	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
 		less=${arm/+$part/}
 		[[ " $base untrained " = *" $less "* ]] || pair "$arm" "$less"
@@ -69,7 +69,7 @@ matrix() {
 			text[$c["arm"]] = x == "NA" ? x : num(x, from == "" ? "%.3f" : "%+.3f") " [" ($c["low"] == "NA" ? "NA" : num($c["low"], "%.3f") ", " num($c["high"], "%.3f")) "]"
 		}
 		END {
-			k = split("expression pca untrained " arms, arm, " ")
+			k = split("expression pca naive-bayes untrained " arms, arm, " ")
 			for (i = 1; i <= k; i++) if (arm[i] in text) {
 				at = index(arm[i] "+", "+")
 				put(substr(arm[i], 1, at - 1), at > length(arm[i]) ? "alone" : substr(arm[i], at), text[arm[i]])
@@ -79,7 +79,7 @@ matrix() {
 }
 for m in "${metrics[@]}"; do
 	matrix "${m%%=*}" "${m#*=}"
-	[[ $m != *f1=* && $m != avg_bio* ]] || for other in expression pca; do
+	[[ $m != *f1=* && $m != avg_bio* ]] || for other in expression pca naive-bayes; do
 		! awk -F '\t' -v m="${m%%=*}" -v o=$other "$by_name"'$c["metric"] == m && $c["reference"] == o && $c["n"] > 0 { n++ } END { exit !n }' \
 			"$dir/differences.tsv" || matrix "${m%%=*}" "${m#*=} minus that of $(awk "BEGIN { $baselines; print name[\"$other\"] }")" $other
 	done

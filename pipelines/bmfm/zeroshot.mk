@@ -7,7 +7,7 @@
 # ontology, the likeliest child from the top down, and a probe of the embeddings, which learns from the training cells too. All cells together say how
 # well sets are mixed and lineages kept apart (scmetric integration). Arms are those of bmfm/objectives.mk: in wced, a gene that a set did not measure
 # is no target; in wced-zeros it is a target of value 0. Without a network: log-normalised expression and its 50 components, of the genes of all files
-# (unmeasured ones are zeros) and of the genes that all files share (expression-shared, pca-shared).
+# (unmeasured ones are zeros) and of the genes that all files share (expression-shared, pca-shared); naive Bayes of the counts of all genes.
 #
 # Also those of objectives.mk
 # SET_CELLS  cells of a set; 0: all
@@ -16,7 +16,7 @@
 SET_CELLS ?= $(call scale,100,1000,0)
 LEFT_OUT  ?=
 ZERO_ARMS := wced+hce wced-zeros+hce wced wced-zeros
-ZERO_BASELINES := expression pca expression-shared pca-shared untrained
+ZERO_BASELINES := expression pca naive-bayes expression-shared pca-shared untrained
 ZERO_SEEDS := $(OBJ_SEEDS)
 
 ZERO_SETTINGS := DATA LABEL SET_CELLS $(if $(value DATA),,SEED) $(if $(filter-out 0,$(GENES)),GENES) ONTOLOGY LABELS BMFM_EPOCHS BMFM_LR BMFM_BATCH BMFM_CONFIG

@@ -7,8 +7,8 @@
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
 # (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
-# The table has two baselines without a network (logistic regression on log-normalised expression and on 50 principal components), and intervals
-# by a bootstrap of the test's donors, or of cells if they are fewer than three.
+# The table has three baselines without a network (logistic regression on log-normalised expression and on 50 principal components, and naive Bayes
+# of the counts), and intervals by a bootstrap of the test's donors, or of cells if they are fewer than three.
 # Also those of pretrain.mk, cells.mk
 # INIT       folder of the model to start from; none: the demo's two models
 # VOCAB      the model's vocabulary
@@ -83,8 +83,8 @@ $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.to
 	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
 
 # Without a network, from all cells that are not for the test
-$(BASELINES:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $(FT)/settings
+$(NO_NETWORK:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $(FT)/settings
 	@cp $(<:.tsv=.replicates) $(@:.tsv=.replicates); cp $< $@
 
-$(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(BASELINES)) $(PIPELINES)/finetune/report.sh
+$(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(NO_NETWORK)) $(PIPELINES)/finetune/report.sh
 	@$(script)/finetune/report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) $(whole)

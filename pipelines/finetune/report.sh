@@ -20,7 +20,7 @@ drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n <
 {
 	printf '%s\t' start accuracy "balanced accuracy" "macro F1" "rarest F1" unknown step
 	echo "95 % interval of macro F1: bootstrap of $drawn"
-	for m in "$@" expression pca; do
+	for m in "$@" expression pca naive-bayes; do
 		s=$dir/$m.score.tsv
 		[ -e "$s" ] || continue
 		printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s - %s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
@@ -28,7 +28,7 @@ drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n <
 			"$(get "$s" macro_f1_low)" "$(get "$s" macro_f1_high)"
 	done
 } | as_table "$dir/starts.table" "Cell types of the test cells, by what the network started from"
-echo "expression, pca: logistic regression on log-normalised expression, and on 50 principal components; no network"
+echo "expression, pca: logistic regression on log-normalised expression, and on 50 principal components; naive-bayes: of the counts; no network"
 for m in "${@:2}"; do
 	{
 		printf 'start\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'

@@ -13,7 +13,7 @@ collect "$dir/runs" "scratch-0 $(for z in $sizes; do for s in $strategies; do ec
 
 # name, metric, value, its interval (NA: none), whether the regression converged
 baseline_names='' drawn=''
-for name in expression pca; do
+for name in expression pca naive-bayes; do
 	f=$inputs/$name.tsv
 	[ -e "$f" ] || continue
 	baseline_names+=${baseline_names:+, }$name
@@ -79,7 +79,7 @@ sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
 echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed, with the 95 % interval and the two-sided p of a t test; p, Holm: p"
 echo "after a correction over all $(awk -F '\t' "$by_name"'$c["p"] != "NA" { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
-[ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, bootstrap of $drawn"
+[ -z "$baseline_names" ] || echo "$baseline_names: classifiers without a network, from all training cells; in brackets the 95 % interval, bootstrap of $drawn"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo

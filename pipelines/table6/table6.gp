@@ -32,8 +32,8 @@ sd(x) = x eq "NA" ? 0 : real(x)
 baselines = dir."/baselines.tsv"
 bases = system("awk -F '\t' '$2 == \"macro_f1\" && $3 != \"NA\" { print $1 }' ".baselines." | tr '\n' ' '")
 base(name) = system("awk -F '\t' '$1 == \"".name."\" && $2 == \"macro_f1\" { print $3 }' ".baselines)
-base_dash(name) = name eq "pca" ? 4 : 3
-base_name(name) = name eq "pca" ? "50 components" : "expression"
+base_dash(name) = name eq "pca" ? 4 : name eq "naive-bayes" ? 5 : 3
+base_name(name) = name eq "pca" ? "50 components" : name eq "naive-bayes" ? "naive Bayes" : "expression"
 scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $4 == \"scratch\" { print $7 }' ".summary)
 
 set xlabel "cells pre-trained on"

@@ -23,9 +23,9 @@
 # part of the next larger one. SEED alone determines the split and the corpora.
 # Cells are those of cells.mk. The pre-training has the settings of make demo, but EPOCHS is 3; fine-tuning is that of make finetune. Each
 # graph is computed from its corpus alone. A model is scored on the test cells in two ways: after fine-tuning, and by a linear probe that is
-# trained on the frozen embeddings of all training cells. pipelines/arm.sh makes one run by hand. Beside the probes, the table has two
-# baselines without a network: logistic regression on log-normalised expression and on 50 principal components of all training cells, with
-# intervals by a bootstrap of the donors of the test cells, or of cells if they are fewer than three.
+# trained on the frozen embeddings of all training cells. pipelines/arm.sh makes one run by hand. Beside the probes, the table has three
+# baselines without a network: logistic regression on log-normalised expression and on 50 principal components of all training cells, and naive
+# Bayes of their counts, with intervals by a bootstrap of the donors of the test cells, or of cells if they are fewer than three.
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
 # To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On
@@ -97,7 +97,7 @@ $(T6_SIZES:%=$(T6_IN)/shuffled-%.graph): $(T6_IN)/shuffled-%.graph: $(T6_IN)/cor
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
 # The scores without a network are inputs, as they need the counts.
-T6_BASELINES := $(BASELINES:%=$(T6_IN)/%.tsv)
+T6_BASELINES := $(NO_NETWORK:%=$(T6_IN)/%.tsv)
 $(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv
 	@cp $(PREPARED)/$*.score.tsv $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
@@ -105,7 +105,7 @@ $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_
 	@$(script)/table6/about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' $(whole)
 else
 # A folder of inputs that an older version made has none.
-T6_BASELINES := $(wildcard $(BASELINES:%=$(T6_IN)/%.tsv))
+T6_BASELINES := $(wildcard $(NO_NETWORK:%=$(T6_IN)/%.tsv))
 endif
 table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)

@@ -12,11 +12,12 @@ set_up() {
 	[ "$arm" != untrained ] || encoding=median
 }
 probe() { # probe OUT TRAIN.emb OPTION...
-	ctaprobe cells -v --label "$label" --train "$2" --test "$out/test.emb" "${compute[@]}" -o "$out/$1.tsv" "${@:3}"
+	ctaprobe cells -v --label "$label" --train "$2" --test "$out/test.emb" "${compute[@]}" "${bayes[@]}" -o "$out/$1.tsv" "${@:3}"
 }
 probes() {
 	local i
-	probe all "$out/train.emb" && probe knn "$out/train.emb" --nearest 15 || return
+	probe all "$out/train.emb" || return
+	[ ${#bayes[@]} != 0 ] || probe knn "$out/train.emb" --nearest 15 || return
 	for ((i = 1; i <= DRAWS; i++)); do
 		scsample -q --cap "$label:$few" --seed $i -o "$out/few.emb" "$out/train.emb" && probe few$i "$out/few.emb" || return
 	done
@@ -40,6 +41,6 @@ scores() {
 		printf 'visible\t%s\nhidden\t%s\nR\t%s\n' "$visible" "$hidden" "$(awk -v v="$visible" -v h="$hidden" 'BEGIN { print v == "NA" || h == "NA" ? "NA" : h - v }')"
 	fi
 	for m in macro_f1 accuracy f1_rare converged; do printf '%s\t%s\n' $m "$(of $m "$out/all.tsv")"; done
-	for m in macro_f1 accuracy; do printf 'knn_%s\t%s\n' $m "$(of $m "$out/knn.tsv")"; done
+	[ ! -e "$out/knn.tsv" ] || for m in macro_f1 accuracy; do printf 'knn_%s\t%s\n' $m "$(of $m "$out/knn.tsv")"; done
 	for ((i = 1; i <= DRAWS; i++)); do of macro_f1 "$out/few$i.tsv"; done | awk '{ s += $1 } END { printf "few_macro_f1\t%.6g\n", s / NR }'
 }

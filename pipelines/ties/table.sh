@@ -10,7 +10,7 @@ base=${arms%% *}
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
 	for k in $seeds; do
-		for arm in expression pca untrained $arms; do
+		for arm in expression pca naive-bayes untrained $arms; do
 			scores=$dir/runs/$arm-$k/scores.tsv reference=$dir/split-$k/${arm%-*}.reference.tsv
 			[ -e "$scores" ] || continue
 			[ -e "$reference" ] || reference=/dev/null
@@ -28,7 +28,7 @@ means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
 those_in "$dir/points.tsv"
-for arm in $arms expression pca; do pair "$arm" "$base"; done
+for arm in $arms expression pca naive-bayes; do pair "$arm" "$base"; done
 for arm in $arms; do
 	[ "${arm%-corrmask}-random" = "$base" ] || pair "$arm" "${arm%-corrmask}-random"
 done
@@ -50,7 +50,7 @@ echo "the medians of the visible neighbours in the order (group: of the visible 
 echo "loss. R: loss with hidden partners - loss with visible partners (make reliance). Cell types: macro F1 of a linear probe from all labels and from"
 echo "$few a class, and of the 15 nearest neighbours"
 echo
-awk -F '\t' -v arms="expression pca untrained $arms" "$tables$by_name"'
+awk -F '\t' -v arms="expression pca naive-bayes untrained $arms" "$tables$by_name"'
 	{ mean[$c["arm"], $c["metric"]] = $c["mean"]; spread[$c["arm"], $c["metric"]] = $c["sd"] }
 	$c["metric"] == "macro_f1" { n[$c["arm"]] = $c["n"] }
 	function text(m, f) { return sprintf(" %7s", (a, m) in mean ? num(mean[a, m], f) : "-") }

@@ -3,16 +3,16 @@ points = dir."/points.tsv"
 size = "1250,820"; load axes
 arms = system("cut -f 1 '".points."' | uniq | awk '/-/ && !seen[$0]++' | tr '\n' ' '")
 genes = system("cut -f 1 '".points."' | uniq | awk '/-/ && !/^value/ && !seen[$0]++' | tr '\n' ' '")
-all = "expression pca untrained ".arms
+all = "expression pca naive-bayes untrained ".arms
 rows(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" && $4 != \"NA\" { print $4 }' '".points."'"
 mean(a, m) = "< awk -F '\t' '$2 == \"".a."\" && $1 == \"".m."\" { print $5 }' '".dir."/summary.tsv'"
 number(a, m) = int(system("awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" { n++ } END { print n + 0 }' '".points."'"))
 ends(a, s) = strlen(a) > strlen(s) && a[strlen(a) - strlen(s) + 1:] eq s
-colour(a) = a eq "expression" ? 0x4060a0 : a eq "pca" ? 0x7fa6d6 : a eq "untrained" ? 0xb8b8b8 : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
+colour(a) = a eq "expression" ? 0x4060a0 : a eq "pca" ? 0x7fa6d6 : a eq "naive-bayes" ? 0x30a0a0 : a eq "untrained" ? 0xb8b8b8 : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
 # order and masks, as "shared, CorrMask"
 order(a) = a eq "group" ? "shared" : a eq "value" ? "values" : a
 masks(a) = a eq "corrmask" ? "CorrMask" : a
-name(a) = a eq "expression" ? "expression" : a eq "pca" ? "50 components" : a eq "untrained" ? "untrained" : \
+name(a) = a eq "expression" ? "expression" : a eq "pca" ? "50 components" : a eq "naive-bayes" ? "naive Bayes" : a eq "untrained" ? "untrained" : \
 	order(a[1:strstrt(a, "-") - 1]).", ".masks(a[strstrt(a, "-") + 1:])
 aside(j, n) = n > 1 ? 0.44 * (j - (n - 1) / 2.0) / (n - 1) : 0
 set multiplot

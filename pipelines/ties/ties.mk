@@ -86,9 +86,9 @@ $(foreach e,median random group value,$(call ties_each,$e.reference.tsv)): %.ref
 	@$(job) $(script)/reference.sh $< 1 $(filter %.masked,$^) $(whole)
 
 # A run makes all its stages before the next one begins, so an interrupted grid has complete runs.
-TIES_OTHER := expression pca untrained
+TIES_OTHER := expression pca naive-bayes untrained
 ties_encoding = $(if $(filter $(TIES_OTHER),$1),median,$(firstword $(subst -, ,$1)))
-ties_needs = $(if $(filter expression pca,$1),train.counts test.counts,$(foreach f,train.tok test.tok test.masked hidden.masked visible.masked,$(call \
+ties_needs = $(if $(filter expression pca naive-bayes,$1),train.counts test.counts,$(foreach f,train.tok test.tok test.masked hidden.masked visible.masked,$(call \
 	ties_encoding,$1).$f) graph $(if $(filter median-runs,$1),random.train.tok))
 TIES_RUN = $(PIPELINES)/arm.sh ties --logs $(TIES)/log --label $(call text,LABEL) --config $(CONFIG) --epochs $(EPOCHS) --batch $(BATCH) --lr $(LR) \
 	--pt-args $(call text,PT_ARGS) --few $(FEW) --threads $(job_threads) --keep-models $(KEEP_MODELS)
