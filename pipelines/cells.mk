@@ -5,7 +5,7 @@
 # LABEL   obs column with the cell type; reliance and genes need none; perturb: default STATE
 # GROUP   obs column to split by; none: split by cell; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample (man corrmask)
 # CELLS   cells to use; 0: all
-# MAXLEN  largest number of tokens of a cell
+# MAXLEN  maximum number of tokens per cell
 # RANK_ARGS  more options of rankenc, such as '--ties group' (make ties says what it changes)
 # MIN_CLASS  drop classes of LABEL with a smaller share of the cells
 # CORPUS  AnnData or 10x files to pre-train on, without cells of DATA; none: the training cells of DATA

@@ -45,8 +45,8 @@ IFS=$'\t' read -r _ url sum bytes _ < <(sed -n "${line}p" "$catalog")
 kind=sha256 digits=${sum#sha256:}
 [[ $sum != md5:* ]] || kind=md5 digits=${sum#md5:}
 [[ $kind:$digits =~ ^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$ ]] ||
-	stop "$catalog: line $line: '$sum' is no sum (expected 64 digits 0-9a-f of sha256, or md5: and 32 digits)"
-[[ $bytes =~ ^[0-9]+$ ]] || stop "$catalog: line $line: '$bytes' is no number of bytes"
+	stop "$catalog: line $line: '$sum' is not a checksum (expected 64 digits 0-9a-f of sha256, or md5: and 32 digits)"
+[[ $bytes =~ ^[0-9]+$ ]] || stop "$catalog: line $line: '$bytes' is not a number of bytes"
 
 mkdir -p "$(dirname "$out")"
 part=$out.part

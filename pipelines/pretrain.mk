@@ -1,7 +1,7 @@
 # The pre-trained models of demo, reliance, finetune and genes: $(PRETRAINED)/STRATEGY-SEED.model.
 #
 # EPOCHS  passes of the pre-training over the cells
-# BATCH   cells of a batch
+# BATCH   cells per batch
 # CONFIG  network: tiny, corrmask-paper or a config.json
 # LR      peak learning rate of the pre-training (0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7)
 # PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (of SCALE=paper: fewer steps do not reach LR)

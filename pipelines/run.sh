@@ -86,7 +86,7 @@ run_folder() {
 # twice NAME VALUE: say which word of a list is there twice, if one is; $again is this word. 1 and 01 are one number.
 twice() {
 	again=$(awk '{ for (i = 1; i <= NF; i++) { w = $i ~ /^[0-9]*[.]?[0-9]+$/ ? $i + 0 : $i; if (seen[w]++) { print w; exit } } }' <<< "$2")
-	[ -z "$again" ] || echo "$1=$2: $again is there twice"
+	[ -z "$again" ] || echo "$1=$2: $again is given twice"
 }
 
 check() {

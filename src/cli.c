@@ -247,21 +247,20 @@ static struct option_def *common_table(struct cli *c)
 	if (c->common & CLI_RAW)
 		t[n++] = (struct option_def){'u', "uncompressed", OPT_FLAG, &c->raw, NULL, "write uncompressed blocks, for pipes"};
 	if (c->common & CLI_SEED)
-		t[n++] = (struct option_def){
-			0, "seed", OPT_INT, &c->seed, "N", "seed of all random choices (default 1)", 0, 4294967295.0, .changes = 1};
+		t[n++] = (struct option_def){0, "seed", OPT_INT, &c->seed, "N", "random seed (default 1)", 0, 4294967295.0, .changes = 1};
 	if (c->common & CLI_DEVICE)
 		t[n++] = (struct option_def){0, "device", OPT_STRING, &c->device, "DEVICE", "auto, cpu, cuda or cuda:N (default auto)"};
 	if (c->common & CLI_DEVICE)
 		t[n++] = (struct option_def){0, "precision", OPT_CHOICE, &c->bf16, OPT_WORDS(precisions),
-			"numbers that matrix products on a CPU multiply (default float32; bf16 needs AVX512-BF16)", .changes = 1};
+			"precision of matrix products on the CPU (default float32; bf16 needs AVX512-BF16)", .changes = 1};
 	if (c->common & CLI_THREADS)
 		t[n++] = (struct option_def){'@', "threads", OPT_INT, &c->threads, "N", "total number of threads (default 1)", 1, 1024};
 	t[n++] = (struct option_def){'q', "quiet", OPT_FLAG, &c->quiet, NULL, "print errors only"};
 	t[n++] = (struct option_def){'v', "verbose", OPT_FLAG, &c->verbose, NULL, "report counts, time and peak memory at the end"};
 	t[n++] = (struct option_def){
-		0, "report", OPT_OUTPUT, &c->report, "FILE", "write what was measured to FILE, as a table of name and value"};
+		0, "report", OPT_OUTPUT, &c->report, "FILE", "write the measurements to FILE, as a table of names and values"};
 	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, OPT_WORDS(progress_words),
-		"when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
+		"when to show progress (default auto: one line on a terminal, elsewhere a line every 30 s)"};
 	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
 	t[n++] = (struct option_def){'V', "version", OPT_FLAG, &want_version, NULL, "print versions"};
 	return t;

@@ -10,7 +10,7 @@ static void add(
 {
 	embedding_check(x, g->d, g->n, name);
 	if (seen[token]++)
-		die("%s: two vectors are of gene %s: expected one a gene; choose a class with scsample --where", name, h->vocab.id[token]);
+		die("%s: gene %s has two vectors, expected one; choose a class with scsample --where", name, h->vocab.id[token]);
 	grow(g->x, g->x_cap, (g->n + 1) * g->d);
 	grow(g->token, g->token_cap, g->n + 1);
 	grow(g->cells, g->cells_cap, g->n + 1);
@@ -30,7 +30,7 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 		die("%s", e.msg);
 	token = header_find(h, "token");
 	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
-		die("%s: these are no embeddings of genes: expected the column token, as scembed --of genes writes it", name);
+		die("%s: not embeddings of genes: expected the column token, as scembed --of genes writes it", name);
 	if (cells >= 0 && header_need(h, "cells", U64, SCALAR, name, &e) < 0)
 		die("%s", e.msg);
 	*g = (struct gene_vectors){.d = h->col[x].n};

@@ -23,7 +23,7 @@ static int read_list(struct vocab *list, const char *path, struct error *e)
 			continue;
 		if (!table && t.n > 1)
 			got = tsv_error(
-				&t, e, "%zu fields, expected one gene a line, or a table with a column gene_id, gene or symbol", t.n);
+				&t, e, "%zu fields, expected one gene per line, or a table with a column gene_id, gene or symbol", t.n);
 		else if (table && (size_t)at >= t.n)
 			got = tsv_error(&t, e, "%zu fields, expected the gene in field %d", t.n, at + 1);
 		else if (*t.field[table ? at : 0])

@@ -16,7 +16,7 @@ struct option_def inference_options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_INPUT, &asked.model, "DIR", "the model directory"},
 	{0, "max-len", OPT_INT, &asked.max_len, "N",
-		"truncate cells to N tokens: those of the highest values, or ranks, and special ones (default: cells that are longer than the model's positions are an error)",
+		"truncate cells to N tokens: special ones and those of the highest values or ranks (default: cells longer than the model's positions are an error)",
 		3, 65535, .changes = 1},
 	{0},
 };
@@ -70,7 +70,7 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 	if (!r->model)
 		die("%s", e.msg);
 	if (report.fresh)
-		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", dir, report.first_fresh);
+		die("%s/model.safetensors has no '%s': the model is not fine-tuned", dir, report.first_fresh);
 	snprintf(r->identity, sizeof r->identity, "--model xxh3:%s", report.digest);
 	const struct model_config *c = model_config(r->model);
 	cli_same_vocab(&v, c, dir, r->in);

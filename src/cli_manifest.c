@@ -57,7 +57,7 @@ static int add_list(struct list *l, const char *name, struct error *e)
 	for (ssize_t n; !bad && (n = getline(&text, &size, f)) >= 0;) {
 		line++;
 		if (strlen(text) != (size_t)n) {
-			bad = error_set(e, "%s: line %zu has a NUL: expected a list of files, one a line", name, line);
+			bad = error_set(e, "%s: line %zu has a NUL: expected a list of files, one per line", name, line);
 			break;
 		}
 		while (n && (text[n - 1] == '\n' || text[n - 1] == '\r'))

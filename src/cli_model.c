@@ -58,7 +58,7 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 		if ((i == 0) == masked && header_beside(h, lists[i], i == 1 ? U32 : F32, tokens, stream_name(in), NULL) >= 0)
 			return;
 	const char *strategy = masked ? cJSON_GetStringValue(masked_value(h, "strategy")) : NULL;
-	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
+	die("%s: tokens without values, but the model reads values: expected %s", stream_name(in),
 		!masked ? "tokens of rankenc --vocab-style bmfm"
 			: strategy && !strcmp(strategy, "none")
 			? "maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
@@ -89,6 +89,6 @@ void cli_same_vocab(const struct vocab *v, const struct model_config *c, const c
 void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name)
 {
 	if (unknown)
-		warn("%s: %" PRIu64 " of %" PRIu64 " cells are of no group that the model knows (column '%s'): no covariate for them", name,
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in no group that the model knows (column '%s'): they get no covariate", name,
 			unknown, cells, g->column);
 }

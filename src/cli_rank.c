@@ -20,12 +20,11 @@ struct option_def rank_options[] = {
 	{0, "cls", OPT_INT, &rank_given.encode.cls, "K", "bmfm: the first K of [CLS] [CLS_0] [CLS_1] ... before each cell (default 1)", 1,
 		CLS_MAX, .changes = 1, .modes = RANKS},
 	{0, "max-len", OPT_INT, &rank_given.encode.max_len, "N",
-		"largest number of tokens of a cell, including special tokens (default: by --vocab-style)", 3, 1 << 24, .changes = 1,
+		"maximum number of tokens per cell, including special tokens (default: by --vocab-style)", 3, 1 << 24, .changes = 1,
 		.modes = RANKS},
 	{0, "ties", OPT_CHOICE, &rank_given.encode.ties,
 		OPT_ENUM([TIES_MEDIAN] = "median", [TIES_RANDOM] = "random", [TIES_GROUP] = "group"),
-		"genes of equal count: in the order of their medians (default), in an order that maskgen draws anew every epoch, or at "
-		"one position of the model",
+		"genes with equal counts: in the order of their medians (default), in an order that maskgen redraws every epoch, or at one position of the model",
 		.changes = 1, .modes = RANKS},
 	{0, "value", OPT_FLAG, &rank_given.encode.value, NULL, "add a column value: log(1 + count / n_counts * 10,000)", .changes = 1,
 		.modes = RANKS},
@@ -91,7 +90,7 @@ static _Noreturn void unmatched(const struct ranking *r, const char *how_many, d
 	    "like '%s'; %s",
 		r->enc.name, how_many, r->vocab, min_matched(GENES), lost, r->like, there,
 		other_species(r->like, there)
-			? "these are of two species: --map FILE translates ids by a table of orthologs, with an id of here and one of there a line"
+			? "these are two species: --map FILE translates ids with a table of orthologs, one pair per line"
 			: "--map FILE translates ids");
 }
 
@@ -121,7 +120,7 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	r->genes = genes->n;
 	r->like = xstrdup(genes->id[genes->n / 2]);
 	if (m.by_symbol || m.ambiguous)
-		info("%zu %s matched by symbol, as %s ids are no Ensembl ids; %zu left out, as several genes of %s have %s symbol",
+		info("%zu %s matched by symbol, as %s ids are not Ensembl ids; %zu left out, as several genes of %s have %s symbol",
 			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
 			m.ambiguous == 1 ? "its" : "their");
 	if (!r->known && min_matched(GENES) > 0)

@@ -15,7 +15,7 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 	if (!path)
 		return NULL;
 	if (!model_config(m)->arch->counts)
-		die("--recalibrate: the model in %s is none of counts (sctrain nb)", dir);
+		die("--recalibrate: the model in %s is not a model of counts (sctrain nb)", dir);
 	struct recalibration *x = xcalloc(1, sizeof *x);
 	struct inference *r = &x->of;
 	*r = (struct inference){.in = stream_open(path, &e), .counts = 1, .model = m, .most = AT_ONCE};
@@ -27,7 +27,7 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 	vocab_digest(&stream_header(r->in)->vocab, digest[0]);
 	vocab_digest(&stream_header(in)->vocab, digest[1]);
 	if (strcmp(digest[0], digest[1]))
-		die("%s: other genes than %s has", r->name, stream_name(in));
+		die("%s: its genes are not those of %s", r->name, stream_name(in));
 	inference_groups(r, dir);
 	do {
 		x->block = xrealloc(x->block, x->n + 1, sizeof *x->block);
@@ -93,7 +93,8 @@ void recalibration_fit(struct recalibration *x, const struct masked_columns *c, 
 	}
 	for (size_t i = 1; masks && i < b->rows; i++)
 		if (!same(x, c, b, i))
-			die("%s: row %zu of a block has other masked genes than its first: --recalibrate needs the same", name, i + 1);
+			die("%s: row %zu of a block does not mask the genes of its first row: --recalibrate needs the same masks", name,
+				i + 1);
 	if (!known && model_recalibrate(x->of.model, next, x, &e))
 		die("%s: %s", x->of.name, e.msg);
 	x->ready = 1;

@@ -53,7 +53,7 @@ void cli_report_open(const char *path, const char *name)
 	if (table == MAP_FAILED)
 		die("out of memory");
 	if (wanted && strcmp(path, "-") == 0)
-		usage_error("--report needs a file: '-' is not for it");
+		usage_error("--report needs a file, not '-'");
 	row("name\tvalue\nprogram\t%s\nversion\t%s\n", name, CORRMASK_VERSION);
 	if (!wanted)
 		return;

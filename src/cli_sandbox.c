@@ -56,8 +56,8 @@ void sandbox_finished(void)
 /* To read all the same, with all rights, would be what nobody has asked for. */
 static _Noreturn void no_sandbox(const char *what, int error)
 {
-	die("the process that reads files cannot give up its rights (%s: %s). CORRMASK_SANDBOX=no reads without: only files that you trust",
-		what, strerror(error));
+	die("cannot sandbox the process that reads files (%s: %s). CORRMASK_SANDBOX=no reads without it: only files that you trust", what,
+		strerror(error));
 }
 
 /* ---- files: Landlock ---- */
@@ -362,7 +362,7 @@ static void become_child(pid_t parent, int notes, int only_reads)
 	int files = only_named_files();
 	only_these_calls();
 	if (cli->verbose)
-		info("reading in a process of its own, without rights (seccomp)%s", files ? ", and only the named files (Landlock)" : "");
+		info("reading in a separate process, without privileges (seccomp)%s", files ? ", and only the named files (Landlock)" : "");
 }
 
 /* ---- the parent ---- */
@@ -379,17 +379,17 @@ static _Noreturn void died(int status, const char *note)
 		raise(sig);
 	}
 	if (*reading < 0)
-		die("the process that computes ended: no memory? (%s %d%s%s)", sig ? "signal" : "status", sig ? sig : WEXITSTATUS(status),
+		die("the computing process ended: out of memory? (%s %d%s%s)", sig ? "signal" : "status", sig ? sig : WEXITSTATUS(status),
 			*note ? ": " : "", note);
 	if (sig == SIGXCPU || sig == SIGPROF)
-		die("%s: reading takes longer than it can for an undamaged file of this size: the file is damaged", file);
+		die("%s: reading takes too long for an intact file of this size: the file is damaged", file);
 	if (sig == SIGKILL)
-		die("%s: the process that read this file was killed: no memory, or too much time", file);
+		die("%s: the process that read this file was killed: out of memory, or too slow", file);
 	if (sig)
-		die("%s: %s crashed while reading this file: damaged %s, or no memory (signal %d%s%s)", file, library, format, sig,
+		die("%s: %s crashed while reading this file: damaged %s, or out of memory (signal %d%s%s)", file, library, format, sig,
 			*note ? ": " : "", note);
-	die("%s: %s gave up while reading this file: damaged %s, or no memory (status %d%s%s)", file, library, format, WEXITSTATUS(status),
-		*note ? ": " : "", note);
+	die("%s: %s gave up while reading this file: damaged %s, or out of memory (status %d%s%s)", file, library, format,
+		WEXITSTATUS(status), *note ? ": " : "", note);
 }
 
 static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
@@ -438,7 +438,7 @@ void sandbox_start(struct cli *c, int only_reads)
 	fflush(NULL);
 	pid_t parent = getpid(), child = fork();
 	if (child < 0)
-		die("cannot make a process to read in: %s", strerror(errno));
+		die("cannot start a process to read in: %s", strerror(errno));
 	if (child)
 		wait_for(child, &out, notes);
 	close_others((int[]){out.fd, notes, spill}, 3);

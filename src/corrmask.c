@@ -130,7 +130,7 @@ static bool is_corpus_without_end(const char *word)
 static int run_list(int argc, char **argv)
 {
 	if (argc > 1)
-		usage_error("list takes no argument, such as '%s'", argv[1]);
+		usage_error("list takes no arguments, but got '%s'", argv[1]);
 	cli_list(commands);
 	return stdout_lost();
 }
@@ -300,7 +300,7 @@ static int run_target(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--completion") == 0)
 		return print_variables(argv[0]);
 	if (strpbrk(here, " \t") || strpbrk(pipelines, " \t"))
-		die("'%s': make reads no names of folders with spaces: install in another folder", strpbrk(here, " \t") ? here : pipelines);
+		die("'%s': make cannot read folder names with spaces: install in another folder", strpbrk(here, " \t") ? here : pipelines);
 	char **list = xcalloc((size_t)argc + 9, sizeof *list), **file = xcalloc((size_t)argc, sizeof *file);
 	int n = 0, files = 0;
 	list[n++] = xstrdup("make");

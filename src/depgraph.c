@@ -26,27 +26,25 @@ enum { RHO = 1, PMI = 2, READ = 4 }; /* modes: build one of the two graphs, or r
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
 	{'n', "cells", OPT_INT, &cells, "N", "number of cells to sample (default 100000)", 1, 1e6, .changes = 1, .modes = RHO | PMI},
-	{0, "max-len", OPT_INT, &max_len, "L", "number of tokens of a cell that are used; the value at position i is L - i (default 2048)",
-		1, 65535, .changes = 1, .modes = RHO | PMI},
+	{0, "max-len", OPT_INT, &max_len, "L", "use the first L tokens of each cell; the value at position i is L - i (default 2048)", 1,
+		65535, .changes = 1, .modes = RHO | PMI},
 	{0, "Graph", OPT_GROUP},
 	{0, "top-genes", OPT_INT, &top_genes, "N", "use only the N most highly expressed genes; 0 means all (default 2000)", 0, 16777216,
 		.changes = 1, .modes = RHO},
-	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes that occur in fewer cells (default 50)", 1, 1e6, .changes = 1,
-		.modes = RHO},
-	{0, "candidates", OPT_INT, &neighbours, "N",
-		"number of candidates per gene: those with the largest |rho| over all cells (default 50)", 1, 1e6, .changes = 1,
-		.modes = RHO},
-	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1, .modes = RHO},
-	{0, "min-overlap", OPT_INT, &min_overlap, "N", "drop candidates that occur together with the gene in fewer cells (default 200)", 1,
+	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes found in fewer cells (default 50)", 1, 1e6, .changes = 1, .modes = RHO},
+	{0, "candidates", OPT_INT, &neighbours, "N", "candidates per gene: those with the largest |rho| over all cells (default 50)", 1,
 		1e6, .changes = 1, .modes = RHO},
+	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1, .modes = RHO},
+	{0, "min-overlap", OPT_INT, &min_overlap, "N", "drop candidates that share fewer cells with the gene (default 200)", 1, 1e6,
+		.changes = 1, .modes = RHO},
 	{0, "positive", OPT_FLAG, &positive, NULL, "drop edges with a negative weight", .changes = 1, .modes = RHO},
-	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "exchange the genes that have partners at random: a control", .changes = 1},
+	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "control: permute the genes that have partners", .changes = 1},
 	{0, "PMI graph", OPT_GROUP},
 	{0, "pmi", OPT_FLAG, &pmi, NULL, "build the PMI graph instead: genes that are adjacent more often than by chance", .changes = 1,
 		.mode = PMI},
-	{0, "tau", OPT_REAL, &tau, "T", "pmi: smallest NPMI of an edge (default 0.5)", -1, 1, .changes = 1, .modes = PMI},
-	{0, "min-count", OPT_INT, &min_count, "N", "pmi: smallest number of times that two genes are adjacent (default 10)", 1,
-		4294967295.0, .changes = 1, .modes = PMI},
+	{0, "tau", OPT_REAL, &tau, "T", "pmi: minimum NPMI of an edge (default 0.5)", -1, 1, .changes = 1, .modes = PMI},
+	{0, "min-count", OPT_INT, &min_count, "N", "pmi: minimum number of times two genes are adjacent (default 10)", 1, 4294967295.0,
+		.changes = 1, .modes = PMI},
 	{0, "Modules", OPT_GROUP},
 	{0, "leiden", OPT_STRING, &modules_text, "R,...",
 		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1,
@@ -54,7 +52,7 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{'O', "format", OPT_CHOICE, &format,
 		OPT_ENUM([GRAPH] = "graph", [STATS] = "stats", [TSV] = "tsv", [LAYOUT] = "layout", [GRAPHML] = "graphml"),
-		"the graph (default), or its statistics, its edges, its genes with their positions in a drawing, as tables, or GraphML"},
+		"the graph (default); a table of its statistics, its edges, or its genes with layout positions; or GraphML"},
 	{0},
 };
 
@@ -76,7 +74,7 @@ static void check_modules(void)
 			usage_error("--leiden: '%s' is not a resolution above 0", text[i]);
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(text[i], text[j]))
-				usage_error("--leiden: %s is there twice", text[i]);
+				usage_error("--leiden: %s is given twice", text[i]);
 	}
 	opt_list_free(text, n);
 }

@@ -41,14 +41,14 @@ static struct option_def options[] = {
 	{0, "modality", OPT_STRING, &want.modality, "NAME",
 		"the modality to read from MuData (.h5mu; default: rna, or the only one), or the genome from a Cell Ranger 2 file that has several",
 		.changes = 1},
-	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1,
+	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX's, to whole numbers", .changes = 1,
 		.modes = COUNTS | RANKS},
 	{0, "Gene ids", OPT_GROUP},
-	{0, "map", OPT_INPUT, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)",
+	{0, "map", OPT_INPUT, &map_path, "FILE", "translate gene ids with this table of keys and ids (TSV, gzip accepted)",
 		.modes = COUNTS | RANKS},
 	{0, "Tokens", OPT_GROUP},
-	{0, "rank", OPT_INPUT, &vocab_path, "VOCAB",
-		"write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this", .mode = RANKS},
+	{0, "rank", OPT_INPUT, &vocab_path, "VOCAB", "write tokens, as rankenc -m VOCAB would; the options under Encoding apply",
+		.mode = RANKS},
 	{0},
 };
 
@@ -119,7 +119,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
 	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && !h->mat.largest)
-		warn("%s: %s: all values looked at are 0 when rounded: is it empty?", h->path, h->matrix);
+		warn("%s: %s: all values looked at round to 0: is it empty?", h->path, h->matrix);
 	else if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
 		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
 			h->mat.largest);
@@ -140,7 +140,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 				h->id.n ? h->id.bytes + h->id.offset[k] : "");
 	}
 	if (before && s.genes && j->table.genes.n - before == s.genes - s.shared)
-		warn("%s: shares no gene with the files before it: other species, or other ids? Ids here are like '%s', there like '%s'",
+		warn("%s: shares no gene with the files before it: another species, or other ids? Ids here are like '%s', there like '%s'",
 			h->path, j->table.genes.id[(before + j->table.genes.n) / 2], j->table.genes.id[before / 2]);
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);
@@ -229,7 +229,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	int threads = (int)cli.threads, got;
 	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
-		info("%s: not stored by cells: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
+		info("%s: not stored by cell: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
 			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	must(h5ad_start(h, &e), &e);
 	obs_file(&j->obs, h);
@@ -259,7 +259,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		warn("%s", finding);
 	crosscheck_release(&check);
 	if (h->mat.layout != LAYOUT_DENSE && h->mat.data.absent)
-		warn("%s: some chunks are not in the store, and zarr takes them for 0: was the store copied whole?", h->mat.data.where);
+		warn("%s: chunks are missing from the store, and zarr reads them as 0: was the whole store copied?", h->mat.data.where);
 }
 
 /* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
@@ -380,7 +380,7 @@ static char **sample_names(void)
 				free(name[i]);
 				name[i] = xstrdup(cli.operand[i]);
 				if (!strcmp(cli.operand[i], cli.operand[k]))
-					die("%s: the file is named twice", cli.operand[i]);
+					die("%s: this file is given twice", cli.operand[i]);
 			}
 	return name;
 }

@@ -66,10 +66,10 @@ static struct option_def options[] = {
 	{'g', "graph", OPT_INPUT, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand", .modes = GRAPH},
 	{0, "strategy", OPT_CHOICE, &strategy_index, OPT_WORDS(strategies),
-		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream, with columns-corrmask partners together; "
+		"how to select the tokens to mask (default random); runs: adjacent genes with equal counts; columns: genes of a counts stream, columns-corrmask with their partners; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
-	{0, "panel", OPT_INPUT, &panel, "FILE", "columns: mask all genes but those of this list", .changes = 1, .modes = COUNTS,
+	{0, "panel", OPT_INPUT, &panel, "FILE", "columns: mask all genes except those in this list", .changes = 1, .modes = COUNTS,
 		.excludes = "rate rate-uniform rate-choice rate-linear"},
 	{0, "objective", OPT_CHOICE, &objective, OPT_ENUM([TOKEN] = "token", [VALUE] = "value", [CELL] = "cell"),
 		"what the model predicts: the token at masked positions (default); its expression value there, for sctrain value; or the "
@@ -87,11 +87,11 @@ static struct option_def options[] = {
 		.changes = 1, .modes = RATE},
 	{0, "Partners in the graph", OPT_GROUP},
 	{0, "lambda", OPT_STRING, &lambda_text, "F[:G]",
-		"share of the budget that is masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1); with G, it changes linearly to G at "
+		"share of the budget masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1); with G, it changes linearly to G at "
 		"the last step",
 		.changes = 1, .modes = LAMBDA},
-	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of partners that are masked with a start gene (default 5)",
-		0, 65535, .changes = 1, .modes = PARTNERS},
+	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: maximum number of partners masked with a start gene (default 5)", 0, 65535,
+		.changes = 1, .modes = PARTNERS},
 	{0, "partners", OPT_CHOICE, &partner_choice,
 		OPT_ENUM([UNIFORM] = "uniform", [WEIGHTED] = "weighted", [HIDDEN] = "hidden", [VISIBLE] = "visible"),
 		"corrmask: draw the partners uniformly (default) or in proportion to |rho|; probe: mask the target's partners, or as "
@@ -110,18 +110,18 @@ static struct option_def options[] = {
 		.modes = BERNOULLI},
 	{0, "Values as input", OPT_GROUP},
 	{0, "field", OPT_CHOICE, &field, OPT_WORDS(fields),
-		"--objective value of tokens with counts: what of a masked token is hidden: its value (default), the gene, or both",
+		"--objective value of tokens with counts: what to hide of a masked token: its value (default), the gene, or both",
 		.changes = 1, .modes = INPUT, .needs = "objective=value"},
 	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
 		1, .changes = 1, .modes = INPUT, .needs = "objective=value"},
-	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
+	{0, "max-len", OPT_INT, &max_len, "N", "maximum number of tokens per input, including special tokens (default: all)", 3,
 		MASK_ROW_MAX, .changes = 1, .modes = INPUT},
 	{0, "zeros", OPT_CHOICE, &zeros, OPT_WORDS(zero_kinds),
-		"genes without a count in the input of four fifths of the cells: none (default); random ones, up to --max-len; or one in ten, first "
+		"genes with zero counts in the input of four fifths of the cells: none (default); random ones, up to --max-len; or one in ten, first "
 		"those of the other cells of the batch",
 		.changes = 1, .modes = INPUT, .needs = "max-len"},
 	{0, "unmeasured", OPT_CHOICE, &unmeasured, OPT_WORDS(unmeasured_words),
-		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1,
+		"--objective cell: genes that a cell's file did not measure are not targets (default), or zeros", .changes = 1,
 		.needs = "objective=cell"},
 	{0, "Order and batches", OPT_GROUP},
 	{0, "epochs", OPT_INT, &epochs, "N", "number of passes over the cells (default 1)", 1, 4294967295.0, .changes = 1},
@@ -131,17 +131,17 @@ static struct option_def options[] = {
 	{0, "lanes", OPT_INT, &lanes, "L",
 		"shuffle in L lanes: then one of N shards reads 1/N of the cells if N divides L; the order depends on L, not on N (default 1)",
 		1, LOADER_LANES, .changes = 1},
-	{0, "balance-lengths", OPT_FLAG, &balance, NULL,
-		"distribute the cells of a batch over the shards by length, so that all shards have about equal work", .changes = 1},
+	{0, "balance-lengths", OPT_FLAG, &balance, NULL, "distribute the cells of a batch over the shards by length, for about equal work",
+		.changes = 1},
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
-		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
+		"count the labels and numbers of these columns, for sctrain --head (default except for masked tokens)", .changes = 1,
 		.needs = "keep"},
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
 		.excludes = "resume keep lanes balance-lengths shard uncompressed strategy=columns strategy=columns-corrmask"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
-		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
+		"start after the last checkpoint of this model directory, if any; it must be from the same stream"},
 	{0},
 };
 
@@ -179,7 +179,7 @@ static struct mask_schedule rate_schedule(void)
 		enum mask_schedule_kind kind;
 	} way[] = {{"uniform", rate_uniform, "two numbers A:B from 0 to 1, or A:B:C with A the smallest", MASK_SCHEDULE_UNIFORM},
 		{"linear", rate_linear, "two numbers A:B from 0 to 1", MASK_SCHEDULE_LINEAR},
-		{"choice", rate_choice, "a list of ascending numbers from 0 to 1, 64 at most", MASK_SCHEDULE_CHOICE}};
+		{"choice", rate_choice, "a list of at most 64 ascending numbers from 0 to 1", MASK_SCHEDULE_CHOICE}};
 	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = rate};
 	for (size_t i = 0; i < sizeof way / sizeof *way; i++)
 		if (way[i].text && mask_schedule_parse(&s, way[i].kind, way[i].text))
@@ -217,7 +217,7 @@ static void check_input_options(const struct run *r)
 	if (!r->counted)
 		cli_mode(strategy->uses, "it is for values as input, see --objective");
 	if (given(&hidden) && hidden == 0)
-		usage_error("--hidden 0 hides nothing: the input would have every value that is to be predicted");
+		usage_error("--hidden 0 hides nothing: the input would have every value to predict");
 	if (r->counted && (groups() || strategy->uses & TARGET))
 		usage_error("--%s is for tokens without values as input", groups() ? "module without --graph" : "strategy probe");
 	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI)
@@ -311,7 +311,7 @@ static void make_plan(struct run *r)
 	const struct vocab *v = &stream_header(r->in)->vocab;
 	int64_t mask_id = vocab_token(v, TOKEN_MASK);
 	if (strategy->uses & COUNTS && v->n - v->nspecial < 2)
-		die("%s: the vocabulary has %zu gene%s, expected 2 at least: some are masked, and some are not", stream_name(r->in),
+		die("%s: the vocabulary has %zu gene%s, expected at least 2: some are masked, and some are not", stream_name(r->in),
 			v->n - v->nspecial, v->n - v->nspecial == 1 ? "" : "s");
 	if (strategy->uses && !(strategy->uses & COUNTS) && (mask_id < 0 || v->n == v->nspecial))
 		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? vocab_token_name(v, TOKEN_MASK) : "genes");

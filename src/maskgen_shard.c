@@ -29,7 +29,7 @@ static void shard_of_launcher(struct loader *l)
 		return;
 	}
 	if (getenv("SLURM_NTASKS")) /* sbatch and salloc set it, and sbatch SLURM_PROCID too, where nothing runs in parallel */
-		die("--shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun");
+		die("--shard auto: no rank here: SLURM_NTASKS is the job's; start this command with srun or mpirun");
 	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
 }
 

@@ -83,7 +83,7 @@ static void number_genes(struct learning *l, int i, struct strmap *row, int fixe
 	for (size_t k = 0; k < v->n; k++) {
 		l->to[i][k] = strmap_put(row, v->id[k], strlen(v->id[k]), (uint32_t)l->genes.n);
 		if (l->to[i][k] == l->genes.n && fixed)
-			die("%s: gene %s is not in %s, which has the sums of the pass before", stream_name(l->in[i]), v->id[k],
+			die("%s: gene %s is not in %s, which has the sums of the previous pass", stream_name(l->in[i]), v->id[k],
 				l->o->after);
 		if (l->to[i][k] == l->genes.n)
 			vocab_push(&l->genes, v->id[k], v->symbol[k], NAN);
@@ -101,7 +101,7 @@ static void open_state(struct learning *l, struct strmap *row)
 	for (size_t k = 0; k < l->genes.n; k++)
 		strmap_put(row, l->genes.id[k], strlen(l->genes.id[k]), (uint32_t)k);
 	if (!medians_next(&l->fit))
-		die("%s: no pass is left: rankenc --fit %s makes the vocabulary", l->o->after, l->o->after);
+		die("%s: all passes are done: rankenc --fit %s makes the vocabulary", l->o->after, l->o->after);
 	stream_free(s);
 }
 
@@ -120,7 +120,7 @@ static void check_named(const struct learning *l, int i)
 	char *const *name = l->o->cli->operand;
 	for (int k = 0; k < i; k++)
 		if (cli_same_place(name[k], name[i]))
-			die("%s: this file is named twice (as %s)", name[i], name[k]);
+			die("%s: this file is given twice (as %s)", name[i], name[k]);
 }
 
 /* Are the cells of input i, which has an index, those of another one? */

@@ -29,7 +29,7 @@ setup() {
 	local name
 	for name in abc kInD; do # the name of Z:9, which no cell has; a synonym of both
 		run -1 scpredict cells -M named --node $name -o never.pred c1.tok
-		assert_output "scpredict cells: --node: '$name' is no term that the head can predict: expected ids, names or exact synonyms of named/ontology.obo"
+		assert_output "scpredict cells: --node: '$name' is not a term that the head can predict: expected ids, names or exact synonyms of named/ontology.obo"
 	done
 	scpredict cells -q -M named --node type1,cell -o node.pred c1.tok
 	run scview -H node.pred

@@ -101,7 +101,7 @@ assert float(lines[-1][1]) < float(lines[0][1])'
 	assert_output --partial "--pool token:: expected positions"
 	run -2 scembed -M whole --pool token:1,x sim.tok -o no.emb
 	run -2 scembed -M whole --pool median sim.tok -o no.emb
-	assert_output --partial "'median' is none of mean, cls, first, pooler, rest and token:K,..."
+	assert_output --partial "'median' is not one of mean, cls, first, pooler, rest and token:K,..."
 	rankenc -q --fit sim.counts -o v1.vocab
 	rankenc -q -m v1.vocab sim.counts -o v1.tok
 	maskgen -q v1.tok -o v1.masked

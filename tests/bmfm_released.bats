@@ -34,7 +34,7 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	scembed -q -M mlm.model --pool pooler mlm.tok | scview -c cell,x - > x.tsv
 	reference pooler mlm mlm.tsv x.tsv
 	run -1 scembed -M wced.model --pool pooler wced.tok -o no.emb
-	assert_output "scembed: --pool pooler: no head of the model in wced.model reads through a pooler"
+	assert_output "scembed: --pool pooler: no head of the model in wced.model uses a pooler"
 	scpredict expression -q -M wced.model wced.tok | scview -c gene,value,expressed,gated - > r.tsv
 	reference reconstruct wced wced.tsv r.tsv
 	maskgen -q --objective value --zeros batch --max-len 60 mlm.tok -o mlm.masked
@@ -122,11 +122,11 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	bad "no tensor 'core.encoder.blocks.1.rms_1.scale' (expected shape [64])" "del h['model.core.encoder.blocks.1.rms_1.scale']"
 	bad "tensor 'model.$label.age.decoder.bias' has no place in a model of this configuration" \
 		"h['model.$label.age.decoder.bias'] = h['model.$label.sex.decoder.bias']"
-	bad "tensor 'core.pooler.dense.bias' is there twice, with and without 'model.'" "h['core.pooler.dense.bias'] = h['model.core.pooler.dense.bias']"
-	bad "'model.core.pooler.dense.bias' is there twice" "h['x'] = h['model.core.pooler.dense.bias']" '"x"' '"model.core.pooler.dense.bias"'
+	bad "tensor 'core.pooler.dense.bias' occurs twice, with and without 'model.'" "h['core.pooler.dense.bias'] = h['model.core.pooler.dense.bias']"
+	bad "'model.core.pooler.dense.bias' occurs twice" "h['x'] = h['model.core.pooler.dense.bias']" '"x"' '"model.core.pooler.dense.bias"'
 	bad "tensor 'model.$label.sex.decoder.bias' is F32 [2, 1], the configuration asks for numbers [2]" "h['model.$label.sex.decoder.bias']['shape'] = [2, 1]"
 	bad "the bytes of tensor 'model.core.pooler.dense.bias' are not in the file" "h['model.core.pooler.dense.bias']['data_offsets'][1] = 1 << 60"
-	bad "no safetensors file" "h['model.core.pooler.dense.bias']['data_offsets'] = 'ab'"
+	bad "not a safetensors file" "h['model.core.pooler.dense.bias']['data_offsets'] = 'ab'"
 	bad "the bytes of tensor" "data = data[:len(data) // 2]"
 	bad "tensor 'core.pooler.dense.bias' has 252 bytes, expected 256" "h['model.core.pooler.dense.bias']['data_offsets'][1] -= 4"
 	bad "tensor 'model.core.pooler.dense.bias' is I64 [64], the configuration asks for numbers [64]" "h['model.core.pooler.dense.bias']['dtype'] = 'I64'"
@@ -153,11 +153,11 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	config 'c["position_embedding_type"] = "absolute"'
 	no 'other/config.json: position_embedding_type is "absolute": only null is supported' other
 	config 'f[1]["encoder_kwargs"]["n_cos_basis"] = 3'
-	no "other/config.json: field expressions: encoder_kwargs: unknown key 'n_cos_basis': it is of another version" other
+	no "other/config.json: field expressions: encoder_kwargs: unknown key 'n_cos_basis': the version differs" other
 	config 'f[0]["panel"] = 1'
-	no "other/config.json: field genes: unknown key 'panel': it is of another version" other
+	no "other/config.json: field genes: unknown key 'panel': the version differs" other
 	config 'l[4]["is_ordered"] = True'
-	no "other/config.json: label column sex: unknown key 'is_ordered': it is of another version" other
+	no "other/config.json: label column sex: unknown key 'is_ordered': the version differs" other
 	config 'f[1]["decode_modes"]["wced"]["logit_outputs"] = ["is_zero_bce", "mse"]'
 	no "other/config.json: field expressions: decode_modes" other
 	config 'l[4]["n_unique_values"] = 3'
@@ -169,31 +169,31 @@ from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@";
 	config 'c["num_hidden_layers"] = 10**9'
 	no "other/config.json: num_hidden_layers is 1000000000: expected at most 1000" other
 	config 'f.append(f[1])'
-	no "other/config.json: field expressions is there twice" other
+	no "other/config.json: field expressions occurs twice" other
 	config 'l.append(l[4])'
-	no "other/config.json: label column sex is there twice" other
+	no "other/config.json: label column sex occurs twice" other
 	config 'c["gate"] = "new"'
 	run -0 from_bmfm other noted
 	assert_output "scstream: note: other/config.json: key gate is unknown and is left out"
 	head -n 60 genes.txt > short.txt
 	reference make short wced small short.txt
-	no "short/hub/tokenizers/genes/tokenizer.json: 98 tokens, but wced/hub/config.json says vocab_size 118: it is another vocabulary" wced/hub \
+	no "short/hub/tokenizers/genes/tokenizer.json: 98 tokens, but wced/hub/config.json says vocab_size 118: the vocabulary is another one" wced/hub \
 		--tokenizer short/hub/tokenizers/genes/tokenizer.json
 	echo '{"model": {"vocab": {"<pad>": 0}}}' > t.json
 	no "t.json: not a vocabulary of genes of BMFM-RNA: it begins with '<pad>', expected [UNK]" wced/hub --tokenizer t.json
 	mkdir empty
 	no "empty: no model in it: expected one .ckpt, or config.json and model.safetensors" empty
 	echo x > x.ckpt
-	no "x.ckpt: no checkpoint of PyTorch: File is not a zip file" x.ckpt
+	no "x.ckpt: not a PyTorch checkpoint: File is not a zip file" x.ckpt
 	head -c 5000 wced/lightning/biomed.rna.ckpt > cut.ckpt
-	no "cut.ckpt: no checkpoint of PyTorch" cut.ckpt
+	no "cut.ckpt: not a PyTorch checkpoint" cut.ckpt
 	$PYTHON -c '
 import os, pickle, zipfile
 class Evil:
     def __reduce__(self):
         return os.system, ("touch ran",)
 zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_dict": Evil()}))'
-	no "evil.ckpt: no state_dict in it: expected a checkpoint of PyTorch Lightning" evil.ckpt
+	no "evil.ckpt: no state_dict in it: expected a PyTorch Lightning checkpoint" evil.ckpt
 	assert_not_exist ran
 	run -1 from_bmfm wced/hub wced.model
 	assert_output "scstream: wced.model: exists already"

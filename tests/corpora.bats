@@ -54,9 +54,9 @@ get() { pipelines "$1" CATALOG=mine.tsv; }
 	run ! get data/other.h5ad
 	assert_line --partial ": md5 is $md5, expected $other (line 7 of mine.tsv); what arrived is removed"
 	run ! get data/bare.h5ad
-	assert_line "fetch.sh: mine.tsv: line 8: '$md5' is no sum (expected 64 digits 0-9a-f of sha256, or md5: and 32 digits)"
+	assert_line "fetch.sh: mine.tsv: line 8: '$md5' is not a checksum (expected 64 digits 0-9a-f of sha256, or md5: and 32 digits)"
 	run ! get data/long.h5ad
-	assert_line --partial "line 9: 'md5:$sha' is no sum"
+	assert_line --partial "line 9: 'md5:$sha' is not a checksum"
 	run ls data
 	assert_output $'md5.h5ad\nnamed.h5ad'
 }
@@ -131,10 +131,10 @@ get() { pipelines "$1" CATALOG=mine.tsv; }
 	assert_not_exist data/gone.h5ad
 	entry odd xyz 9 >> mine.tsv
 	run ! get data/odd.h5ad
-	assert_line --partial "line 6: 'xyz' is no sum"
+	assert_line --partial "line 6: 'xyz' is not a checksum"
 	entry many "$(printf x | sha256sum | cut -c 1-64)" many >> mine.tsv
 	run ! get data/many.h5ad
-	assert_line --partial "line 7: 'many' is no number of bytes"
+	assert_line --partial "line 7: 'many' is not a number of bytes"
 	sed -i '1s/sum/md5/' mine.tsv
 	run ! get data/good.h5ad
 	assert_line --partial "mine.tsv: line 1: expected the columns name url sum bytes"

@@ -242,7 +242,7 @@ same_as_reference() {
 	run -2 depgraph -O stats --leiden 1 a.graph
 	run -2 depgraph --leiden 0 a.graph -o x
 	run -2 depgraph --leiden 1,2,1 a.graph -o x
-	assert_line "depgraph: --leiden: 1 is there twice"
+	assert_line "depgraph: --leiden: 1 is given twice"
 }
 
 @test "depgraph: bad input and misuse" {
@@ -258,7 +258,7 @@ same_as_reference() {
 	run -1 depgraph none.tok -o x
 	assert_output "depgraph: none.tok: No such file or directory: expected a stream"
 	run -1 depgraph s.tok s.tok -o x
-	assert_output "depgraph: s.tok: this file is named twice (as s.tok)"
+	assert_output "depgraph: s.tok: this file is given twice (as s.tok)"
 	run -2 depgraph --rho-min 2 s.tok -o x
 	assert_line --partial "--rho-min: '2' is not a number from 0 to 1"
 	scsim --kind b1 -n 0 -o empty.tok

@@ -94,18 +94,18 @@ labels() {
 		assert_not_exist out
 	}
 	scembed -q -M model --of genes --by cell_type tok -o by.emb
-	wrong "scgenes network: by.emb: two vectors are of gene" scgenes network by.emb
+	wrong "scgenes network: by.emb: gene" scgenes network by.emb
 	wrong "scgenes network: genes.emb: --nearest 5000, but there are" scgenes network -k 5000 genes.emb
 	scembed -q -M model tok -o cells.emb
 	wrong "ctaprobe transfer: genes.emb: its embeddings were made by" ctaprobe transfer --reference cells.emb -l cell_type genes.emb
-	wrong "scgenes network: cells.emb: these are no embeddings of genes" scgenes network cells.emb
+	wrong "scgenes network: cells.emb: not embeddings of genes" scgenes network cells.emb
 	wrong "scembed: tok: no column 'sex'" scembed -q -M model --of genes --by sex tok
 	head -c 3000 tok > cut
 	wrong "scembed: cut: " scembed -q -M model --of genes cut
 	labels tok >two.tsv
 	wrong "two.tsv: label 'class0' has" ctaprobe genes --gene-labels two.tsv --folds 500 genes.emb
-	wrong "cells.emb: these are no embeddings of genes" ctaprobe genes --gene-labels two.tsv cells.emb
-	wrong "by.emb: two vectors are of gene" ctaprobe genes --gene-labels two.tsv by.emb
+	wrong "cells.emb: not embeddings of genes" ctaprobe genes --gene-labels two.tsv cells.emb
+	wrong "by.emb: gene" ctaprobe genes --gene-labels two.tsv by.emb
 	sed 's/class1/class0/' two.tsv >one.tsv
 	wrong "one.tsv: all its genes have one label, 'class0': expected two or more" ctaprobe genes --gene-labels one.tsv genes.emb
 	printf 'nogene\ta\n' >none.tsv

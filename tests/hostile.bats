@@ -129,7 +129,7 @@ probe() {
 		rm -f out
 		probe $how
 		assert_equal "$how $status ${#lines[@]}" "$how 1 1"
-		assert_output --regexp "^h5tok: sim.h5ad: the HDF5 library (crashed|gave up) while reading this file: damaged HDF5, or no memory"
+		assert_output --regexp "^h5tok: sim.h5ad: the HDF5 library (crashed|gave up) while reading this file: damaged HDF5, or out of memory"
 		assert_equal "$(echo out*)" 'out*'
 	done
 	probe loop
@@ -512,7 +512,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		t = json.dumps(h).encode()
 		open(sys.argv[1], "wb").write(struct.pack("<Q", len(t)) + t + data)
 	END
-	try "tensor 'bert.encoder.layer.0.output.dense.bias' is there twice, with and without the prefix 'bert.'"
+	try "tensor 'bert.encoder.layer.0.output.dense.bias' occurs twice, with and without the prefix 'bert.'"
 	rm -rf bad
 	cp -r model bad
 	$PYTHON - bad/model.safetensors <<-'END'

@@ -100,7 +100,7 @@ loader() {
 	assert_output --partial "no rank in the environment"
 	# a batch script: nothing runs in parallel
 	run -1 env SLURM_PROCID=0 SLURM_NTASKS=8 maskgen --shard auto s.tok -o x
-	assert_output "maskgen: --shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun"
+	assert_output "maskgen: --shard auto: no rank here: SLURM_NTASKS is the job's; start this command with srun or mpirun"
 	run -0 env PMI_RANK=0 PMI_SIZE=2 maskgen --shard auto s.tok -o x
 	assert_output "maskgen: note: --shard auto: shard 0 of 2 (PMI_SIZE)"
 }

@@ -260,9 +260,9 @@ each() {
 	assert [ $refusals -gt 12 ]
 	rm -rf out
 	assert_equal "$(limited 250 sctrain mlm -q --config tiny -@ 2 -o out masked; cat message)" "1
-sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs 128 MB of addresses for each thread: raise it, or use fewer threads (-@)"
+sctrain mlm: the memory limit (ulimit -v) leaves no room for OpenBLAS, which needs 128 MB of addresses for each thread: raise it, or use fewer threads (-@)"
 	for mb in 100 150 200; do # these waited at their end, with OpenBLAS 0.3.29 before they began
-		assert_regex "$mb $(limited $mb depgraph --version | cut -d' ' -f1) $(cat message)" "^$mb (depgraph |1 depgraph: the limit of memory)"
+		assert_regex "$mb $(limited $mb depgraph --version | cut -d' ' -f1) $(cat message)" "^$mb (depgraph |1 depgraph: the memory limit)"
 	done
 	mb=160 # numpy with OpenBLAS 0.3.29 needs more, even for one thread
 	[ -z "$(limited $mb env OPENBLAS_NUM_THREADS=1 timeout 5 $PYTHON -c 'import numpy')" ] || mb=300

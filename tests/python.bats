@@ -90,13 +90,13 @@ save("token.pkl", {"<pad>": 0, "<mask>": 1, "ENSG1": 2, "ENSG2": 3})
 save("gap.pkl", {"<pad>": 0, "ENSG1": 2})
 save("median.pkl", {"ENSG1": 1.5})
 save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
-	no "evil.pkl: no pickle of names and numbers: it calls posix.system" evil.pkl median.pkl
+	no "evil.pkl: not a pickle of names and numbers: it calls posix.system" evil.pkl median.pkl
 	assert_not_exist ran
 	no "list.pkl: expected a pickled dictionary of names" list.pkl median.pkl
 	no "gap.pkl: expected the numbers from 0 to 1, each once" gap.pkl median.pkl
 	no "median.pkl: no median for gene ENSG2 of token.pkl" token.pkl median.pkl
 	no "negative.pkl: median -1.0 of gene ENSG2, expected a number above 0" token.pkl negative.pkl
-	no "vocab.tsv: no pickle of names and numbers" vocab.tsv median.pkl
+	no "vocab.tsv: not a pickle of names and numbers" vocab.tsv median.pkl
 	no "[Errno 2] No such file or directory: 'nowhere.pkl'" nowhere.pkl median.pkl
 }
 
@@ -247,7 +247,7 @@ sys.modules['pyarrow'] = None
 sys.path.insert(0, '$SRC')
 import corrmask.stream as scstream
 import corrmask.command; sys.exit(corrmask.command.main(['scstream', 'to-dataset', 'sim.tok', 'never']))"
-	assert_output "scstream: datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow"
+	assert_output "scstream: datasets are read and written with pyarrow, which this Python lacks: pip install pyarrow"
 }
 
 # bats test_tags=slow

@@ -226,7 +226,7 @@ masks() {
 	scsim -q --cells 60 --genes 150 --modules 5 --donors 1 --depth 800 -o one.counts
 	scview -q -O h5ad one.counts -o one.h5ad
 	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
-	assert_output --partial "scsample: --group: column 'donor' has 1 group in these cells; a split needs 2 at least (without --group, single cells are split)"
+	assert_output --partial "scsample: --group: column 'donor' has 1 group in these cells; a split needs at least 2 (without --group, single cells are split)"
 	refute_output --partial "Masked genes"
 }
 

@@ -221,7 +221,7 @@ for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", 
 	rankenc -q -m with.tsv ensembl.counts | scview > ensembl.txt
 	run -0 --separate-stderr rankenc -m with.tsv symbols.counts -o s.tok
 	assert_equal "${#stderr_lines[@]}" 2
-	assert_equal "${stderr_lines[0]}" "rankenc: note: 40 genes are matched by symbol, as their ids are no Ensembl ids; 0 left out, as several genes of with.tsv have their symbol"
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 40 genes are matched by symbol, as their ids are not Ensembl ids; 0 left out, as several genes of with.tsv have their symbol"
 	assert_equal "${stderr_lines[1]}" "rankenc: note: 40 of 40 genes, with 100.0 % of the counts, are in the vocabulary"
 	scview s.tok | diff - ensembl.txt
 	h5tok -q --rank with.tsv symbols.h5ad -o direct.tok
@@ -229,7 +229,7 @@ for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", 
 	# SYM3 and SYM4 become one symbol of two genes, SYM5 is no longer there: as if these three genes were not in the input
 	sed 's/\tSYM4\t/\tSYM3\t/; s/\tSYM5\t/\t\t/' with.tsv > twice.tsv
 	run -0 --separate-stderr rankenc -m twice.tsv symbols.counts -o s.tok
-	assert_equal "${stderr_lines[0]}" "rankenc: note: 37 genes are matched by symbol, as their ids are no Ensembl ids; 1 left out, as several genes of twice.tsv have its symbol"
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 37 genes are matched by symbol, as their ids are not Ensembl ids; 1 left out, as several genes of twice.tsv have its symbol"
 	refute [ "$(scview --gene-names id s.tok | grep -cE 'ENSG0000000000[345]([^0-9]|$)')" != 0 ]
 	grep -vE 'ENSG0000000000[345]' with.tsv | awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = NR - 2 } 1' > fewer.tsv
 	rankenc -q -m fewer.tsv ensembl.counts | scview --gene-names id - | diff - <(scview --gene-names id s.tok)
@@ -371,7 +371,7 @@ a.write_h5ad("zeros.h5ad")'
 		assert [ "$n" -gt 1 ]
 		rankenc -q --fit --vocab-style $style --min-cells 3 all.$n | cmp - whole.tsv
 	done
-	# without all parts of the pass before, twice the same part, other passes, other genes
+	# without all parts of the previous pass, twice the same part, other passes, other genes
 	run -1 rankenc -q --fit some.2
 	assert_output --partial "some.2: gene "
 	names "missing twice"
@@ -383,7 +383,7 @@ a.write_h5ad("zeros.h5ad")'
 	names "2.2 2 1.1 1"
 	scsim -q --cells 10 --genes 300 -o other.counts
 	run -1 rankenc -q --fit --sums --after all.1 other.counts -o x
-	assert_output --partial "which has the sums of the pass before"
+	assert_output --partial "which has the sums of the previous pass"
 	run -1 rankenc -q --fit --sums --after all.$n 1.counts -o x
 	names "all.$n rankenc --fit"
 	head -c 2000 all.1 >cut

@@ -241,9 +241,9 @@ latest() { readlink "results/$1/latest"; }
 	told "GENESETS=no.gmt: no such file" genesets GENESETS=no.gmt TOKENS=../c.tok
 	for goal in demo finetune genes table6 fig3 fig4; do told "SCALE=huge: expected tiny, small or paper" $goal SCALE=huge; done
 	told 'SEEDS=1,2: expected whole numbers with spaces between, such as SEEDS="1 2"' demo SEEDS=1,2
-	told "SEEDS=1 2 01: 1 is there twice" demo SEEDS=" 1 2 01 "
-	told "BMFM_ARMS=wced wced: wced is there twice" combine BMFM_ARMS="wced wced"
-	told "SIZES=0.5 .50: 0.5 is there twice" table6 SIZES="0.5 .50"
+	told "SEEDS=1 2 01: 1 is given twice" demo SEEDS=" 1 2 01 "
+	told "BMFM_ARMS=wced wced: wced is given twice" combine BMFM_ARMS="wced wced"
+	told "SIZES=0.5 .50: 0.5 is given twice" table6 SIZES="0.5 .50"
 	told "BMFM_ARMS: arm 'wced+hce+moved-hce': expected wced[+rate][+labels][+tuned]" combine BMFM_ARMS="wced wced+hce+moved-hce"
 	told "KEEP_MODELS=yes: expected 1 or 0" ties KEEP_MODELS=yes
 	told "MIN_EXPRESSED=abc: expected a whole number from 1" bmfm-learnability MIN_EXPRESSED=abc

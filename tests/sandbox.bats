@@ -36,7 +36,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	for number in 1 22 38; do        # EPERM, EINVAL, ENOSYS
 		rm -f out
 		run -1 ./deny seccomp $number h5tok -q sim.h5ad -o out
-		assert_output --regexp "^h5tok: the process that reads files cannot give up its rights \(seccomp: [A-Z].*\)\. CORRMASK_SANDBOX=no reads without: only files that you trust\$"
+		assert_output --regexp "^h5tok: cannot sandbox the process that reads files \(seccomp: [A-Z].*\)\. CORRMASK_SANDBOX=no reads without it: only files that you trust\$"
 		assert_not_exist out
 		run -0 env CORRMASK_SANDBOX=no ./deny seccomp $number h5tok -q sim.h5ad -o out
 		rm -f out

@@ -140,7 +140,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		            assert len(v) == 0 and r[p + "mean"] == "NA" or np.allclose([float(r[p + "mean"]), float(r[p + "share"])], [v.mean(), (v > 0).mean()], rtol=1e-4)
 	P
 	run -1 scgenes markers -q -l cell_type --new known.counts --assigned new.pred known.counts
-	assert_output --partial "known.counts: its cells are not those of new.pred, in their order"
+	assert_output --partial "known.counts: its cells are not those of new.pred in the same order"
 	run -1 scgenes markers -q -l nothing known.counts
 	run -2 scgenes markers -q -l cell_type --new new.counts known.counts
 	run -1 scgenes markers -q -l cell_type tok

@@ -62,7 +62,7 @@ setup() {
 	assert_failure 1
 	assert_output --regexp "nan.pred: cell [0-9]+: expected count nan and count [0-9]+ of library [0-9]+$"
 	ref predict p.s
-	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
+	wrong p.s "not predictions of counts (no columns 'expected' and 'library')"
 }
 
 @test "scmetric effective-rank: cells without an embedding are left out and counted" {

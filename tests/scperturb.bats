@@ -97,8 +97,8 @@ refused() {
 
 @test "scperturb: wrong input is one line" {
 	refused "--delete nosuch vocabulary" --delete nosuch cells.tok
-	refused "--delete: 'SIMG000010' is named twice" --delete SIMG000010,SIMG000010 cells.tok
-	local twice="'SIMG000010+SIMG000020' and 'SIMG000020+SIMG000010' are the same genes: name them once"
+	refused "--delete: 'SIMG000010' is given twice" --delete SIMG000010,SIMG000010 cells.tok
+	local twice="'SIMG000010+SIMG000020' and 'SIMG000020+SIMG000010' are the same genes: give them once"
 	for kind in delete inhibit; do
 		refused "--$kind: $twice" --$kind SIMG000010+SIMG000020,SIMG000030,SIMG000020+SIMG000010 cells.tok
 	done

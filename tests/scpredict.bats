@@ -124,7 +124,7 @@ setup() {
 	cp -r genes.model odd.model
 	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
 	line=$(grep -n -m 1 NKT odd.model/genes.tsv)
-	bad 1 "odd.model/genes.tsv: line ${line%%:*}: label 'NKT' is none of the model's 3 classes" genes -M odd.model
+	bad 1 "odd.model/genes.tsv: line ${line%%:*}: label 'NKT' is not one of the model's 3 classes" genes -M odd.model
 	cut -f 1-4 genes.model/genes.tsv >odd.model/genes.tsv
 	bad 1 "odd.model/genes.tsv: line 1: no column split (expected gene_id, label and split)" genes -M odd.model
 	sed '$p' genes.model/genes.tsv | sed '3p' >odd.model/genes.tsv
@@ -135,7 +135,7 @@ setup() {
 	bad 1 "odd.model/genes.tsv: empty: expected a table of genes" genes -M odd.model
 	cp model/model.safetensors odd.model
 	cp genes.model/genes.tsv odd.model
-	bad 1 "odd.model/model.safetensors has no 'classifier.weight': it is not that of a fine-tuned model" genes -M odd.model
+	bad 1 "odd.model/model.safetensors has no 'classifier.weight': the model is not fine-tuned" genes -M odd.model
 	cp genes.model/model.safetensors odd.model
 	sed 's/"0": "T cell, CD4"/"0": "B"/' genes.model/config.json >odd.model/config.json
 	bad 1 "odd.model/config.json: id2label: two classes are named 'B'" genes -M odd.model

@@ -582,7 +582,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	run -1 scsample --hvg 50 --batch-key nonesuch sim.counts -o x
 	assert_output --partial "no column 'nonesuch'"
 	run -1 scsample --hvg 50 --batch-key barcode sim.counts -o x
-	assert_output --regexp "sim.counts: barcode '.*': 1 cell, but a variance needs 2 at least"
+	assert_output --regexp "sim.counts: barcode '.*': 1 cell, but a variance needs at least 2"
 	run -1 scsample --hvg 50 --where n_counts=0 sim.counts -o x
 	assert_output --partial "no cells to choose genes by"
 	rankenc -q --fit sim.counts -o vocab

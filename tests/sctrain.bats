@@ -522,7 +522,7 @@ wait_for_step() {
 	rankenc -q -m other.tsv other.counts | maskgen -q -o other.masked
 	run sctrain mlm "${A[@]}" --eval other.masked -o bad2 a.masked
 	assert_failure 1
-	assert_output --partial "--eval: other.masked has another vocabulary"
+	assert_output --partial "--eval: other.masked: its vocabulary"
 	head -c 2000 b.masked >cut.masked
 	run sctrain mlm "${A[@]}" --eval cut.masked -o bad2 a.masked
 	assert_failure 1

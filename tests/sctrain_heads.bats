@@ -387,7 +387,7 @@ above() {
 	refused 2 "--head size:mse,: '': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,
 	refused 2 "--head size:mse,name=x: 'name=x': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,name=x
 	refused 2 "--head donor:ce,gamma=2: gamma is for the loss focal" --head donor:ce,gamma=2
-	refused 2 "--head: from: expected one column at least that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
+	refused 2 "--head: from: expected at least one column that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
 	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --head size:mse --class-weight balanced
 	refused 1 "step.masked: 14 steps: column 'size' is to be learned from step 14 on" --head donor:ce --head size:mse,from=14
 	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --head donor:ce --head age:mse

@@ -307,7 +307,7 @@ same_training() {
 	scsim -q --kind b1 -n 30 -o few.tok
 	maskgen -q few.tok | sctrain mlm -q -c tiny -o tokens
 	run -1 scembed -q -M tokens --recalibrate train.counts -o x few.tok
-	assert_output --partial "is none of counts"
+	assert_output --partial "is not a model of counts"
 }
 
 @test "a cell without counts does not stop a file" {

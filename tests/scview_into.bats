@@ -162,7 +162,7 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	END
 	no "stranger.emb: cell 'someone' (row 0) is not in into.h5ad: its cells must be those of the file" stranger.emb -o no.h5ad
 	no "' occurs twice" twice.emb
-	no "--key: 'a/b' is no name" into.emb --key a/b
+	no "--key: 'a/b' is not a name" into.emb --key a/b
 	head -c $(($(stat -c %s into.emb) - 30)) into.emb >cut.emb
 	no "cut.emb" cut.emb
 	run -1 scview -O h5ad --into nowhere.h5ad into.emb
@@ -205,7 +205,7 @@ make_maps() {
 	run -0 scview -O h5ad --into into.h5ad map.emb
 	assert_output "scview: note: into.h5ad: obsm X_umap"
 	run -0 scview -O h5ad --into into.h5ad map.emb
-	assert_output "scview: note: into.h5ad: nothing is new"
+	assert_output "scview: note: into.h5ad: nothing new"
 	check_into whole.h5ad into.h5ad <<-'END'
 	s, _ = read("map.emb")
 	assert set(new.obsm) == set(old.obsm) | {"X_corrmask", "X_umap"}

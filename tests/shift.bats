@@ -129,12 +129,12 @@ refused() {
 		assert_failure 1
 		assert_output --partial "has 1 cell, expected at least 10"
 		scembed -q -M model cells.tok -o cells.emb
-		refused "scperturb shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." scperturb shift cells.emb
+		refused "scperturb shift: cells.emb: not perturbed cells: expected scperturb ... | scembed ..." scperturb shift cells.emb
 		scembed -q -M model --emb-layer 0 cells.tok -o other.emb
 		run scperturb shift $S --states other.emb some.emb
 		assert_failure 1
 		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--emb-layer 0 --model xxh3:"
-		refused "scembed: cells.tok: these are no perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
+		refused "scembed: cells.tok: not perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
 		scsample -q --where perturbation=delete some.tok -o broken.tok
 		run scembed -M model --pool rest broken.tok -o out
 		assert_failure 1

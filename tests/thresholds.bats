@@ -142,6 +142,6 @@ silent() {
 	refute_output --partial "the largest value looked at"
 	make_file a.h5ad "a.X = np.zeros_like(a.X)"
 	round_it
-	assert_output --partial "all values looked at are 0 when rounded: is it empty?"
+	assert_output --partial "all values looked at round to 0: is it empty?"
 	refute_output --partial "log-transformed"
 }

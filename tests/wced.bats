@@ -499,12 +499,12 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	refused "it is for sctrain wced" sctrain mlm $TINY train.masked
 	refused "it is for sctrain wced" sctrain value $TINY train.masked
 	refused "sctrain wced needs a stream of maskgen --objective cell" sctrain wced $TINY train.values
-	refused "tokens without values, and the model reads values" sctrain mlm --config bmfm-tiny <(maskgen -q a.tok)
+	refused "tokens without values, but the model reads values" sctrain mlm --config bmfm-tiny <(maskgen -q a.tok)
 	bad() { # MESSAGE CODE
 		edited train.masked bad.masked "$2"
 		refused "$1" sctrain wced -q $TINY bad.masked
 	}
-	bad "is no gene of the vocabulary, or out of order" "at('target', 2)[0] = 5"
+	bad "is not a gene of the vocabulary, or out of order" "at('target', 2)[0] = 5"
 	bad "has the value nan, expected a number from 0" "at('value', 2)[0] = numpy.nan"
 	bad "has the value -1, expected a number from 0" "at('value', 2)[0] = -1"
 	bad "input value nan, expected a number from 0, or of a special token" "at('input_value', 2)[4] = numpy.nan"

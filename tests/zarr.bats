@@ -70,7 +70,7 @@ stores() {
 	rm z/X/data/c/1
 	run --separate-stderr h5tok --layer X z -o a.counts
 	assert_success
-	[[ $stderr == *"z: X/data: some chunks are not in the store, and zarr takes them for 0: was the store copied whole?"* ]]
+	[[ $stderr == *"z: X/data: chunks are missing from the store, and zarr reads them as 0: was the whole store copied?"* ]]
 	rm z/X/indices/c/1
 	run -1 h5tok -q -o never.counts --layer X z
 	assert_output --regexp "^h5tok: z: X/indices: a chunk is not in the store, and the fill value would give cell [0-9]+ the index 0 twice$"

@@ -172,7 +172,7 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 		if (store_type(s, sub) == STORE_ARRAY)
 			r = open_values(&values, s, sub, &n, e);
 		else
-			error_set(e, "%s: no categories that can be read", values.where);
+			error_set(e, "%s: unreadable categories", values.where);
 		free(sub);
 	} else if (type == STORE_ARRAY) {
 		r = open_values(&values, s, path, &n, e);
@@ -326,7 +326,7 @@ static int open_group(struct dataframe *f, struct store *s, const char *path, st
 	for (size_t i = 0; i < order.n && r == 0; i++) {
 		char *name = texts_dup(&order, i);
 		if (strmap_put(&seen, name, strlen(name), (uint32_t)i) != i)
-			r = error_set(e, "%s: column '%.80s' is named twice in column-order", f->where, name);
+			r = error_set(e, "%s: column '%.80s' occurs twice in column-order", f->where, name);
 		else if (*name && strcmp(name, index_name) && strcmp(name, "__categories")) {
 			struct dataframe_column *c = f->col + f->ncol++;
 			int64_t rows = n;

@@ -159,7 +159,8 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && h->ngroup)
 		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", name);
 	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
-		return error_set(e, "%s: predictions of numbers make no matrix: add them to the .h5ad of the cells with --into FILE", name);
+		return error_set(
+			e, "%s: predictions of numbers are not a matrix: add them to the .h5ad of the cells with --into FILE", name);
 	w->main = header_need(h, strcmp(h->kind, "embedding") ? "logit" : "x", COLUMN_TYPES, FIXED, name, e);
 	return w->main < 0 ? -1 : 0;
 }

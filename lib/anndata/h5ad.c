@@ -276,7 +276,7 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 		fclose(f);
 	if (end && (!strcasecmp(end, ".rds") || !strcasecmp(end, ".rda") || !strcasecmp(end, ".rdata")))
 		return error_set(e,
-			"%s: a file of R, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R, as .h5ad with "
+			"%s: an R file, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R, as .h5ad with "
 			"zellkonverter or as a directory with DropletUtils",
 			h->path);
 	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx%s%s", h->path,
@@ -367,7 +367,7 @@ static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, s
 	if (opt->layer && !anndata)
 		return error_set(e, "%s: --layer is for .h5ad; a 10x file has one matrix", h->path);
 	if (opt->gene_column && !anndata)
-		return error_set(e, "%s: --gene-column is for .h5ad; of a 10x file the gene ids are taken", h->path);
+		return error_set(e, "%s: --gene-column is for .h5ad; a 10x file has gene ids", h->path);
 	return 0;
 }
 

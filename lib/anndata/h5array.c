@@ -58,7 +58,7 @@ static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error
 			return h5_error(e, a->where, "reading the filter list");
 		if (H5Zfilter_avail((H5Z_filter_t)id) <= 0)
 			return error_set(e,
-				"%s: compressed with filter %d (%s), which this program does not have; install a plugin of HDF5%s, or "
+				"%s: compressed with filter %d (%s), which this program lacks; install an HDF5 plugin%s, or "
 				"rewrite the file with gzip, lzf or zstd compression",
 				a->where, id, *name ? name : "no name",
 				id == H5_FILTER_BLOSC ? " (Debian package hdf5-filter-plugin-blosc-serial)" : "");
@@ -119,8 +119,7 @@ static int open_zarr(struct h5array *a, struct store *s, const char *path, struc
 	if (zarr_array_open(z, s, path, e))
 		return -1;
 	if (z->kind != ZARR_NUMBERS && z->kind != ZARR_BOOLEANS)
-		return error_set(
-			e, "%s: holds no numbers of a type that is read here: expected integers or floats of up to 64 bits", a->where);
+		return error_set(e, "%s: unsupported type of numbers: expected integers or floats of up to 64 bits", a->where);
 	if (z->ndim < 1)
 		return error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, z->ndim);
 	a->ndim = z->ndim;

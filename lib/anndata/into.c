@@ -270,7 +270,7 @@ static int check_key(const struct h5ad_into *w, struct error *e)
 {
 	int x = header_find(w->header, "x"), bad = 0;
 	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
-		return error_set(e, "--key: '%.40s' is no name: it is empty, or has a slash, a tab or a line break", w->key);
+		return error_set(e, "--key: '%.40s' is not a name: it is empty, or has a slash, a tab or a line break", w->key);
 	char *name = xasprintf("X_%s", w->key);
 	if (x >= 0 && is_map(name) && header_find(w->header, name) >= 0)
 		bad = error_set(e, "%s: with --key %s x and the map want the same name, %s: choose another one", w->stream, w->key, name);

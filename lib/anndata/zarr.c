@@ -102,7 +102,7 @@ enum store_type zarr_node_read(struct zarr_node *node, struct store *s, const ch
 			return STORE_ARRAY;
 		if (cJSON_IsString(type) && !strcmp(type->valuestring, "group"))
 			return STORE_GROUP;
-		note(s, path, "zarr.json is neither of an array nor of a group");
+		note(s, path, "zarr.json describes neither an array nor a group");
 		return STORE_NONE;
 	}
 	node->version = 2;

@@ -100,7 +100,7 @@ static void type_v3(struct zarr_array *a, const cJSON *meta)
 
 static int bad_fill(const struct zarr_array *a, struct error *e)
 {
-	return error_set(e, "%s: no fill_value that can be read", a->where);
+	return error_set(e, "%s: unreadable fill_value", a->where);
 }
 
 static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
@@ -185,7 +185,7 @@ static int codecs_v2(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
 	const cJSON *filters = get(meta, "filters"), *compressor = get(meta, "compressor"), *f;
 	cJSON_ArrayForEach(f, filters) if (a->kind != ZARR_TEXTS) return bad_codec(
-		a, text(f, "id"), "a filter that this program does not have; write the store without filters", e);
+		a, text(f, "id"), "a filter that is not supported; write the store without filters", e);
 	a->columns = !strcmp(text(meta, "order"), "F") && a->ndim == 2;
 	if (!compressor || cJSON_IsNull(compressor))
 		return 0;
@@ -232,7 +232,7 @@ static int codecs_v3(struct zarr_array *a, const cJSON *list, int sharded, struc
 	if (codec && !strcmp(name_of(codec), "sharding_indexed") && !sharded && !codec->next && !a->columns)
 		return sharding(a, get(codec, "configuration"), e);
 	if (!codec || strcmp(name_of(codec), first))
-		return bad_codec(a, codec ? name_of(codec) : "", "which this program does not have there", e);
+		return bad_codec(a, codec ? name_of(codec) : "", "which is not supported there", e);
 	a->swap = !strcmp(text(get(codec, "configuration"), "endian"), "big");
 	while ((codec = codec->next)) {
 		const char *why = zarr_codec_add(&a->codecs, name_of(codec));
@@ -262,7 +262,7 @@ static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
 	if (!a->prefix && strcmp(name_of(keys), "v2"))
 		return error_set(e, "%s: names of chunks by '%s', expected default or v2", a->where, name_of(keys));
 	if (cJSON_GetArraySize(get(meta, "storage_transformers")))
-		return error_set(e, "%s: storage transformers, which this program does not have", a->where);
+		return error_set(e, "%s: storage transformers are not supported", a->where);
 	return read_shape(a, get(get(grid, "configuration"), "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
 			codecs_v3(a, get(meta, "codecs"), 0, e)
 		? -1

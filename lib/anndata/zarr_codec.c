@@ -33,7 +33,7 @@ const char *zarr_codec_add(struct zarr_codecs *c, const char *name)
 	while (id < sizeof names / sizeof *names && strcmp(name, names[id]))
 		id++;
 	if (id == sizeof names / sizeof *names)
-		return "which this program does not have; write the store with zstd or blosc compression";
+		return "which is not supported; write the store with zstd or blosc compression";
 #ifndef WITH_BLOSC
 	if (id == ZARR_BLOSC)
 		return "and this program was built without libblosc";
@@ -161,5 +161,5 @@ const char *zarr_undo(const struct zarr_codecs *c, const unsigned char *in, size
 	}
 	*out = in;
 	*size = n;
-	return want && n != want ? "has another length than its shape" : NULL;
+	return want && n != want ? "does not have the length of its shape" : NULL;
 }

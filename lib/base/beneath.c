@@ -36,7 +36,7 @@ static int step(int dir, const char *name, const char *p, int flags, int *fd, st
 	char part[NAME_MAX + 1], to[256];
 	size_t n = strcspn(p, "/");
 	if (!n || n > NAME_MAX || (n == 2 && !memcmp(p, "..", 2)))
-		return error_set(e, "%s: no name of a file in this folder", name);
+		return error_set(e, "%s: not the name of a file in this folder", name);
 	memcpy(part, p, n);
 	part[n] = 0;
 	*fd = openat(dir, part, O_NOFOLLOW | O_CLOEXEC | flags);

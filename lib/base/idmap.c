@@ -61,7 +61,7 @@ int idmap_load(struct idmap *m, const char *path, struct error *e)
 		;
 	tsv_close(&t);
 	if (got == 0 && !m->n)
-		got = error_set(e, "%s: no lines of key and gene id", path);
+		got = error_set(e, "%s: no lines with a key and a gene id", path);
 	if (got)
 		idmap_release(m);
 	return got;

@@ -15,8 +15,8 @@ const struct magic *magic_find(const void *p, size_t n)
 		{{"a zip file", "unzip", 0}, "PK\x03\x04", 4},
 		{{"a zstd file or stream", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
 		{{"a NumPy array", NULL, 0}, "\x93NUMPY", 6},
-		{{"a pickle of Python (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x04\x95", 3},
-		{{"a pickle of Python (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x03}", 3},
+		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x04\x95", 3},
+		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x03}", 3},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (n >= kinds[i].n && !memcmp(p, kinds[i].bytes, kinds[i].n))

@@ -109,7 +109,7 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 	if (is && !is->text)
 		return error_set(e, "%s: this is %s, expected text", t->path, is->name);
 	if (bytes != n)
-		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
+		return tsv_error(t, e, "a byte of value 0: the file is damaged, or not plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
 	if (mark && strncmp(t->text + mark, bom, 3) == 0)

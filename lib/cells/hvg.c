@@ -220,7 +220,7 @@ static int expect(struct hvg_batch *b, size_t genes, struct error *e)
 	free(x);
 	free(y);
 	free(fitted);
-	return m >= FITTED_MIN ? 0 : error_set(e, "%zu genes vary, but seurat_v3 needs %d at least", m, FITTED_MIN);
+	return m >= FITTED_MIN ? 0 : error_set(e, "%zu genes vary, but seurat_v3 needs at least %d", m, FITTED_MIN);
 }
 
 static void score_clipped(struct hvg_batch *b, size_t genes)
@@ -241,7 +241,7 @@ int hvg_again(struct hvg *h, size_t *bad, struct error *e)
 		}
 		if (b->cells < 2)
 			return error_set(
-				e, "%llu cell%s, but a variance needs 2 at least", (unsigned long long)b->cells, b->cells == 1 ? "" : "s");
+				e, "%llu cell%s, but a variance needs at least 2", (unsigned long long)b->cells, b->cells == 1 ? "" : "s");
 		moments(b, h->genes);
 		if (h->flavor != HVG_SEURAT_V3)
 			score_batch(h, b);

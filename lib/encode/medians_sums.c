@@ -208,8 +208,8 @@ int medians_check(const struct medians *m, const char *name, struct error *e)
 						 : g->n && g->below <= k1 && (double)g->below + inside > (double)k2 &&
 						(double)g->below + inside <= (double)g->n);
 		if (!right)
-			return error_set(
-				e, "%s: gene %zu: its values are not those of the pass before: a file is missing, or there twice", name, i);
+			return error_set(e,
+				"%s: gene %zu: its values are not those of the previous pass: a file is missing, or given twice", name, i);
 	}
 	return 0;
 }

@@ -278,7 +278,7 @@ static int read_gene(struct gene_labels *g, const struct tsv *t, const int at[CO
 	while (k < g->nclass && strcmp(label, g->name[k]))
 		k++;
 	if (k == g->nclass)
-		return tsv_error(t, e, "label '%.80s' is none of the model's %zu classes", label, g->nclass);
+		return tsv_error(t, e, "label '%.80s' is not one of the model's %zu classes", label, g->nclass);
 	if (id < 0)
 		return 0;
 	if (g->label[id] >= 0)

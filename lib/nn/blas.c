@@ -37,7 +37,7 @@ static int no_room(void)
 static int room_error(int threads, struct error *e)
 {
 	return error_set(e,
-		"the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs %d MB of addresses for each thread: raise it%s",
+		"the memory limit (ulimit -v) leaves no room for OpenBLAS, which needs %d MB of addresses for each thread: raise it%s",
 		(int)(BUFFER >> 20), threads > 1 ? ", or use fewer threads (-@)" : "");
 }
 

@@ -80,7 +80,7 @@ static int pass(struct model *m, model_next *next, void *arg, struct moments *x,
 	if (!x->at)
 		return error_set(e, "the model has no batch normalisation");
 	if (x->n < 2)
-		return error_set(e, "%.0f cells: statistics need two at least", x->n);
+		return error_set(e, "%.0f cells: statistics need at least two", x->n);
 	grow(x->z, x->z_cap, 2 * x->C);
 	set_moments(m, x);
 	return 0;

@@ -100,7 +100,7 @@ static int open_columns(struct shift_reader *in, const char *group)
 	in->kind = find_column(h, "perturbation", CATEGORICAL, SCALAR);
 	in->label = find_column(h, "perturbed", STR, SCALAR);
 	if (in->kind < 0 || in->label < 0)
-		return error_set(in->e, "%s: these are no perturbed cells: expected scperturb ... | scembed ...", in->name);
+		return error_set(in->e, "%s: not perturbed cells: expected scperturb ... | scembed ...", in->name);
 	in->control = find_column(h, "control", U32, SCALAR);
 	in->x = find_column(h, "x", F32, FIXED);
 	in->x_original = find_column(h, "x_original", F32, FIXED);

@@ -26,7 +26,7 @@ static int check_twice(const struct joined *j, size_t i, struct error *e)
 		return 0;
 	for (size_t k = 0; k < i; k++)
 		if (fstat(j->part[k]->fd, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-			return error_set(e, "%s: this file is named twice (as %s)", j->part[i]->name, j->part[k]->name);
+			return error_set(e, "%s: this file is given twice (as %s)", j->part[i]->name, j->part[k]->name);
 	return 0;
 }
 

@@ -287,8 +287,8 @@ static int64_t pack_cell(
 	for (uint64_t k = offset[row]; k < offset[row + 1]; k++) {
 		uint32_t g = block_id(b, c->target, k);
 		if (g >= v->n || g < v->nspecial || (k > offset[row] && g <= last))
-			return error_set(
-				e, "%s: cell %llu: target %u is no gene of the vocabulary, or out of order", name, cell_of(c, b, row), g);
+			return error_set(e, "%s: cell %llu: target %u is not a gene of the vocabulary, or out of order", name,
+				cell_of(c, b, row), g);
 		if (isnan(y[g]))
 			return error_set(e, "%s: cell %llu: gene %u has a value, but was not measured", name, cell_of(c, b, row), g);
 		if (!(value[k] >= 0) || isinf(value[k]))

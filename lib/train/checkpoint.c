@@ -127,7 +127,7 @@ static int load_moments(struct model *m, const char *path, struct error *e)
 		int second = !strncmp(name, moment[1], strlen(moment[1])), first = !strncmp(name, moment[0], strlen(moment[0]));
 		const struct tensor *t = first || second ? model_find(m, name + strlen(moment[second])) : NULL;
 		bad = t && t->role == LEARNED ? weights_load_one(m, second ? MOMENT2 : MOMENT1, t, &s, &s.tensor[i], e)
-					      : error_set(e, "%s: tensor '%.80s' is no moment of a tensor of the model", path, name);
+					      : error_set(e, "%s: tensor '%.80s' is not a moment of a tensor of the model", path, name);
 	}
 	bad = bad || safetensors_digest(&s, hex, e);
 	safetensors_close(&s);

@@ -51,7 +51,7 @@ cJSON *config_object(const char *json, size_t n, const char *name, struct error 
 	if (!cJSON_IsObject(j))
 		error_set(e, "%s: not a JSON object", name);
 	else if (end < json + n)
-		error_set(e, "%s: after the JSON object something follows, at byte %zu", name, (size_t)(end - json));
+		error_set(e, "%s: something follows the JSON object, at byte %zu", name, (size_t)(end - json));
 	else if ((twice = repeated_key(j)))
 		error_set(e, "%s: key '%.40s' occurs twice", name, twice);
 	else

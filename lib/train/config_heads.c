@@ -147,8 +147,7 @@ static int one_head(struct config_heads *h, struct config_reader *r)
 	if (!kind)
 		return 0;
 	if (problem && head_classifies(kind) && !strcmp(problem, "multi_label_classification"))
-		return error_set(r->e, "%s: problem_type \"%s\": only classes of which a cell has one, and numbers, are supported", r->name,
-			problem);
+		return error_set(r->e, "%s: problem_type \"%s\": only one class per cell, and numbers, are supported", r->name, problem);
 	return head_classifies(kind) ? read_labels(h, 0, r) : kind->target == TARGET_VALUE ? check_number(r) : 0;
 }
 
@@ -210,7 +209,7 @@ static int listed_head(struct config_heads *h, struct config_reader *file, const
 	if (i == HEADS_MAX)
 		return error_set(r.e, "%s: corrmask_heads: more than %d heads", r.name, HEADS_MAX);
 	if (!k)
-		return error_set(r.e, "%s: corrmask_heads: head %zu is of no known kind", r.name, i);
+		return error_set(r.e, "%s: corrmask_heads: head %zu is of an unknown kind", r.name, i);
 	if (!cJSON_IsNumber(weight) || !(weight->valuedouble > 0) || !isfinite(weight->valuedouble))
 		return error_set(r.e, "%s: corrmask_heads: head %s: weight: expected a number above 0", r.name, k->name);
 	h->n++;

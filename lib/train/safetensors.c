@@ -78,12 +78,12 @@ static int parse_tensor(struct safetensor *t, const cJSON *j, const char *path, 
 		if (t->ndim == SAFETENSORS_NDIM)
 			return error_set(e, "%s: tensor '%.80s' has more than %d dimensions", path, t->name, SAFETENSORS_NDIM);
 		if (json_to_whole(d, &t->shape[t->ndim]) || __builtin_mul_overflow(t->n, t->shape[t->ndim], &t->n))
-			return error_set(e, "%s: tensor '%.80s': dimension %d of its shape is no usable size", path, t->name, t->ndim);
+			return error_set(e, "%s: tensor '%.80s': dimension %d of its shape is not a usable size", path, t->name, t->ndim);
 		t->ndim++;
 	}
 	uint64_t bytes;
 	if (json_to_whole(range->child, &t->begin) || json_to_whole(range->child->next, &t->end) || t->end < t->begin)
-		return error_set(e, "%s: tensor '%.80s': its data_offsets are no range", path, t->name);
+		return error_set(e, "%s: tensor '%.80s': its data_offsets are not a range", path, t->name);
 	if (__builtin_mul_overflow(t->n, (uint64_t)dtypes[k].size, &bytes) || bytes != t->end - t->begin) {
 		char buf[160];
 		return error_set(e, "%s: tensor '%.80s': %s%s do not fill its %llu bytes", path, t->name, t->dtype,
@@ -167,7 +167,7 @@ static int parse(struct safetensors *s, const uint8_t head[8], char *json, size_
 	cJSON *j = n && json[0] == '{' ? cJSON_ParseWithLength(json, n) : NULL;
 	int bad = -1;
 	if (!cJSON_IsObject(j) || size < s->data) {
-		error_set(e, "%s: no safetensors file: its header is not a JSON object", path);
+		error_set(e, "%s: not a safetensors file: its header is not a JSON object", path);
 	} else {
 		s->size = size - s->data;
 		bad = parse_all(s, j, e) || parse_digests(s, cJSON_GetObjectItemCaseSensitive(j, "__metadata__"), json, n, e);
@@ -208,11 +208,11 @@ int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 	} else if (!S_ISREG(st.st_mode)) {
 		error_set(e, "%s: not a regular file", path);
 	} else if (st.st_size < 10) {
-		error_set(e, "%s: no safetensors file: only %lld bytes long", path, (long long)st.st_size);
+		error_set(e, "%s: not a safetensors file: only %lld bytes long", path, (long long)st.st_size);
 	} else if (read_at(fd, head, sizeof head, 0, path, e) == 0) {
 		uint64_t n = get_le64(head), size = (uint64_t)st.st_size;
 		if (n > SAFETENSORS_HEADER_MAX || n > size - 8) {
-			error_set(e, "%s: no safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
+			error_set(e, "%s: not a safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
 				(unsigned long long)n, (unsigned long long)size);
 		} else {
 			char *json = xmalloc((size_t)n);

@@ -206,7 +206,7 @@ static int load_file(const struct source *o, struct safetensors *s, struct weigh
 	for (size_t i = 0; i < s->n && !bad; i++) {
 		const struct tensor *t = place_of(o, s->tensor[i].name);
 		if (t && o->seen[t - model_tensor(o->m, 0)]) {
-			bad = error_set(e, "%s: tensor '%s' is there twice, with and without the prefix '%s'", s->path, t->name,
+			bad = error_set(e, "%s: tensor '%s' occurs twice, with and without the prefix '%s'", s->path, t->name,
 				model_config(o->m)->arch->prefix);
 		} else if (t) {
 			o->seen[t - model_tensor(o->m, 0)] = 1;

@@ -7,14 +7,14 @@
 # How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the report also has the
 # scores of the new cells. No network is needed: types are told by logistic regression on the expression of the genes that both files have
 # (docs/experiments/transfer.md).
-# DATA       AnnData or 10x file with the new cells; without it and REFERENCE, cells are simulated
+# DATA       AnnData or 10x file with the new cells; without DATA and REFERENCE, cells are simulated
 # REFERENCE  AnnData or 10x file, or several, with known cell types
 # LABEL      obs column of REFERENCE with the cell type
 # GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
 # COVERAGE   share of the cells whose label set has the true type
 # UNKNOWN    share of the cells like those of the reference that may be called unknown
 # MIN_CELLS  leave out types of the reference with fewer cells
-# ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, of any level, and each cell gets the finest one that holds
+# ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, at any level, and each cell gets the finest one that holds
 
 REFERENCE ?=
 LABEL     ?= cell_type
@@ -31,7 +31,7 @@ $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 
-annotate: ## cell types of your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
+annotate: ## cell types for your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)

@@ -45,7 +45,7 @@ END {
 	marked = v["run", "unknown"] > 0
 
 	# What is promised
-	in_sets = coverage ? "the label sets hold the true type of about " wanted " of the cells of its types" : ""
+	in_sets = coverage ? "label sets contain the true type for about " wanted " of the cells of its types" : ""
 	called = rare && marked ? (coverage ? ", and at most about " few " of these cells" : "at most about " few " of the cells of its types") " are called unknown" : ""
 	say("promise", in_sets called != "", "Promised for a new " unit " like the " several(t("units"), unit) " of the reference: " in_sets called ".")
 	say("no-promise", !coverage && !(rare && marked), "Nothing is promised: " t("why:coverage") ".")
@@ -59,22 +59,22 @@ END {
 
 	# What was measured on the reference
 	accuracy = percent(v["held", "accuracy"]) " of the predicted types are right (macro F1 " sprintf("%.2f", v["held", "macro_f1"]) ")"
-	say("right", t("promise:accuracy") == 1, "In " units " of the reference that were held out, " accuracy "; expect the same in new " units " like these.")
-	say("right-there", t("promise:accuracy") != 1, "In " units " of the reference that were held out, " accuracy ". Do not expect this in your cells.")
-	say("calibration", ("held", "ece") in v, "There, a probability is off by " sprintf("%.3f", v["held", "ece"]) " on average (expected calibration error).")
+	say("right", t("promise:accuracy") == 1, "In held-out " units " of the reference, " accuracy "; expect the same in new " units " like these.")
+	say("right-there", t("promise:accuracy") != 1, "In held-out " units " of the reference, " accuracy ". Do not expect this in your cells.")
+	say("calibration", ("held", "ece") in v, "Their probabilities are off by " sprintf("%.3f", v["held", "ece"]) " on average (expected calibration error).")
 
 	# How the new cells compare with the reference
 	measured = " do from each other (shift " sprintf("%.2f", t("shift")) ", limit " sprintf("%.2f", t("shift:limit")) ")"
 	say("shift", has("shift:limit") && has("shift") && t("shift") + 0 > t("shift:limit") + 0, "The new cells differ from the reference more than its " units measured \
 		": another platform, tissue or treatment?")
 	say("no-shift", has("shift:limit") && has("shift") && t("shift") + 0 <= t("shift:limit") + 0, "The new cells differ from the reference no more than its " units measured ".")
-	say("shift-unknown", cells, "Whether the new cells differ from the reference more than donors do cannot be told without donors.")
+	say("shift-unknown", cells, "Without donors we cannot tell whether the new cells differ from the reference more than donors do.")
 	far = has("shift:limit") ? beyond(shift, t("shift:limit")) : ""
 	say("shift-types", far != "", "Types whose cells differ most (shift): " far ".")
-	say("depth", has("depth:new"), "A new cell has " t("depth:new") " molecules of shared genes (median), a cell of the reference " t("depth:reference") \
+	say("depth", has("depth:new"), "New cells have a median of " t("depth:new") " molecules of shared genes, reference cells " t("depth:reference") \
 		(t("thinned") != "" && t("thinned") < 1 ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
 	shallow = beyond(depth, 0.5, 1)
-	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules (times the reference): " shallow ".")
+	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules of the reference (ratio): " shallow ".")
 	say("genes", has("genes:shared"), several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) ") are in your file.")
 
 	# What was left out, or not tested
@@ -85,25 +85,25 @@ END {
 	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
 	say("coarse", t("labels:coarse") > 0, several(t("labels:coarse_cells"), "cell") " of the reference " (t("labels:coarse_cells") == 1 ? "has a type" : "have types") \
-		" that others make finer. Coverage was measured on " (t("units:fine") > 0 ? "the " several(t("units:fine"), cells ? "cell" : unit) " with hardly any of these." : \
+		" that others refine. Coverage was measured on " (t("units:fine") > 0 ? "the " several(t("units:fine"), cells ? "cell" : unit) " with hardly any of these." : \
 		"the other cells, as no " unit " is without these."))
-	say("no-term", t("labels:no_term") > 0, several(t("labels:no_term"), "type") " of the reference " (t("labels:no_term") == 1 ? "is" : "are") " in no term of the ontology.")
-	say("untested", t("untested_cells") > 0, several(t("untested_cells"), "new cell") " may be of types that one " (cells ? "fold" : unit) \
-		" alone has (" untested "), which were never tested on others.")
+	say("no-term", t("labels:no_term") > 0, several(t("labels:no_term"), "type") " of the reference " (t("labels:no_term") == 1 ? "matches" : "match") " no term of the ontology.")
+	say("untested", t("untested_cells") > 0, several(t("untested_cells"), "new cell") " may be of types that only one " (cells ? "fold" : unit) \
+		" has (" untested "), which were never tested on another.")
 
 	# The new cells
 	say("unknown", marked && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") " unlike the reference: transfer_assigned is unknown.")
-	say("set-size", ("run", "set_size") in v, "A label set has " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
-		" of the sets are one type.")
+	say("set-size", ("run", "set_size") in v, "Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
+		" have one.")
 	say("terms", has("term_classes"), "transfer_term_name is the finest type that " (coverage ? "holds the true one of about " wanted " of these cells" : \
 		"holds the true one of at least " wanted " of the cells that were held out") ": on average " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
 	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \
 		v["run", "elsewhere"] ".")
 	known = v["new", "cells"] - v["new", "unknown"]
-	say("own-types", known > 0, "Your file has types in " v["run", "label"] ", for " several(known, "cell") " by a name of the reference. Of these, " \
+	say("own-types", known > 0, "Your file has types in " v["run", "label"] ": " several(known, "cell") " with a type of the reference. Of these, " \
 		percent(known > 0 ? v["new", "accuracy"] * v["new", "cells"] / known : 0) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
 		percent(v["new", "known_called_unknown"]) " are called unknown.")
-	say("own-new", v["new", "unknown"] > 0, "Of your " several(v["new", "unknown"], "cell") " with types of other names, " \
+	say("own-new", v["new", "unknown"] > 0, "Of your " several(v["new", "unknown"], "cell") " with other type names, " \
 		percent(v["new", "novel_called_unknown"]) " are called unknown. Do these names mean types of the reference?")
 
 	# How to go on

@@ -9,12 +9,12 @@
 # TOKENS       a tokens stream, instead of DATA
 # MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learned from DATA
 # TOKEN_TABLE  Geneformer's table of tokens
-# AUDIT_CELLS  cells that are masked for the audit; 0: all. The graphs are computed from all cells; an edge needs a twentieth of them, 10 to 200
+# AUDIT_CELLS  cells to mask for the audit; 0: all. The graphs are computed from all cells; an edge needs a twentieth of them, 10 to 200
 # RATE         share of the tokens to mask
 # GENESETS     files of gene sets (.gmt, .gmt.gz)
 # GENE_NAMES   a table of name and gene id, if the gene sets use other names than DATA
 # GENE_SKIP    symbols to leave out, as a regular expression: '^RP[LS]' for ribosomal proteins
-# SET_MAX      size of the largest gene set that is used
+# SET_MAX      size of the largest gene set to use
 # SET_K        numbers of strongest edges to test
 
 TOKENS ?=

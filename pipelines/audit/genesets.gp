@@ -16,4 +16,4 @@ do for [g in "corrmask corrmask-all pmi"] { if (int(system("wc -l < '".file(g)."
 if (graphs eq "") { set title "no edge joins two genes of sets"; set xrange [70:1000]; set yrange [0:1] }
 plot for [g in graphs] file(g) skip 1 using 1:2:(1.96 * $5) with yerrorlines lw 2 pt 7 ps 0.6 lc rgb colour(g) title name(g), \
      for [g in graphs] file(g) skip 1 using 1:3 with lines dt 2 lw 1.5 lc rgb colour(g) notitle, \
-     NaN with lines dt 2 lw 1.5 lc rgb "#000000" title "random pairs of as frequent genes"
+     NaN with lines dt 2 lw 1.5 lc rgb "#000000" title "random pairs of equally frequent genes"

@@ -21,7 +21,7 @@
 # BMFM_ARMS    arms instead of those of the experiment; the others are compared with the first one
 # BMFM_EPOCHS  passes over the training cells
 # BMFM_LR      learning rate
-# BMFM_BATCH   cells of a batch
+# BMFM_BATCH   cells per batch
 # BMFM_CONFIG  network: bmfm-tiny, bmfm-47m or a config.json
 # ONTOLOGY     terms of the cell types (OBO, gzip accepted)
 # LABELS       table of label and term: columns label, term and, for bmfm-zeroshot, coarse (types that all sets have)
@@ -139,7 +139,7 @@ $(LEARN)/enough: $(call obj_each,test.counts)
 $(LEARN_RUNS): | $(LEARN)/enough
 endif
 
-combine: ## objectives, masking rates and labels of an ontology, combined: cell types and their separation (DATA= LABEL= SEEDS=)
+combine: ## objectives, masking rates and ontology labels combined: cell types and their separation (DATA= LABEL= SEEDS=)
 bmfm-objectives: ## masked genes, masked values or whole cells, each with and without labels: cell types and batches
 bmfm-ontology: ## labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
 bmfm-learnability: ## which genes whole cells and masked values predict better than others with as many zeros, with and without the gate

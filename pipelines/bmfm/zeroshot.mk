@@ -10,7 +10,7 @@
 # (unmeasured ones are zeros) and of the genes that all files share (expression-shared, pca-shared); naive Bayes of the counts of all genes.
 #
 # Also those of objectives.mk
-# SET_CELLS  cells of a set; 0: all
+# SET_CELLS  cells per set; 0: all
 # LEFT_OUT   numbers of the sets that are left out, in the order of DATA; none: each
 
 SET_CELLS ?= $(call scale,100,1000,0)
@@ -55,7 +55,7 @@ ZERO_RUNS := $(foreach s,$(ZERO_SPLITS),$(foreach a,$(ZERO_BASELINES) $(zero_gri
 $(eval $(call grid,$(ZERO),$(zero_grid); $(ZERO_SPLITS)))
 $(ZERO)/table.txt: $(ZERO_RUNS) $(ZERO)/grid $(PIPELINES)/bmfm/zeroshot-table.sh
 	@$(script)/bmfm/zeroshot-table.sh $(ZERO) '$(zero_grid)' '$(ZERO_BASELINES)' '$(ZERO_SPLITS)' $(call text,DATA) $(call quote,$(obj_how)) $(whole)
-bmfm-zeroshot: ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set
+bmfm-zeroshot: ## networks on an unseen set of cells with other genes: types by both decodings, integration by set
 $(eval $(call page,bmfm-zeroshot,$(ZERO),$(ZERO)/table.txt))
 $(call check,bmfm-zeroshot,BMFM_ARMS DATA ONTOLOGY LABELS BMFM_EPOCHS BMFM_BATCH SET_CELLS LEFT_OUT)
 $(call check_arms,bmfm-zeroshot,bmfm,BMFM_ARMS)

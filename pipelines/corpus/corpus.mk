@@ -4,15 +4,15 @@
 #     make corpus FILES='plate1.h5ad plate2.h5ad' MEDIANS=medians.tsv
 #     maskgen @results/corpus/latest/corpus.txt | sctrain mlm --config corrmask-paper - -o model
 #
-# DIR    folder of .h5ad files and .zarr stores, with its subfolders; names that begin with a dot are passed over
-# FILES  the files, or @LIST: those that the file LIST names, one a line
+# DIR    folder of .h5ad files and .zarr stores, with its subfolders; names that begin with a dot are skipped
+# FILES  the files, or @LIST: those that the file LIST names, one per line
 # WHERE  conditions on the cells (scsample --where), with ; between; only columns of obs that all files have
 # OBS    more columns of obs to keep, with commas between; default: those in WHERE
 # REFUSED  skip: leave out files that cannot be read; stop: make no list if there are any
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from all cells that WHERE keeps, in two to four passes over the files
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if the files and MEDIANS name genes differently
-# MAXLEN  largest number of tokens of a cell; default here: that of rankenc
+# MAXLEN  maximum number of tokens per cell; default here: that of rankenc
 # H5TOK_ARGS  more options of h5tok, such as '--layer counts'
 # RANK_ARGS  more options of rankenc, such as '--ties group'
 # THREADS files are read side by side. A file that is done is not read again, unless it or a setting has changed, so an interrupted run goes on, and
@@ -33,7 +33,7 @@ endif
 $(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
 
 .PHONY: corpus
-corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus of many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
+corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus from many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
 	@$(job) BIN=$(abspath $(BIN)) $(PIPELINES)/corpus/corpus.sh $(CORPUS_RUN) --dir $(call text,DIR) --paths $(call text,FILES) --where $(call text,WHERE) \
 		--obs $(call text,OBS) --refused $(call text,REFUSED) --medians $(call text,MEDIANS) --token-table $(call text,TOKEN_TABLE) \
 		--map $(call text,GENE_NAMES) --max-len $(if $(corpus_maxlen),$(call text,MAXLEN),'') --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --threads $(THREADS)

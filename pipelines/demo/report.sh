@@ -119,7 +119,7 @@ tell "Macro F1" CorrMask corrmask random "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macr
 called="50 principal components"
 [ "$best" = pca ] || called="log-normalised expression"
 for s in random corrmask; do
-	network="the network of $([ $s = random ] && echo random || echo "CorrMask's") masks"
+	network="the network with $([ $s = random ] && echo random || echo CorrMask) masks"
 	tell "Macro F1 of $called and $network" "$called" "$best" $s "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macro F1 of $called" "$network"
 done
 awk -F '\t' '$1 == "read" { printf "On the genes that the networks read, log-normalised expression has %.3f.\n", $2 }' "$dir/macro_f1.tsv"

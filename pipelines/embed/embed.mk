@@ -15,11 +15,11 @@
 # GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
 # RANK_ARGS    more options of h5tok --rank, such as '--min-matched 0' for a vocabulary of few genes
 # LABEL        obs column that colours the map, if DATA has it
-# MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
-# POOL         what of the hidden states is kept: mean, cls, first, token:K (scembed --pool); by default the model's
-# LAYER        the layer: 0 is the last one, -1 the one before (scembed --emb-layer); by default the model's
-# EMBED_PART   cells of a part
-# MAP_CELLS    cells of the map; of more, so many are drawn
+# MAXLEN       maximum number of tokens per cell; default: all that the model has positions for
+# POOL         which hidden states to keep: mean, cls, first, token:K (scembed --pool); default: the model's
+# LAYER        the layer: 0 is the last one, -1 the one before (scembed --emb-layer); default: the model's
+# EMBED_PART   cells per part
+# MAP_CELLS    maximum number of cells on the map
 
 MODEL      ?=
 POOL       ?=
@@ -37,7 +37,7 @@ embed_stage = $(call stage_in,$(EMBED),$1)
 embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
-embed: ## embed the cells of a file by a trained model: an .h5ad with the embedding and a map, and a report (DATA= MODEL=)
+embed: ## embed the cells of a file with a trained model: an .h5ad with the embedding and a map, and a report (DATA= MODEL=)
 $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt $(EMBED)/embedded.h5ad))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)

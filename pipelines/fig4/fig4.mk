@@ -6,7 +6,7 @@
 #
 # EXP           how Exp(0.1) is read: scale (mean 0.1), rate (mean 10); default both
 # GAMMAS        modularities, instead of those of SCALE
-# TRIALS        trials of a condition, instead of those of SCALE
+# TRIALS        trials per condition, instead of those of SCALE
 # RANDOM_GENES  genes with a signal that are not those of the module: drawn once for each class, or for each sample (no signal at gamma 0)
 # A trial is a file under results/fig4/trials, shared by all runs, so an interrupted run continues where it stopped.
 

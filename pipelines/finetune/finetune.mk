@@ -12,8 +12,8 @@
 # Also those of pretrain.mk, cells.mk
 # INIT       folder of the model to start from; none: the demo's two models
 # VOCAB      the model's vocabulary
-# FT_EPOCHS  most passes of the fine-tuning
-# FT_BATCH   cells of a batch
+# FT_EPOCHS  maximum number of passes of the fine-tuning
+# FT_BATCH   cells per batch
 # FT_LR      peak learning rate of the fine-tuning
 # FT_STOP    when to stop and which weights to keep; --best last: no early stopping
 # FT_ARGS    more options of sctrain cells, such as '--freeze 2 --class-weight balanced'

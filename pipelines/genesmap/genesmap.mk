@@ -14,12 +14,12 @@
 # TOKEN_TABLE  as for make embed
 # GENE_NAMES   as for make embed
 # RANK_ARGS    as for make embed
-# MAXLEN     largest number of tokens of a cell; by default all that the model has positions for
+# MAXLEN     maximum number of tokens per cell; default: all that the model has positions for
 # LAYER      the layer: 0 is the last one, -1 the one before (scembed --emb-layer)
 # GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
-# MAP_GENE_CELLS  cells that are used, at most
-# LEAST_CELLS  leave out genes that fewer of these cells have
-# NEAREST    edges of a gene
+# MAP_GENE_CELLS  maximum number of cells to use
+# LEAST_CELLS  leave out genes found in fewer of these cells
+# NEAREST    edges per gene
 # RESOLUTION  of the modules (depgraph --leiden); larger: more and smaller ones
 
 own_genes-map_SIM := --genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 --activity 2 --noise 0.3
@@ -37,7 +37,7 @@ gm_stage = $(call stage_in,$(GM),$1)
 gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
-genes-map: ## map of genes by a trained model, modules named by gene sets (DATA= MODEL= GENESETS=)
+genes-map: ## map of genes from a trained model, its modules named by gene sets (DATA= MODEL= GENESETS=)
 $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 $(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
 ifneq ($(filter genes-map,$(MAKECMDGOALS)),)

@@ -14,9 +14,9 @@
 # MOA_FOLDS    number of folds; every mechanism needs as many drugs
 # MOA_REPEATS  draws of the folds
 # MODEL        folder of a trained model, as of make embed
-# POOL         what of the hidden states is kept (scembed --pool)
+# POOL         which hidden states to keep (scembed --pool)
 # LAYER        the layer (scembed --emb-layer)
-# MAXLEN       largest number of tokens of a cell
+# MAXLEN       maximum number of tokens per cell
 # MEDIANS      the model's vocabulary, if it has no vocab.tsv, or Geneformer's table of medians
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES   table of name and gene id, if DATA and the model name genes differently
@@ -31,7 +31,7 @@ $(eval $(call run_folder,MOA,moa,$(MOA_SETTINGS)))
 moa_stage = $(call stage_in,$(MOA),$1)
 MOA_METHODS := expression pca $(if $(value MODEL),model)
 
-moa: ## mechanisms of action, predicted for drugs that the probe has not seen (DATA= LABEL= DRUG= MODEL=)
+moa: ## predict mechanisms of action of drugs that the probe has not seen (DATA= LABEL= DRUG= MODEL=)
 $(call check,moa,DATA MODEL MOA_FOLDS MOA_REPEATS)
 $(eval $(call page,moa,$(MOA),$(MOA)/table.txt))
 $(call stop,$(if $(filter moa,$(MAKECMDGOALS)),$(if $(value MODEL),$(if $(value DATA),,MODEL= without DATA=: which file has the cells?))))

@@ -7,7 +7,7 @@ shift 4
 get() { [ ! -e "$1" ] || awk -F '\t' -v k="$2" '$1 == k && $2 !~ /^(nan|NA)$/ { printf "%.4f", $2 }' "$1"; }
 echo "corrmask moa: $data, mechanism $label, drug $drug"
 echo "$(get "$dir/$1.score.tsv" cells | sed 's/[.].*//') cells, $(get "$dir/$1.score.tsv" classes | sed 's/[.].*//') mechanisms, $(scview -q -c "$label,$drug" "$dir/cells.counts" |
-	awk -F '\t' 'NR > 1 && $1 != "NA" && $1 != "" { print $2 }' | sort -u | wc -l) drugs; no drug is in the training and in the test of a fold"
+	awk -F '\t' 'NR > 1 && $1 != "NA" && $1 != "" { print $2 }' | sort -u | wc -l) drugs; no drug is in both the training and the test cells of a fold"
 echo
 {
 	printf 'method\tAUC\trecall\tmacro F1\tsd over draws\tAvgBio\n'

@@ -98,7 +98,7 @@ def markers(run, figure):
         titles = "Marker genes in the reference", "Marker genes in the new cells, by assigned type"
         some = f" The {len(m.types)} types with most new cells are drawn." if len(m.types) == MOST_MARKERS else ""
         yield element("div", element("h3", "Do the new cells have the marker genes of their types?"),
-                      element("p", "The genes that tell each type from all others in the reference, and the same genes in the new cells. A frame marks the markers of a "
+                      element("p", "The genes that distinguish each type in the reference, and the same genes in the new cells. A frame marks the markers of a "
                               "type: the two figures should look alike." + some, class_="quiet"),
                       element("div", figure(titles[0], m.figure("reference", titles[0], m.types)),
                               figure(titles[1], m.figure("new", titles[1], m.types + m.unknown)), class_="figures"),

@@ -246,7 +246,7 @@ def confusion(classes, cells, count, title):
     out.append(element("rect", x=left - 1, y=top - 1, width=n * side + 1, height=n * side + 1, class_="frame"))
     out.append(element("text", "% of the cells of the true class", x=middle_x, y=top + n * side + 18, class_="name middle"))
     width = max(left + n * side + 8, 300)
-    return svg(width, top + n * side + 26, title, f"Confusion matrix of {n} classes. The page has its numbers as a table.", out)
+    return svg(width, top + n * side + 26, title, f"Confusion matrix of {n} classes. The report has its numbers as a table.", out)
 
 
 def place(xy, width, height, margin=10):
@@ -281,7 +281,7 @@ def cell_map(xy, of, classes, title, what="cells", looks=None):
         body += beside(middles, large, [cut(classes[i], 26) for i in there], 460)
     elif len(classes) < NUMBERED:
         body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, (x, y) in zip(there, middles)]
-    return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(there)} classes: near {what} have similar embeddings.", body)
+    return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(there)} classes: nearby {what} have similar embeddings.", body)
 
 
 def cut(name, most):
@@ -351,4 +351,4 @@ def network(genes, edges, names, degree, title):
     order = sorted(range(len(genes)), key=lambda i: -degree[i]) if len(genes) <= NAMED else hubs
     body += beside(places, order, names, 460)
     return svg(460, 460, title, f"{len(genes)} genes in {len(of)} modules, with the {len(shown)} strongest of {len(edges)} edges. "
-               "The largest modules have colours; others are grey. The page has the modules as a table.", body)
+               "The largest modules have colours; others are grey. The report has the modules as a table.", body)

@@ -169,7 +169,7 @@ def calibration_figures(run):
     for curve, found in by_curve.items():
         lines = list(found.items())
         if curve == "reliability":
-            lines.append(("as it should be", [(0, 0), (1, 1)]))
+            lines.append(("perfect calibration", [(0, 0), (1, 1)]))
         x, y = CURVES[curve]
         title = "Reliability of the probabilities" if curve == "reliability" else "Risk by coverage"
         yield from in_eights(title, lines, lambda some, t: chart.lines(some, x, y, t, f"{y} by {x}", square=True, x_range=(0, 1),
@@ -181,7 +181,7 @@ def f1_figures(metrics):
         groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
         trained = all(metrics.trained(kind, name) for name, _ in groups)
         yield from in_eights(f"F1 of every class by its frequency, {kind}", groups, lambda some, t: chart.scatter(
-            some, "cells of the class in training" if trained else "test cells of the class", "F1", t, "A point a class.", log_x=True, y_range=(-0.03, 1.03)))
+            some, "cells of the class in training" if trained else "test cells of the class", "F1", t, "One point per class.", log_x=True, y_range=(-0.03, 1.03)))
 
 
 def newer(a, b):

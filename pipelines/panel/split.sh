@@ -68,7 +68,7 @@ for panel in "${panels[@]}"; do
 		name=$(basename "${panel%.*}" | tr -c 'A-Za-z0-9_.\n-' _)
 		genes -q --keep-genes "$panel" "$dir/cells.counts" > "$dir/$name.tsv"
 	else
-		echo "PANEL: '$panel' is no number K, graph-K or file" >&2
+		echo "PANEL: '$panel' is not a number K, graph-K or a file" >&2
 		exit 1
 	fi
 	maskgen -q --strategy columns --panel "$dir/$name.tsv" --batch 1000 -o "$dir/$name.mcounts" "$dir/cells.counts"

@@ -12,9 +12,9 @@
 # FROM     the state whose cells are perturbed
 # TO       the state that shifts are measured towards
 # MODEL    a model with its vocab.tsv, such as one of sctrain; none: a network is trained here
-# DELETE   the genes: all, a list, or a file (scperturb apply --delete)
-# TRUTH    file of genes, one a line, that should be found; for simulated cells, the regulator and its targets
-# PERTURBED  cells of each state that are used, at most
+# DELETE   genes: all, a list, or a file (scperturb apply --delete)
+# TRUTH    file of genes that should be found, one per line; for simulated cells, the regulator and its targets
+# PERTURBED  maximum number of cells to use of each state
 
 own_perturb_SIM := --genes 200 --modules 10 --module-share 0.4 --types 3 --rarest 0.2 --separation 0.5 --depth 3000 --targets 12
 own_perturb_LABEL = $(if $(value DATA),$(call given,STATE),cell_type)

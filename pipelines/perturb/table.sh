@@ -41,7 +41,7 @@ awk -F '\t' -v to="$to" "$by_name"'
 		g($c["auc"], "%.3f"), $c["auc_low"] == "NA" ? "-" : sprintf("%.3f to %.3f", $c["auc_low"], $c["auc_high"]), g($c["q"], "%.2g"), "p_group" in c ? g($c["p_group"], "%.2g") : "-" }' "$dir/shift.tsv"
 [ -s "$dir/truth.txt" ] || {
 	echo
-	echo "To see how well these genes are ranked, next to a ranking by expression, give TRUTH=FILE: genes that should be found, one a line."
+	echo "To see how well these genes are ranked, next to a ranking by expression, give TRUTH=FILE: genes that should be found, one per line."
 	exit 0
 }
 echo

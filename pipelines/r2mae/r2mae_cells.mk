@@ -14,9 +14,9 @@
 # HIDDEN      width of the hidden layers
 # LATENT      width of the latent layer
 # NB_EPOCHS   passes of the training over the cells
-# NB_BATCH    cells of a batch
+# NB_BATCH    cells per batch
 # NB_LR       learning rate
-# PER_GROUP   most cells of each donor that the probe uses
+# PER_GROUP   maximum number of cells of each donor that the probe uses
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # The donors (GROUP of cells.mk) are a covariate of the model, and whole donors are held out from the probe. SCALE=tiny takes a minute, small
 # minutes to an hour; paper has the paper's sizes.
@@ -74,6 +74,6 @@ r2_table = $(script)/r2mae/table.sh $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(
 gnuplot_r2mae-cells = methods='$(METHODS)'; first_seed='$(firstword $(R2_SEEDS))'
 $(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae/table.sh $(PIPELINES)/r2mae/paper.txt
 	@$(r2_table) $(whole)
-r2mae-cells-now: ## the tables of r2mae-cells from the runs that are done
+r2mae-cells-now: ## the tables of r2mae-cells from the finished runs
 	$(call some_done,$(R2))
 	@$(r2_table)

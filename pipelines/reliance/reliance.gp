@@ -22,7 +22,7 @@ plot for [i = 1:words(strategies)] for [k in seeds] line(word(strategies, i), k)
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(3, "visible"), table(3, "hidden")) using 1:2 with lines dt 3 lw 1.5 lc rgb "#4060a0" title "table of neighbours' medians"
 unset key
 set bmargin at screen 0.15
-set title "Partner reliance R (hidden - visible), a point a seed"
+set title "Partner reliance R (hidden - visible), one point per seed"
 set ylabel "R (nats)"
 set yrange [*<0:*]
 set xrange [0.4:words(strategies) + 0.6]

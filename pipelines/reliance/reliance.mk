@@ -8,7 +8,7 @@
 # Networks: random masks, CorrMask, and as a control CorrMask with a graph whose genes have changed places (shuffled).
 #
 # Also those of pretrain.mk, cells.mk
-# PROBES  number of genes of every test cell that are probed
+# PROBES  number of genes to probe in every test cell
 # SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrain.mk. Without
 # -j, make runs as many trainings side by side as there are cores.
 

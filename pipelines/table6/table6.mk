@@ -146,7 +146,7 @@ t6_plot = $(PIPELINES)/plot.sh table6/table6 $(T6) $1 $(call quote,$(gnuplot_tab
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.sh
 	@$(t6_table) $(whole)
 $(eval $(call figure,$(T6)/fig7,$(T6)/table.txt))
-table6-now: ## table 6 from the runs that are done
+table6-now: ## table 6 from the finished runs
 	$(call some_done,$(T6))
 	@$(t6_table)
 	@! command -v gnuplot >/dev/null || { $(foreach x,svg png,$(call t6_plot,$x) $(call whole_to,$(T6)/table6.$x);) }

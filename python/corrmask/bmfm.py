@@ -111,7 +111,7 @@ def read_ckpt(path):
         archive = zipfile.ZipFile(path)
         entry = next((n for n in archive.namelist() if n.endswith("/data.pkl") and n.count("/") == 1), None)
         if not entry:
-            raise Error("%s: no data.pkl in it: expected a checkpoint of PyTorch" % path)
+            raise Error("%s: no data.pkl in it: expected a PyTorch checkpoint" % path)
         with archive.open(entry) as f:
             found = _Unpickler(f, archive, entry.split("/")[0]).load()
         found = plain(found) if isinstance(found, dict) else {}
@@ -120,9 +120,9 @@ def read_ckpt(path):
     except Error as error:
         raise Error("%s: %s" % (path, error) if path not in str(error) else str(error)) from None
     except (zipfile.BadZipFile, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
-        raise Error("%s: no checkpoint of PyTorch: %s" % (path, error)) from None
+        raise Error("%s: not a PyTorch checkpoint: %s" % (path, error)) from None
     if not tensors or not hyper.get("model_config"):
-        raise Error("%s: no %s in it: expected a checkpoint of PyTorch Lightning" % (path, "hyper_parameters with model_config" if tensors else "state_dict"))
+        raise Error("%s: no %s in it: expected a PyTorch Lightning checkpoint" % (path, "hyper_parameters with model_config" if tensors else "state_dict"))
     return tensors, hyper["model_config"], hyper.get("label_dict") or {}
 
 
@@ -133,7 +133,7 @@ def read_json(path):
         with open(path, encoding="utf-8") as f:
             found = json.load(f)
     except ValueError as error:
-        raise Error("%s: no JSON: %s" % (path, error)) from None
+        raise Error("%s: not JSON: %s" % (path, error)) from None
     if not isinstance(found, dict):
         raise Error("%s: expected a JSON object" % path)
     return found
@@ -162,9 +162,9 @@ def read_safetensors(path):
             size = os.path.getsize(path) - start
             outside = [k for k in found if not 0 <= header[k]["data_offsets"][0] <= header[k]["data_offsets"][1] <= size]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Error("%s: no safetensors file: %s" % (path, error)) from None
+            raise Error("%s: not a safetensors file: %s" % (path, error)) from None
     if twice:
-        raise Error("%s: '%s' is there twice" % (path, twice[0]))
+        raise Error("%s: '%s' occurs twice" % (path, twice[0]))
     if outside:
         raise Error("%s: the bytes of tensor '%s' are not in the file: it is cut or damaged" % (path, outside[0]))
     return found
@@ -217,7 +217,7 @@ def find_tokenizer(folder):
         path = os.path.join(folder, name)
         if os.path.exists(path):
             return path
-    raise Error("%s: no tokenizers/genes/tokenizer.json in it: name it by --tokenizer" % folder)
+    raise Error("%s: no tokenizers/genes/tokenizer.json in it: name it with --tokenizer" % folder)
 
 
 # ---- the configuration ----
@@ -253,7 +253,7 @@ class _Config:
 
     def done(self):
         for key in self.unknown():
-            raise Error("%s: unknown key '%s': it is of another version" % (self.where, key))
+            raise Error("%s: unknown key '%s': the version differs" % (self.where, key))
 
 
 def value_encoder(field, hidden, shapes):
@@ -314,7 +314,7 @@ def fields(c, config, shapes, known_all):
         f = _Config(f, "%s: field %d" % (c.where, i), ("is_masked", "vocab_update_strategy"))
         f.where = "%s: field %s" % (c.where, f.get("field_name"))
         if f.get("field_name") in found:
-            raise Error("%s is there twice" % f.where)
+            raise Error("%s occurs twice" % f.where)
         found[f.get("field_name")] = f
         if f.get("pretrained_embedding") is not None or not f.get("is_input", True):
             raise Error("%s: only input fields without a pretrained embedding are supported" % f.where)
@@ -369,7 +369,7 @@ def label_heads(c, labels, config, shapes, renamed, known_all):
         name = str(f.get("label_column_name"))
         f.where = "%s: label column %s" % (c.where, name)
         if name in [h["name"] for h in heads]:
-            raise Error("%s is there twice" % f.where)
+            raise Error("%s occurs twice" % f.where)
         f.must("is_multilabel", False)
         number, reverse, position = f.must("is_regression_label", False, True), f.get("gradient_reversal_coefficient"), f.get("decode_from")
         n = 1 if number else f.whole("n_unique_values", f.get("output_size"))
@@ -396,7 +396,7 @@ def match(tensors, shapes, path):
     for given, t in tensors.items():
         name = given[len("model."):] if given.startswith("model.") else given
         if name in found:
-            raise Error("%s: tensor '%s' is there twice, with and without 'model.'" % (path, name))
+            raise Error("%s: tensor '%s' occurs twice, with and without 'model.'" % (path, name))
         if name not in shapes:
             raise Error("%s: tensor '%s' has no place in a model of this configuration" % (path, given))
         if t.shape != shapes[name] or t.dtype not in ("F32", "F16", "BF16"):
@@ -440,7 +440,7 @@ def convert(source, folder, tokenizer=None, ontology=None):
     path = tokenizer or find_tokenizer(beside)
     tokens, cls = read_tokenizer(path)
     if len(tokens) != config["vocab_size"]:
-        raise Error("%s: %d tokens, but %s says vocab_size %d: it is another vocabulary" % (path, len(tokens), where, config["vocab_size"]))
+        raise Error("%s: %d tokens, but %s says vocab_size %d: the vocabulary is another one" % (path, len(tokens), where, config["vocab_size"]))
     config["cls_tokens"] = max([cls, 1] + [h["position"] + 1 for h in config["corrmask_heads"] if "position" in h])
     if not config["corrmask_heads"]:
         del config["corrmask_heads"]

@@ -33,7 +33,7 @@ def need_pyarrow():
         import pyarrow.compute
         import pyarrow.ipc
     except ImportError:
-        raise Error("datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow") from None
+        raise Error("datasets are read and written with pyarrow, which this Python lacks: pip install pyarrow") from None
     return pyarrow
 
 
@@ -78,7 +78,7 @@ def read_pickle(path):
         with open(path, "rb") as f:
             found = _Unpickler(f).load()
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, UnicodeDecodeError) as error:
-        raise Error("%s: no pickle of names and numbers: %s" % (path, error)) from None
+        raise Error("%s: not a pickle of names and numbers: %s" % (path, error)) from None
     if not isinstance(found, dict) or not found or not all(isinstance(k, str) for k in found):
         raise Error("%s: expected a pickled dictionary of names" % path)
     return found
@@ -153,7 +153,7 @@ class Dataset:
         except FileNotFoundError:
             raise Error("%s: no %s in it: expected a folder that datasets' save_to_disk wrote" % (self.folder, name)) from None
         except ValueError as error:
-            raise Error("%s: no JSON: %s" % (path, error)) from None
+            raise Error("%s: not JSON: %s" % (path, error)) from None
 
     @contextlib.contextmanager
     def _open(self, path):
@@ -164,13 +164,13 @@ class Dataset:
                 data.seek(0)
                 yield self.pa.ipc.open_stream(data)
         except (self.pa.ArrowInvalid, OSError) as error:
-            raise Error("%s: damaged, or no Arrow stream: %s" % (path, error)) from None
+            raise Error("%s: damaged, or not an Arrow stream: %s" % (path, error)) from None
 
     def __iter__(self):
         for path in self.files:
             with self._open(path) as reader:
                 if reader.schema.names != self.schema.names or reader.schema.types != self.schema.types:
-                    raise Error("%s: other columns than in %s" % (path, self.files[0]))
+                    raise Error("%s: its columns are not those of %s" % (path, self.files[0]))
                 yield from reader
 
 
@@ -450,7 +450,7 @@ def parser():
     add = command("from-bmfm", "A released model of BMFM-RNA to a model of scembed and sctrain --init.")
     add("model", metavar="CKPT|DIR", help="checkpoint of PyTorch Lightning, or the folder of one, or of config.json and model.safetensors")
     add("folder", metavar="DIR", help="folder to make")
-    add("--tokenizer", metavar="FILE", help="tokenizer.json of the genes (default: tokenizers/genes/tokenizer.json beside the model)")
+    add("--tokenizer", metavar="FILE", help="tokenizer.json of the genes (default: tokenizers/genes/tokenizer.json next to the model)")
     add("--ontology", metavar="OBO", help="ontology of the heads whose classes are its terms, such as cl-basic.obo")
     return p
 

@@ -566,7 +566,7 @@ def _dataset_class() -> Any:
         import torch
         import torch.utils.data
     except ImportError:
-        raise ImportError("stream.Dataset needs PyTorch, which this Python does not have: install the Debian package python3-torch, or pip install torch") from None
+        raise ImportError("stream.Dataset needs PyTorch, which this Python lacks: install the Debian package python3-torch, or pip install torch") from None
 
     def tensor(values: Array) -> Any:
         return torch.from_numpy(values.astype("f4" if values.dtype.kind == "f" else "i8"))

@@ -21,8 +21,8 @@ static struct option_def options[] = {
 	{0, "within", OPT_STRING, &within_text, "COL[,COL...]", "compare within each combination of these columns"},
 	{0, "pair", OPT_STRING, &pair_text, "COL[,COL...]", "values that agree in these columns are pairs (default: no pairs)"},
 	{0, "What is compared", OPT_GROUP},
-	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two; may be repeated (default: all others with the first arm)"},
-	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm", .excludes = "compare splits draws pair"},
+	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two (repeatable; default: all others with the first arm)"},
+	{0, "means", OPT_FLAG, &means, NULL, "the mean of each arm instead of differences", .excludes = "compare splits draws pair"},
 	{0, "Intervals and tests", OPT_GROUP},
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
 		.needs = "pair"},
@@ -55,7 +55,7 @@ static double parse_splits(void)
 	if (*end == ':')
 		test = decimal_read(end + 1, &end);
 	if (*end || !(train > 0) || !(test > 0) || !isfinite(test / train))
-		usage_error("--splits '%s': expected the sizes of training and test part, as 3:1", splits_text);
+		usage_error("--splits '%s': expected the sizes of training and test part, such as 3:1", splits_text);
 	return test / train;
 }
 
@@ -79,7 +79,7 @@ static void name_columns(struct study *s)
 		usage_error("--%s needs the name of %s", v->metrics ? "arm" : "metrics", v->metrics ? "one column" : "a column");
 	for (size_t i = 1; i < v->metrics; i++)
 		if (find_text(v->metric, i, v->metric[i]) < i)
-			usage_error("--metrics: column '%s' is named twice", v->metric[i]);
+			usage_error("--metrics: column '%s' is given twice", v->metric[i]);
 }
 
 static _Noreturn void die_repeated(const struct values *v, const struct value *a, const struct value *b)

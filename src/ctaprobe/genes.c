@@ -18,13 +18,13 @@ static const char *scores_path, *roc_path;
 struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1};
 
 static struct option_def options[] = {
-	{0, "Vectors of genes", OPT_GROUP},
+	{0, "Gene vectors", OPT_GROUP},
 	{0, "gene-labels", OPT_INPUT, &genes_probe.labels, "FILE",
-		"table of gene and label: the input is vectors of genes (scembed --of genes), and a probe of them is scored"},
+		"table of genes and labels: score a probe of gene vectors (scembed --of genes) instead"},
 	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000, .needs = "gene-labels"},
-	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10,
+	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "inverse strength of the L2 penalty (default 1)", 1e-10, 1e10,
 		.needs = "gene-labels"},
-	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are", .needs = "gene-labels"},
+	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "leave the features as they are", .needs = "gene-labels"},
 	{0, "max-iter", OPT_INT, &genes_probe.max_iter, "N", "stop after N iterations, with a warning (default 5000)", 1, 1e9,
 		.needs = "gene-labels"},
 	{0, "Scores", OPT_GROUP},
@@ -36,7 +36,7 @@ struct cli genes_cli = {.name = "ctaprobe genes",
 	.operands = "[FILE...]",
 	.options = options,
 	.common = CLI_OUT | CLI_THREADS,
-	.summary = "Score predictions of genes, one stream per fold, or a probe of vectors of genes, by ROC AUC."};
+	.summary = "Score predictions of genes, one stream per fold, or a probe of gene vectors, by ROC AUC."};
 
 /* The columns of one stream. */
 struct source {

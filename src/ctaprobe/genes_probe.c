@@ -24,7 +24,7 @@ void genes_probe_read(struct study *t)
 	const struct vocab *v = &stream_header(in)->vocab;
 	size_t without = 0;
 	if (header_kind(stream_header(in), "prediction", stream_name(in), &e) == 0)
-		die("%s: these are predictions, which have been made: leave out --gene-labels", stream_name(in));
+		die("%s: these are predictions already: leave out --gene-labels", stream_name(in));
 	gene_vectors_read(&vectors, in);
 	must(gene_labels_load(&labels, genes_probe.labels, v, &e), &e);
 	if (labels.nclass < 2)

@@ -26,7 +26,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	int predicted = header_find(h, "predicted");
 	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
-		die("%s: these are no predictions of numbers: expected scpredict cells with a head of sctrain --head COL:mse", name);
+		die("%s: not predictions of numbers: expected scpredict cells with a head of sctrain --head COL:mse", name);
 	must(numbers_init(&truth, h, column, name, &e), &e);
 	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
 	if (of && strcmp(of, column))

@@ -22,7 +22,7 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 	for (size_t i = 0; i < s->n; i++) {
 		uint32_t y = s->y[i], p = s->predicted[i];
 		if (term[p] == TERM_NONE)
-			die("%s: the predicted class '%s' is no id, name or exact synonym of %s", name, c->name[p], path);
+			die("%s: the predicted class '%s' is not an id, name or exact synonym of %s", name, c->name[p], path);
 		if (term[y] != TERM_NONE) {
 			s->y[n] = term[y];
 			s->predicted[n++] = term[p];
@@ -36,11 +36,11 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 	fprintf(f, "%s", labels > LISTED ? ", ..." : "");
 	xmemclose(f, &list);
 	if (2 * out > s->n)
-		die("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s: %s: expected at most half", name, out,
-			s->n, path, list);
+		die("%s: %zu of %zu cells have a label that is not an id, name or exact synonym of %s: %s: expected at most half", name,
+			out, s->n, path, list);
 	if (out)
-		warn("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s, and are left out: %s", name, out, s->n,
-			path, list);
+		warn("%s: %zu of %zu cells have a label that is not an id, name or exact synonym of %s, and are left out: %s", name, out,
+			s->n, path, list);
 	s->n = n;
 	free(term);
 	free(listed);

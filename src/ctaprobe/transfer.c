@@ -32,20 +32,21 @@ static struct option_def options[] = {
 	{0, "Reference", OPT_GROUP},
 	{0, "reference", OPT_INPUT, &reference_path, "FILE", "counts or embeddings of cells with known classes"},
 	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
-	{0, "ontology", OPT_INPUT, &ontology, "FILE", "classes are terms of it (OBO), of any level; say the finest one that holds",
-		.modes = COUNTS, .excludes = "calibration"},
+	{0, "ontology", OPT_INPUT, &ontology, "FILE",
+		"classes are terms of this ontology (OBO), at any level; give the finest one that holds", .modes = COUNTS,
+		.excludes = "calibration"},
 	{0, "Method for embeddings", OPT_GROUP},
-	{0, "nearest", OPT_INT, &nearest, "K", "the class of most of the K nearest cells of the reference (default: logistic regression)",
-		1, 10000, .changes = 1, .modes = EMBEDDINGS, .excludes = "inverse-penalty no-standardize"},
-	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "of the regression: inverse strength of the L2 penalty (default 1)",
-		1e-12, 1e12, .changes = 1, .modes = EMBEDDINGS},
+	{0, "nearest", OPT_INT, &nearest, "K", "majority class of the K nearest reference cells (default: logistic regression)", 1, 10000,
+		.changes = 1, .modes = EMBEDDINGS, .excludes = "inverse-penalty no-standardize"},
+	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "regression: inverse strength of the L2 penalty (default 1)", 1e-12, 1e12,
+		.changes = 1, .modes = EMBEDDINGS},
 	{0, "no-standardize", OPT_FLAG, &as_given, NULL,
-		"of the regression: leave the features as they are (default: standardised by the reference)", .changes = 1,
-		.modes = EMBEDDINGS},
+		"regression: leave the features as they are (default: standardised by the reference)", .changes = 1, .modes = EMBEDDINGS},
 	{0, "Calibration", OPT_GROUP},
-	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
+	{0, "group", OPT_STRING, &group, "COL", "hold out whole groups of COL, such as donors", .changes = 1},
 	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},
-	{0, "calibration", OPT_INPUT, &calibration_path, "FILE", "instead: other cells with known classes", .excludes = "folds"},
+	{0, "calibration", OPT_INPUT, &calibration_path, "FILE", "calibrate on these other cells with known classes instead",
+		.excludes = "folds"},
 	{0, "coverage", OPT_REAL, &coverage, "P", "share of cells whose label set has the true class (default 0.9)", 0.01, 0.9999,
 		.changes = 1},
 	{0, "unknown", OPT_REAL, &unknown, "P", "share of cells like the reference that may be called unknown (default 0.05)", 0, 0.99,
@@ -60,7 +61,7 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
 	.mode = EMBEDDINGS | COUNTS,
 	.features = "libLBFGS",
-	.summary = "Transfer the classes of reference cells to new ones, with label sets and unknown cells."};
+	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
 /* The columns that it writes, in place of those of the input. */
 static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold",
@@ -265,15 +266,13 @@ static void calibrate_on(struct calibrated *c, const struct held_out *h, const s
 	size_t n = c->whole;
 	double need = coverage * (double)(n + 1) / (double)n;
 	if (!c->coverage_promised)
-		warn("%zu %s can promise a coverage of %.3g at most: that of --coverage %g is the share of the cells that were held out, without a "
-		     "promise",
-			n, units, (double)n / (double)(n + 1), coverage);
+		warn("%zu %s can promise a coverage of at most %.3g: --coverage %g holds for the held-out cells, and is not promised", n,
+			units, (double)n / (double)(n + 1), coverage);
 	else if (1 - need < (1 - coverage) / 2)
 		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",
 			coverage, n, units, fmin(need, 1), units);
 	if (!c->unknown_promised)
-		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the cells that were held "
-		     "out is taken",
+		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the held-out cells is used",
 			units, unknown);
 }
 

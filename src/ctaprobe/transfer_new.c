@@ -81,7 +81,7 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 	r->new_depth = median_depth(depth, n);
 	r->thinned = n && r->new_depth < deep * r->depth ? r->new_depth / r->depth : 1;
 	if (r->thinned < 1) {
-		warn("the new cells have %.3g molecules of shared genes, those of the reference %.3g: the reference is thinned to them",
+		warn("the new cells have %.3g molecules of shared genes, those of the reference %.3g: the reference is thinned to match",
 			r->new_depth, r->depth);
 		thin_reference(&r->d, r->thinned, seed);
 		if (r->other.n)

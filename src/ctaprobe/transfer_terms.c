@@ -26,7 +26,7 @@ static uint32_t *find_terms(const struct ontology *o, const char *path, const st
 	if (none == c->n)
 		die("%s: column '%s': no label is an id, name or exact synonym of a term of %s: %s", name, label, path, list);
 	if (none)
-		warn("%s: column '%s': %zu of %zu labels are no id, name or exact synonym of a term of %s that is not obsolete: they are types of "
+		warn("%s: column '%s': %zu of %zu labels are not an id, name or exact synonym of a term of %s that is not obsolete: they are types of "
 		     "their own: %s",
 			name, label, none, c->n, path, list);
 	cli_measured("labels:no_term", (double)none);

@@ -58,7 +58,7 @@ static char *withheld(const struct verdict *v)
 	if (isnan(shift_of(v->shift, v->shift->k)))
 		return xstrdup("the new cells are too few to be compared with the reference");
 	if (!(shift_of(v->shift, v->shift->k) <= v->shift->limit))
-		return xasprintf("the new cells differ from the reference more than one %s from the others", v->unit);
+		return xasprintf("the new cells differ from the reference more than one %s does from the others", v->unit);
 	return NULL;
 }
 

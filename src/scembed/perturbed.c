@@ -35,7 +35,7 @@ static int is_perturbed(const struct header *h)
 static void open_input(struct perturbed *p, const struct header *h, const char *name)
 {
 	if (!is_perturbed(h))
-		die("%s: these are no perturbed cells: expected those of scperturb", name);
+		die("%s: not perturbed cells: expected those of scperturb", name);
 	p->kind = header_find(h, "perturbation");
 	p->gene = header_find(h, "gene");
 	p->group = h->col[p->gene].group;
@@ -229,7 +229,7 @@ void perturbed_run(struct inference *r, enum similarity similarity)
 	open_input(p, stream_header(r->in), r->name);
 	make_header(p, &h, r);
 	inference_run(r, &h, rows, NULL);
-	inference_report(r, "rows have no token but the perturbed ones: their results are NaN");
+	inference_report(r, "rows have only perturbed tokens: their results are NaN");
 	free(p->base_kind);
 	free(p->member);
 	free(p->id);

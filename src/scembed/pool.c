@@ -36,7 +36,7 @@ void pool_read(struct pool *p, const char *text)
 	for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++, p->kind++)
 		if (strcmp(text, NAME[i]) == 0)
 			return;
-	usage_error("--pool: '%s' is none of mean, cls, first, pooler, rest and token:K,...", text);
+	usage_error("--pool: '%s' is not one of mean, cls, first, pooler, rest and token:K,...", text);
 }
 
 void pool_open(struct pool *p, const struct header *h)

@@ -29,15 +29,14 @@ static struct option_def options[] = {
 		.changes = 1, .mode = EMBED},
 	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1, .modes = PER_GENE},
 	{0, "emb-layer", OPT_INT, &layer, "N",
-		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
-		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR},
+		"layer of the hidden states: 0 is the last, -1 the one before, ... (default -1; models of counts and bmfm: 0)", -65535, 0,
+		.changes = 1, .modes = EMBED | PER_GENE | SIMILAR},
 	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|pooler|rest|token:K,...",
-		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
-		"other (default mean; bmfm: token:0); pooler: the first token's through the model's pooler; rest: the mean without perturbed genes",
+		"mean of the genes' states, the state of <cls> or of the first token, or those of the tokens at positions K, from 0, concatenated (default mean; bmfm: token:0); pooler: the first token's after the model's pooler; rest: the mean without perturbed genes",
 		.changes = 1, .modes = EMBED},
 	RECALIBRATE_ROW(asked.recalibrate),
 	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
-		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
+		"perturbed cells (scperturb): cosine similarities of the genes' states to the unperturbed ones, instead of vectors",
 		.changes = 1, .mode = SIMILAR_NONE},
 	{0},
 };
@@ -69,7 +68,7 @@ static real *pooler_tensor(struct model *m, const char *which)
 	const struct tensor *t = model_find(m, name);
 	free(name);
 	if (!t)
-		die("--pool pooler: no head of the model in %s reads through a pooler", asked.model);
+		die("--pool pooler: no head of the model in %s uses a pooler", asked.model);
 	real *x = xmalloc(t->n * sizeof *x);
 	model_read(m, PARAM, t, x);
 	return x;
@@ -106,7 +105,7 @@ static void collect(struct inference *r)
 			through_pooler(m, x + i * m->C);
 	}
 	if (lost > m->queued_empty)
-		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?",
+		die("%zu vectors of cells with tokens are not finite: do the weights belong to this config.json?",
 			lost - (size_t)m->queued_empty);
 	m->queued = 0;
 }

@@ -23,9 +23,9 @@ enum { DRAWS = 1000 }; /* of the intervals and of p */
 static struct option_def options[] = {
 	{0, "sets", OPT_INPUT, &sets_path, "FILE", "the gene sets (.gmt, plain or gzip): required"},
 	{0, "Edges", OPT_GROUP},
-	{0, "strongest", OPT_INT, &strongest, "N", "use only the N edges with the largest weights of each graph (default: all)", 1, 1e12},
+	{0, "strongest", OPT_INT, &strongest, "N", "use only the N edges of each graph with the largest weights (default: all)", 1, 1e12},
 	{0, "Modules", OPT_GROUP},
-	{0, "module", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in",
+	{0, "module", OPT_STRING, &modules_name, "COL", "instead of edges: the sets that the modules in this column are enriched in",
 		.excludes = "strongest"},
 	{0},
 };

@@ -20,7 +20,7 @@ static long long top = 3;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of classes: required"},
-	{'k', "top", OPT_INT, &top, "K", "so many genes of each class (default 3)", 1, 100000},
+	{'k', "top", OPT_INT, &top, "K", "number of genes per class (default 3)", 1, 100000},
 	{0, "new", OPT_INPUT, &new_path, "FILE", "counts of other cells, next to those of FILE", .needs = "assigned"},
 	{0, "assigned", OPT_INPUT, &predictions_path, "FILE", "their classes: 'assigned' of ctaprobe transfer, in the same order",
 		.needs = "new"},
@@ -30,7 +30,7 @@ struct cli markers_cli = {.name = "scgenes markers",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT,
-	.summary = "The genes that tell each class of cells from the others, and their expression in every class."};
+	.summary = "The genes that distinguish each class of cells, and their expression in every class."};
 
 /* Of a class: sums over its cells of log(1 + 10^4 count / total), of the squares, and cells that have the gene. */
 struct sums {
@@ -124,7 +124,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 		must(copies_refuse(&b, stream_name(in), &e), &e);
 		for (size_t i = 0; i < b.rows; i++, at++) {
 			if (k && (at >= k->n || k->cell[at] != ((const uint64_t *)b.col[cell].data)[i]))
-				die("%s: its cells are not those of %s, in their order", stream_name(in), predictions_path);
+				die("%s: its cells are not those of %s in the same order", stream_name(in), predictions_path);
 			uint32_t y = k ? k->y[at] : labels_at(&l, &b, i);
 			sparse_clear(&row);
 			if (y == MISSING_CODE || !expressed_add(&x, &b, i, &row))

@@ -14,14 +14,14 @@ static struct error e;
 static long long nearest = 10;
 
 static struct option_def options[] = {
-	{'k', "nearest", OPT_INT, &nearest, "K", "join each gene with the K nearest ones (default 10)", 1, 10000, .changes = 1},
+	{'k', "nearest", OPT_INT, &nearest, "K", "join each gene to the K nearest ones (default 10)", 1, 10000, .changes = 1},
 	{0},
 };
 struct cli network_cli = {.name = "scgenes network",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
-	.summary = "Join the genes that are nearest in their embeddings: a graph, as depgraph writes it."};
+	.summary = "Join the genes with the nearest embeddings into a graph, as depgraph writes it."};
 
 /* Cosines are of vectors of length 1. */
 static void normalise(struct gene_vectors *g, const struct header *h, const char *name)

@@ -10,6 +10,5 @@ static const struct cli_command commands[] = {
 
 int main(int argc, char **argv)
 {
-	return cli_commands(
-		"scgenes", "Gene networks of embeddings, the gene sets they hold, and marker genes.", NULL, commands, argc, argv);
+	return cli_commands("scgenes", "Gene networks from embeddings, their gene sets, and marker genes.", NULL, commands, argc, argv);
 }

@@ -273,7 +273,7 @@ static int score_kbet_label(struct work *w)
 
 static int score_graphs(struct work *w)
 {
-	cli_library("igraph ended the program, as it does if memory is out");
+	cli_library("igraph ended the program, as it does when memory runs out");
 	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
 		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
 	cli_library(NULL);

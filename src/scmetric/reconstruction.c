@@ -62,7 +62,7 @@ static void find_columns(struct columns *c, const struct header *h, const char *
 {
 	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
-		die("%s: these are no predictions of counts (no columns 'expected' and 'library')", name);
+		die("%s: not predictions of counts (no columns 'expected' and 'library')", name);
 	if ((c->cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 ||
 		(c->library = header_need(h, "library", U64, SCALAR, name, &e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, &e)) < 0 ||

@@ -21,7 +21,7 @@ static struct option_def options[] = {
 	{0, "delete", OPT_INPUT, &kinds[PERTURB_DELETE].option, "GENES",
 		"delete genes: all (each gene of each cell), screened (those of scperturb screen), a list A,B,C+D (C and D together), or a "
 		"file"},
-	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
+	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, even those that a cell lacks"},
 	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by a quarter of the cell's ranks"},
 	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by a quarter"},
 	{0, "controls", OPT_INT, &controls, "N", "also write N controls with as many random genes of similar rank (default 0)", 0, 1000,
@@ -29,8 +29,8 @@ static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
 	{0, "where", OPT_LIST, &where_text, "COND",
 		"perturb cells where COL=VALUE, !=, <, <=, >, >= (repeatable); write others unperturbed", .changes = 1},
-	{0, "max-len", OPT_INT, &max_len, "N", "most tokens of a cell (default 2048, or 4096 if the vocabulary has <cls>)", 1, 65535,
-		.changes = 1},
+	{0, "max-len", OPT_INT, &max_len, "N", "maximum number of tokens per cell (default 2048, or 4096 if the vocabulary has <cls>)", 1,
+		65535, .changes = 1},
 	{0},
 };
 
@@ -228,10 +228,10 @@ static void check_options(void)
 		given_kinds += kinds[k].option != NULL;
 	}
 	if (!given_kinds)
-		usage_error("what to do is needed: --delete, --overexpress, --activate or --inhibit");
+		usage_error("name a perturbation: --delete, --overexpress, --activate or --inhibit");
 	for (int k = 0; k < PERTURB_KINDS; k++)
 		if (kinds[k].option && strcmp(kinds[k].option, "screened") == 0 && k != PERTURB_DELETE)
-			usage_error("screened is for --delete of single genes: scperturb screen looks for these");
+			usage_error("screened is for --delete: scperturb screen looks for deletions");
 }
 
 static void read_sets(struct run *r, const struct vocab *v)

@@ -23,8 +23,8 @@ static long long genes = 100;
 
 static struct option_def options[] = {
 	{0, "Screen", OPT_GROUP},
-	{0, "towards", OPT_INPUT, &towards, "EMB", "embeddings of cells, whose mean stands for the state to move to"},
-	{0, "top", OPT_INT, &genes, "K", "number of genes that are listed for each cell (default 100)", 1, 65535, .changes = 1},
+	{0, "towards", OPT_INPUT, &towards, "EMB", "embeddings of cells whose mean represents the state to move to"},
+	{0, "top", OPT_INT, &genes, "K", "number of genes listed per cell (default 100)", 1, 65535, .changes = 1},
 	{0},
 };
 

@@ -179,8 +179,8 @@ static void check_labels(const struct sets *s, const struct vocab *v)
 		if (strcmp(k[i - 1].key, k[i].key))
 			continue;
 		if (strcmp(k[i - 1].label, k[i].label) == 0)
-			die("--%s: '%.200s' is named twice", perturb_name[s->kind], k[i].label);
-		die("--%s: '%.200s' and '%.200s' are the same genes: name them once", perturb_name[s->kind], k[i - 1].label, k[i].label);
+			die("--%s: '%.200s' is given twice", perturb_name[s->kind], k[i].label);
+		die("--%s: '%.200s' and '%.200s' are the same genes: give them once", perturb_name[s->kind], k[i - 1].label, k[i].label);
 	}
 	for (size_t i = 0; i < s->n; i++)
 		free(k[i].key);

@@ -21,9 +21,9 @@ static struct option_def options[] = {
 	{0, "from", OPT_STRING, &from_text, "NAME", "the state whose cells are perturbed", .needs = "state"},
 	{0, "to", OPT_STRING, &to_text, "NAME", "the state that shifts are measured towards", .needs = "state"},
 	{0, "other", OPT_STRING, &others_text, "NAME[,NAME...]", "further states to measure towards", .needs = "state"},
-	{0, "states", OPT_INPUT, &states_path, "FILE", "embeddings whose means stand for the states (default: the unperturbed rows)",
+	{0, "states", OPT_INPUT, &states_path, "FILE", "embeddings whose means represent the states (default: the unperturbed rows)",
 		.needs = "state"},
-	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "a control: give the cells of both states a random one of the two (--seed)",
+	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "control: give the cells of both states a random one of the two (--seed)",
 		.needs = "state"},
 	{0, "Comparisons", OPT_GROUP},
 	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
@@ -62,7 +62,7 @@ static void name_states(struct states *t)
 		t->name[k + 1] = xstrdup(other[k]);
 		for (size_t i = 0; i <= k; i++)
 			if (strcmp(t->name[i], other[k]) == 0)
-				usage_error("--other: '%s' is named twice, or is the state of --to", other[k]);
+				usage_error("--other: '%s' is given twice, or is the state of --to", other[k]);
 	}
 	t->name[n + 1] = xstrdup(from_text);
 	opt_list_free(other, n);

@@ -188,7 +188,7 @@ static double number(const struct attribution *a, size_t i, uint32_t class)
 {
 	double y = (double)a->y[i * a->outputs + class];
 	if (!isfinite(y))
-		die("an output of the head is %g, expected a finite number: are the weights those of this config.json?", y);
+		die("an output of the head is %g, expected a finite number: do the weights belong to this config.json?", y);
 	return a->mean + a->scale * y;
 }
 

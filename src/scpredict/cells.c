@@ -21,9 +21,9 @@ static struct option_def options[] = {
 	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "also write the probability of every class", .changes = 1},
 	{0, "decode", OPT_CHOICE, &decode, OPT_ENUM("leaf", "greedy"),
-		"of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
-	{0, "node", OPT_LIST, &node, "ID,...",
-		"of a head with an ontology: also write the probability of these terms; repeat it for several", .changes = 1},
+		"heads with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
+	{0, "node", OPT_LIST, &node, "ID,...", "heads with an ontology: also write the probability of these terms (repeatable)",
+		.changes = 1},
 	{0},
 };
 
@@ -145,7 +145,7 @@ static void number_rows(struct inference *r, size_t first, size_t n)
 		int empty = p->offset[i] == p->offset[i + 1];
 		predicted[i] = empty ? NAN : mean + scale * (double)c->number[i];
 		if (!empty && !isfinite(predicted[i]))
-			die("a prediction of '%s' is %g, expected a finite number: are the weights those of this config.json?",
+			die("a prediction of '%s' is %g, expected a finite number: do the weights belong to this config.json?",
 				head_name(spec(r)), predicted[i]);
 		r->empty += (uint64_t)empty;
 	}

@@ -125,7 +125,7 @@ static void cell_rows(struct inference *r, size_t first, size_t n)
 		for (size_t g = special; g < V; g++, at++) {
 			float m = empty ? NAN : z[2 * g], a = empty ? NAN : z[2 * g + 1];
 			if (!empty && !(isfinite(m) && isfinite(a)))
-				die("a prediction is %g, expected a finite number: are the weights those of this config.json?",
+				die("a prediction is %g, expected a finite number: do the weights belong to this config.json?",
 					(double)(isfinite(m) ? a : m));
 			block_set_id(b, x->gene, at, (uint32_t)g);
 			((float *)b->col[x->value].data)[at] = m;

@@ -59,7 +59,7 @@ static void make_header(const struct inference *r, struct header *h)
 	prediction_header(h, r, made);
 	cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)s->label, (int)s->nlabel));
 	if (h->ncol + s->nlabel + 3 > COLUMNS_MAX)
-		die("the model has %u classes: too many for a column each", s->nlabel);
+		die("the model has %u classes: too many for one column each", s->nlabel);
 	g->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
 	g->label = !g->all ? header_add_ragged(h, "label", I32, "token") : -1;
 	for (size_t k = 0; k < s->nlabel; k++) {

@@ -53,7 +53,7 @@ static void find_nodes(struct terms *t, const struct opt_values *given, const ch
 		char **name = add_node(t, given->item[i]) ? NULL : opt_list(given->item[i], &n);
 		for (size_t k = 0; k < n; k++)
 			if (!add_node(t, name[k]))
-				die("--node: '%s' is no term that the head can predict: expected ids, names or exact synonyms of %s",
+				die("--node: '%s' is not a term that the head can predict: expected ids, names or exact synonyms of %s",
 					name[k], path);
 		opt_list_free(name, n);
 	}

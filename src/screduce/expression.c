@@ -38,7 +38,7 @@ struct cli expression_cli = {.name = "screduce expression",
 	.common = CLI_STREAM_OUT | CLI_THREADS};
 struct cli pca_cli = {.name = "screduce pca",
 	.operands = "[FILE...]",
-	.summary = "Principal components of this expression.",
+	.summary = "Principal components of log-normalised expression.",
 	.options = pca_options,
 	.shared = shared,
 	.common = CLI_STREAM_OUT | CLI_THREADS};

@@ -13,8 +13,7 @@ static const char position[] = "X_umap"; /* scanpy's name in obsm */
 static long long neighbours = 15;
 
 static struct option_def options[] = {
-	{'k', "nearest", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1, 1000,
-		.changes = 1},
+	{'k', "nearest", OPT_INT, &neighbours, "N", "number of nearest neighbours of each cell (default 15)", 1, 1000, .changes = 1},
 	{0},
 };
 struct cli map_cli = {.name = "screduce map",

@@ -66,7 +66,7 @@ static size_t split_columns(struct choice *c, const struct header *h)
 		c->balance_column[n++] = xasprintf("%.*s", (int)(end - at), at);
 		for (size_t i = 0; i + 1 < n; i++)
 			if (strcmp(c->balance_column[i], c->balance_column[n - 1]) == 0)
-				usage_error("--balance: column '%s' is named twice", c->balance_column[i]);
+				usage_error("--balance: column '%s' is given twice", c->balance_column[i]);
 	}
 	return n;
 }
@@ -237,7 +237,7 @@ static void split_by_group(struct choice *c)
 		group[m++] = k;
 	}
 	if (m < 2 && kept(c))
-		die("--group: column '%s' has %zu group%s in these cells; a split needs 2 at least (without --group, single cells are split)",
+		die("--group: column '%s' has %zu group%s in these cells; a split needs at least 2 (without --group, single cells are split)",
 			c->by, m, m == 1 ? "" : "s");
 	uint8_t *chosen = xcalloc(m, 1);
 	if (m)

@@ -9,7 +9,7 @@ static int class_weight;
 
 static struct option_def options[] = {
 	{0, "Columns", OPT_GROUP},
-	{0, "label", OPT_LIST, &label, "COL", "a column of classes to predict; repeat it for several", .changes = 1},
+	{0, "label", OPT_LIST, &label, "COL", "a column of classes to predict (repeatable)", .changes = 1},
 	{0, "class-weight", OPT_CHOICE, &class_weight, OPT_WORDS(class_weights),
 		"weight of a class in the loss: 1 (default), or inversely proportional to its number of cells", .changes = 1},
 	{0},

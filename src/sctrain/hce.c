@@ -60,10 +60,10 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	xmemclose(f, &list);
 	char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
 	if (2 * n > named || 2 * cells > c->labelled)
-		die("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s: %s: expected at most half",
+		die("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s: %s: expected at most half",
 			t->source.name, c->name, n, named, some, x->path, list);
 	if (n)
-		warn("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s, and left out: %s", t->source.name,
+		warn("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s, and left out: %s", t->source.name,
 			c->name, n, named, some, x->path, list);
 	free(some);
 	free(list);

@@ -134,5 +134,5 @@ void heads_add(struct objectives *list, const int *balanced)
 	if (balanced && !classes)
 		refuse("needs classes: --label COL, or --head COL:ce or focal", balanced);
 	if (list->n && later == list->n)
-		usage_error("--head: from: expected one column at least that is learned from the first step");
+		usage_error("--head: from: expected at least one column that is learned from the first step");
 }

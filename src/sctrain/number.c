@@ -35,7 +35,7 @@ static void open_numbers(struct objective *o, struct train *t)
 		find_column(t, o->state, &t->validation.source, column);
 	must(masked_numbers(&n, t->header, column, name, &e), &e);
 	if (n.count < 2)
-		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
+		die("%s: %.0f cells have a number in column '%s': expected at least two", name, n.count, column);
 	if (!(n.sd > 0))
 		die("%s: the numbers in column '%s' are all %g, or differ too little from it (their standard deviation is 0): "
 		    "there is nothing to predict",

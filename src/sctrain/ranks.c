@@ -67,8 +67,8 @@ static struct comm *start_mpi(const char *program, struct error *e)
 	alarm(seconds > 0 ? (unsigned)seconds : 0);
 	/* Open MPI prints a page and exits; this is the line below it */
 	const int slurm = getenv("SLURM_STEP_ID") && !getenv("PMIX_RANK") && !getenv("OMPI_COMM_WORLD_RANK");
-	cli_library(slurm ? "--mpi: MPI ended the program during its start: Debian's Open MPI needs srun --mpi=pmix, or mpirun"
-			  : "--mpi: MPI ended the program during its start");
+	cli_library(slurm ? "--mpi: MPI ended the program at startup: Debian's Open MPI needs srun --mpi=pmix, or mpirun"
+			  : "--mpi: MPI ended the program at startup");
 	struct comm *c = comm_open(e);
 	cli_library(NULL);
 	alarm(0);

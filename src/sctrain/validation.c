@@ -16,7 +16,7 @@ void validation_open(struct train *t)
 	vocab_digest(&stream_header(in)->vocab, a);
 	vocab_digest(&t->header->vocab, b);
 	if (strcmp(a, b))
-		die("--eval: %s has another vocabulary than the cells to train on", v->source.name);
+		die("--eval: %s: its vocabulary is not that of the training cells", v->source.name);
 	if (stream_index(in, &e))
 		die("--eval: %s", e.msg);
 }

@@ -137,7 +137,7 @@ void view_h5ad(struct stream *in)
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
 	char *path = open_output(view.output, &spill);
-	cli_library("HDF5 ended the program, as it does if memory is out");
+	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_writer *w = h5ad_writer_new(
 		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
@@ -174,7 +174,7 @@ void view_into(struct stream *in)
 	char *path = open_output(view.output ? view.output : view.into, &spill);
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
-	cli_library("HDF5 ended the program, as it does if memory is out");
+	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_into *w = h5ad_into_new(path, view.into, &o, stream_header(in), stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
@@ -190,7 +190,7 @@ void view_into(struct stream *in)
 			absent == 1 ? "is" : "are", stream_name(in), absent == 1 ? "its" : "their");
 	commit_output(&spill);
 	const char *to = !view.output ? view.into : strcmp(view.output, "-") == 0 ? "standard output" : view.output;
-	info("%s: %s", to, *written ? written : "nothing is new");
+	info("%s: %s", to, *written ? written : "nothing new");
 	free(written);
 	opt_list_free(keep, nkeep);
 }

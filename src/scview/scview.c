@@ -37,7 +37,7 @@ static struct option_def options[] = {
 		.modes = ANNDATA, .excludes = "rows"},
 	{0, "key", OPT_STRING, &key, "NAME",
 		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)", .needs = "into"},
-	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training", .needs = "into"},
+	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names", .needs = "into"},
 	{0},
 };
 
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 			bad |= check(i) != 0;
 		text_commit();
 		cli_measured("rows", (double)checked);
-		cli_report(&cli, "%s", bad ? "not all files are whole" : "all files are whole");
+		cli_report(&cli, "%s", bad ? "not all files are complete" : "all files are complete");
 		return bad;
 	}
 	struct stream *in = cli_open_all(&cli);

@@ -159,7 +159,7 @@ static void heads(void **state)
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"2\": \"B\"}}", "\"2\" is not the number of one of its 2 classes");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"00\": \"B\"}}", "\"00\" is not the number");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"0\": \"B\"}}", "key '0' occurs twice");
-	no_head("{" CELLS "} {}", "after the JSON object something follows, at byte 53");
+	no_head("{" CELLS "} {}", "something follows the JSON object, at byte 53");
 	no_head("{" CELLS ", \"problem_type\": \"multi_label_classification\"}", "problem_type \"multi_label_classification\"");
 	json = "{" CELLS ", \"id2label\": {\"0\": \"LABEL_0\"}}"; /* transformers: one class is a number */
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
@@ -195,8 +195,8 @@ static void several(void **state)
 	no_head(LIST("[]"), "expected a list of heads");
 	no_head(LIST("{}"), "expected a list of heads");
 	no_head(LIST("[{\"kind\": \"mlm\"}]"), "head mlm: weight");
-	no_head(LIST("[{\"kind\": \"tail\", \"weight\": 1}]"), "head 0 is of no known kind");
-	no_head(LIST("[3]"), "head 0 is of no known kind");
+	no_head(LIST("[{\"kind\": \"tail\", \"weight\": 1}]"), "head 0 is of an unknown kind");
+	no_head(LIST("[3]"), "head 0 is of an unknown kind");
 	no_head(LIST("[{\"kind\": \"mlm\", \"weight\": 1}, {\"kind\": \"mlm\", \"weight\": 1}]"), "mlm occurs twice");
 	no_head(LIST("[" HEAD("\"name\": \"x\", " TWO) ", " HEAD("\"name\": \"x\", " TWO) "]"), "x occurs twice");
 	no_head(LIST("[" HEAD("\"name\": \"x\", " TWO) ", {\"kind\": \"mlm\", \"weight\": 1, \"name\": \"x\"}]"), "x occurs twice");

@@ -195,7 +195,7 @@ static void tables_of_models_that_are_refused(void **unused)
 		{"", "empty: expected a table of genes"},
 		{"gene_id\tlabel\n", "line 1: no column split"},
 		{"gene_id\tlabel\tsplit\nENSG00000000100\ta\n", "line 2: no field split"},
-		{"gene_id\tlabel\tsplit\nENSG00000000100\tc\ttest\n", "line 2: label 'c' is none of the model's 2 classes"},
+		{"gene_id\tlabel\tsplit\nENSG00000000100\tc\ttest\n", "line 2: label 'c' is not one of the model's 2 classes"},
 		{"gene_id\tlabel\tsplit\nENSG00000000100\ta\ttest\nENSG00000000100\ta\ttest\n", "line 3: gene ENSG00000000100"},
 	};
 	char a[] = "a", b[] = "b", *const name[] = {a, b};

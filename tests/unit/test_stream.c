@@ -743,7 +743,7 @@ static void several_refused(void **state)
 	write_sample(name[2], 0, 2, 6);
 	assert_int_equal(symlink(name[0], name[1]), 0);
 	assert_null(stream_open_all((const char *const *)name, PARTS, &warning, &e));
-	assert_non_null(strstr(e.msg, "link: this file is named twice (as "));
+	assert_non_null(strstr(e.msg, "link: this file is given twice (as "));
 	assert_int_equal(unlink(name[1]), 0);
 	write_sample(name[1], 0, 2, 5);
 	assert_null(stream_open_all((const char *const *)name, PARTS, &warning, &e));
