@@ -47,10 +47,10 @@ def __getattr__(name: str) -> Any:
 
 # ---- AnnData as a file that the tools read ----
 
-def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]]) -> List[str]:
+def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]], of: str = "") -> List[str]:
     for name in names:
         if name is not None and name not in adata.obs:
-            raise Error("corrmask: obs has no column %r" % name)
+            raise Error("corrmask: obs%s has no column %r; it has: %s" % (of, name, ", ".join(map(str, adata.obs)) or "none"))
     return [name for name in names if name is not None]
 
 
@@ -146,10 +146,12 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     from corrmask import stream
     adata = adata.copy() if copy else adata
     columns = [label] + ([group] if group not in (None, "auto") else [])
-    if not isinstance(reference, (str, os.PathLike)):
-        columns = _columns(reference, columns) if group != "auto" else _columns(reference, columns) + [
+    if isinstance(reference, (str, os.PathLike)):
+        run([script("columns.sh"), label, group or "none", os.fspath(reference)])       # now, not after the counts are read
+    else:
+        columns = _columns(reference, columns, " of the reference") + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
-            and c != label]
+            and c != label])
     with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
         run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), _file(reference, folder, "reference", columns)],

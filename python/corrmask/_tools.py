@@ -47,7 +47,7 @@ def folder_of_tools() -> str:
             if place == WHEEL:
                 _check_processor()
             return os.path.realpath(place)
-    raise Error("corrmask: no tools beside this package or on PATH: install the wheel, or make install")
+    raise Error("corrmask: no tools next to this package or on PATH: install the wheel, or make install")
 
 
 def script(name: str) -> str:
@@ -56,7 +56,7 @@ def script(name: str) -> str:
         path = os.path.normpath(os.path.join(folder_of_tools(), place, name))
         if os.path.exists(path):
             return path
-    raise Error("corrmask: no pipelines beside %s" % folder_of_tools())
+    raise Error("corrmask: no pipelines next to %s" % folder_of_tools())
 
 
 def environment() -> dict[str, str]:
@@ -120,7 +120,9 @@ def pipe(*commands: Sequence[str], progress: bool = True) -> Iterator[IO[bytes]]
     failed = [i for i, s in enumerate(status) if s not in (0, SIGPIPE)] or [i for i, s in enumerate(status) if s]
     if failed:
         name, text = names[failed[0]], "".join(kept)
-        raise Error(_line_of(os.path.splitext(name)[0], text) or "%s: ended with status %d" % (name, status[failed[0]]), name, status[failed[0]], text)
+        line = _line_of(os.path.splitext(name)[0], text) or "%s: ended with status %d" % (name, status[failed[0]])
+        tool = re.split("[: ]", line)[0]        # of a script, the tool that failed
+        raise Error(line, tool if os.path.exists(os.path.join(env["BIN"], tool)) else name, status[failed[0]], text)
 
 
 def talk(progress: bool) -> list[str]:

@@ -89,7 +89,7 @@ empty.X = scipy.sparse.csr_matrix(scipy.sparse.diags((np.arange(new.n_obs) != 7)
 got = corrmask.embed(empty, "small.model", key_added="X_e", copy=True, pool="first", hidden_layer=0, **quiet).obsm["X_e"]
 assert np.isnan(got[7]).all() and np.isfinite(np.delete(got, 7, 0)).all() and not np.allclose(np.delete(got, 7, 0), np.delete(x, 7, 0))
 refused("mine", lambda: corrmask.embed(new, "small.model", layer="mine", **quiet))
-assert refused("X", lambda: corrmask.embed(anndata.AnnData(X=np.asarray(normal.X.todense()), obs=new.obs, var=new.var), "small.model", **quiet)).tool == "tokens.sh"
+assert refused("X", lambda: corrmask.embed(anndata.AnnData(X=np.asarray(normal.X.todense()), obs=new.obs, var=new.var), "small.model", **quiet)).tool == "h5tok"
 refused("nowhere", lambda: corrmask.embed(new, "nowhere", **quiet))
 
 # tokenize: genes by count times 1 / median, highest first (Theodoris et al. 2023)
@@ -148,7 +148,9 @@ except ImportError:
 error = refused("nowhere.h5ad", lambda: corrmask.annotate(new, "nowhere.h5ad", label="cell_type", **quiet))
 assert error.tool == "h5tok" and error.status == 1
 refused("wrong", lambda: corrmask.annotate(new, atlas, label="wrong", **quiet))
-refused("wrong", lambda: corrmask.annotate(new, "atlas.h5ad", label="wrong", **quiet))
+refused("cell_type", lambda: corrmask.annotate(new, "atlas.h5ad", label="cell type", **quiet))
+with mock.patch.object(corrmask, "_tool", lambda name: 1 / 0):       # before the counts are read
+    refused("donor", lambda: corrmask.annotate(new, "atlas.h5ad", label="cell_type", group="donors", **quiet))
 refused("X_none': it has X_a, X_b", lambda: corrmask.integration(both, label="cell_type", embeddings="X_none", **quiet))
 refused("view", lambda: corrmask.embed(backed[:5], "small.model", **quiet))
 backed.obs["donor"] = "changed"
