@@ -1,7 +1,7 @@
 # The figures of docs/ from the tables beside them, and the web site.
 
 .PHONY: docs-figures site deps-site
-docs-figures: ## draw the figures of docs/experiments from its tables
+docs-figures: ## draw the figures of docs from their tables
 	pipelines/docs-figures.sh
 
 # docs/gallery: the reports of make demo on PBMC 3k and of corrmask annotate of PBMC 3k from PBMC Kang, the map of the latter and a recording of its

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs-figures.sh: draw the figures of docs/experiments from the tables beside them. `make docs-figures` calls it.
+# docs-figures.sh: draw the figures of docs from the tables next to them. `make docs-figures` calls it.
 # shellcheck disable=SC2016   # programs of awk
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,6 +61,8 @@ rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the lab
 	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
 	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
 	draw bmfm-ontology "share of test cells, or F1; 95 % interval of the mean" "exact or finer term (no interval)"
+
+awk -f pipelines/bars.awk docs/speed.tsv > docs/speed.svg
 
 sed '1s/masking_rate/arm/; s/R2MAE/r2mae/' $tables/r2mae-other.tsv > "$work/summary.tsv"
 pipelines/plot.sh other/other "$work" svg > docs/experiments/r2mae-other.svg

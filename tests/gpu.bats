@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The scripts for a machine with a GPU (docs/cuda.md), rehearsed without one: stubs stand for nvidia-smi, ncu and compute-sanitizer and for the
+# The scripts for a machine with a GPU, rehearsed without one: stubs stand for nvidia-smi, ncu and compute-sanitizer and for the
 # programs that need a card, and sctrain and scembed compute on the CPU whatever device they are told.
 
 load helper

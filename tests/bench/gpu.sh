@@ -9,7 +9,7 @@
 #     tests/bench/gpu.sh [-o OUT] [PART...]          on a machine that has the libraries: builds first
 #     tests/bench/gpu.sh -s OUT...                   the summary of what these folders have, wherever they are
 #
-# CALL  A          260 s: check triage shape sanitize. Stop here if anything FAILED (docs/cuda.md says how to go on)
+# CALL  A          260 s: check triage shape sanitize. Stop here if anything FAILED, see below
 #       B          460 s: bench tiles ncu
 #       C          460 s: curve end torch
 #       all        A, B and C (default; 1200 s)
@@ -23,6 +23,14 @@
 #       curve      500 steps on the CPU (in the pack), on the GPU in float and in bf16: the losses must agree
 #       end        maskgen | sctrain and scembed, with the programs' own reports
 #       torch      the peers on the same shapes (gpu_torch.py; python3, or PYTHON=)
+# If A FAILED, see test_instructions in check.log first: it runs each PTX instruction of the kernels on its own. Then, what fails:
+#       one op, in float and bf16: wrong indices or a wrong launch. memcheck's first error names the kernel
+#       bf16 alone: the tensor core kernels or the packing of bf16. check.log names the tensor: forward, dq or dk/dv
+#       only with graphs: work that a recorded graph does not repeat, or an address that moved. CORRMASK_CUDA_GRAPHS=0 is a way on
+#       not when launches are waited for, or not at small sizes: a race, or a buffer that is used too early. See sanitize.log
+#       errors a little above twice the roundings, in all tensors behind one: no fault but another order of sums
+#       Send changed sources into PACK/src/cuda and add -n. One test: gpu.sh -o A check triage, or
+#       PACK/bin/test_cuda -r PACK/roundings.tsv 'test_attention*'
 # -t  seconds in all: each part has its own limit, and no more than what is left. It ends by then: let the caller's limit be 40 s more
 # -n  build corrmask_cuda.so there by nvcc, from the pack's src: for kernels that changed after packing
 # OUT   check.log sanitize.log bench.log tiles.log ncu.txt curves.tsv end.log torch.log, rest.log (the card, each part's time, failures, messages),
