@@ -15,8 +15,9 @@ struct work {
 	const float *x;
 	size_t n, d, k, batches;
 	const uint32_t *neighbour, *label, *batch;
-	const uint32_t *row; /* [n] rows, those of a class together */
-	const size_t *first; /* [labels + 1] of a class in row */
+	const float *y; /* [n, d] the rows of x in the order of their class, and in each class as in x: so memory is read in order */
+	const uint32_t *row, *of_batch; /* [n] of y: row of x, and batch */
+	const size_t *first; /* [labels + 1] of a class in y */
 	const uint32_t *of; /* [m] rows that are scored */
 	size_t m;
 	const double *cells; /* [labels, batches] */
@@ -80,11 +81,10 @@ static double ratio(const struct work *w, uint32_t i, double *own, double *other
 {
 	size_t m = 0, n = 0, c = w->label[i];
 	for (size_t at = w->first[c]; at < w->first[c + 1]; at++) {
-		uint32_t j = w->row[at];
-		if (i == j)
+		if (i == w->row[at])
 			continue;
-		double d = distance(w->x + (size_t)i * w->d, w->x + (size_t)j * w->d, w->d);
-		if (w->batch[j] == w->batch[i])
+		double d = distance(w->x + (size_t)i * w->d, w->y + at * w->d, w->d);
+		if (w->of_batch[at] == w->batch[i])
 			own[m++] = d;
 		else
 			other[n++] = d;
@@ -137,7 +137,8 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 {
 	struct work w = {x, n, d, k, batches, neighbour, label, batch};
 	size_t *first = xcalloc(labels + 2, sizeof *first), slots = (size_t)threads * n;
-	uint32_t *row = xmalloc(n * sizeof *row);
+	uint32_t *row = xmalloc(2 * n * sizeof *row), *of_batch = row + n;
+	float *y = xlarge(n * d, sizeof *y);
 	double *cells = xcalloc(labels * batches, sizeof *cells), *sum = xcalloc(labels * batches, sizeof *sum);
 	double *scored = xcalloc(labels * batches, sizeof *scored);
 	for (size_t i = 0; i < n; i++) {
@@ -146,9 +147,15 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 	}
 	for (size_t c = 1; c <= labels; c++)
 		first[c + 1] += first[c];
-	for (uint32_t i = 0; i < n; i++)
-		row[first[label[i] + 1]++] = i;
+	for (uint32_t i = 0; i < n; i++) {
+		size_t at = first[label[i] + 1]++;
+		row[at] = i;
+		of_batch[at] = batch[i];
+		memcpy(y + at * d, x + i * d, d * sizeof *y);
+	}
+	w.y = y;
 	w.row = row;
+	w.of_batch = of_batch;
 	w.of = of ? of : row;
 	w.m = of ? m : n;
 	w.first = first;
@@ -175,6 +182,7 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 	}
 	free(first);
 	free(row);
+	free(y);
 	free(cells);
 	free(sum);
 	free(scored);
