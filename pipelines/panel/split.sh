@@ -11,6 +11,14 @@ mkdir -p "$dir"
 # Words, or one file whose name may have spaces
 panels=("$3")
 [ -e "$3" ] || read -ra panels <<< "$3"
+for panel in "${panels[@]}"; do
+	if [[ $panel =~ ^(graph-)?[1-9][0-9]*$ ]]; then
+		[ "${panel#graph-}" -lt "$hvg" ] || { echo "PANEL: '$panel': expected fewer genes than HVG, $hvg" >&2; exit 1; }
+	elif [ ! -e "$panel" ]; then
+		echo "PANEL: '$panel' is not a number K, graph-K or a file" >&2
+		exit 1
+	fi
+done
 
 # genes OPTION... CELLS: a table of the genes that scsample keeps
 genes() {
@@ -19,8 +27,16 @@ genes() {
 	rm "$dir/some.counts"
 }
 genes --hvg "$hvg" "$prepared/cells.counts" > "$dir/genes"
+: > "$dir/panels"
 for panel in "${panels[@]}"; do
-	[ ! -e "$panel" ] || genes --keep-genes "$panel" "$prepared/cells.counts" | tail -n +2 >> "$dir/genes"
+	name=$panel
+	[ ! -e "$panel" ] || {
+		name=$(basename "${panel%.*}" | tr -c 'A-Za-z0-9_.\n-' _)
+		[[ ! $name =~ ^(graph-)?[0-9]+$ ]] || name+=_
+		genes --keep-genes "$panel" "$prepared/cells.counts" > "$dir/$name.tsv"
+		tail -n +2 "$dir/$name.tsv" >> "$dir/genes"
+	}
+	echo "$name" >> "$dir/panels"
 done
 scsample -q --keep-genes "$dir/genes" -o "$dir/cells.counts" "$prepared/cells.counts"
 "$here/split.sh" train 0.25 "$prepared/group" "$dir/cells.counts" "$dir/pretrain.counts" "$seed"
@@ -57,23 +73,14 @@ covering() {
 		}'
 }
 
-: > "$dir/panels"
-for panel in "${panels[@]}"; do
-	name=$panel
+while read -r panel; do
 	if [[ $panel =~ ^[0-9]+$ ]]; then
-		genes -q --hvg "$panel" "$dir/pretrain.counts" > "$dir/$name.tsv"
+		genes -q --hvg "$panel" "$dir/pretrain.counts" > "$dir/$panel.tsv"
 	elif [[ $panel =~ ^graph-[0-9]+$ ]]; then
-		covering "${panel#graph-}" > "$dir/$name.tsv"
-	elif [ -e "$panel" ]; then
-		name=$(basename "${panel%.*}" | tr -c 'A-Za-z0-9_.\n-' _)
-		genes -q --keep-genes "$panel" "$dir/cells.counts" > "$dir/$name.tsv"
-	else
-		echo "PANEL: '$panel' is not a number K, graph-K or a file" >&2
-		exit 1
+		covering "${panel#graph-}" > "$dir/$panel.tsv"
 	fi
-	maskgen -q --strategy columns --panel "$dir/$name.tsv" --batch 1000 -o "$dir/$name.mcounts" "$dir/cells.counts"
-	echo "$name" >> "$dir/panels"
-done
+	maskgen -q --strategy columns --panel "$dir/$panel.tsv" --batch 1000 -o "$dir/$panel.mcounts" "$dir/cells.counts"
+done < "$dir/panels"
 cp "$prepared/group" "$dir/group"
 echo "$(rows "$dir/pretrain.counts") cells to learn, $(rows "$dir/test.counts") to test, $(scview --vocab "$dir/test.counts" | tail -n +2 | wc -l) genes" > "$dir/about.new"
 whole "$dir/about"
