@@ -69,4 +69,7 @@ if __name__ == "__main__":
     cells = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        main(cells, *sys.argv[2:4], sys.argv[4:] or ["1"])
+        try:
+            main(cells, *sys.argv[2:4], sys.argv[4:] or ["1"])
+        except subprocess.CalledProcessError as e:  # the tool has said why
+            sys.exit(f"depth.py: {e.cmd[0]} failed")

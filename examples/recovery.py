@@ -3,10 +3,11 @@
 
     recovery.py CELLS.counts [SEED...]
 
-scsample --thin 0.5 and --complement make the halves. Prints, for gene means, components, diffusion over neighbours and sctrain nb
-(recalibrated, each at the best of a few settings by the first seed): Poisson's deviance of the other half, mean over cells and genes, and the mean
+scsample --thin 0.5 and --complement make the halves. Prints, for gene means, components, diffusion over neighbours and sctrain nb, as it is and
+recalibrated (each at the best of a few settings by the first seed): Poisson's deviance of the other half, mean over cells and genes, and the mean
 squared error of log(1 + counts for a total of 10,000). The tools must be on PATH; needs numpy, scikit-learn and corrmask.
 """
+import functools
 import json
 import os
 import subprocess
@@ -66,14 +67,19 @@ def weights(path):
     return {k: np.frombuffer(bytes_[start + t["data_offsets"][0]:start + t["data_offsets"][1]], "<f4").reshape(t["shape"]) for k, t in table.items() if t["dtype"] == "F32"}
 
 
-def network(a, path, epochs):  # the forward pass of sctrain nb, normalised by these cells (scembed --recalibrate)
+def trained(path, genes, epochs):
     masks = ["maskgen", "-q", "--strategy", "columns", "--rate-uniform", "0.1:0.5", "--batch", "200", "--epochs", str(epochs), path]
     with open(path + ".json", "w") as f:
-        f.write('{"model_type": "mlp_nb", "vocab_size": %d, "intermediate_size": 128, "hidden_size": 32}' % a.shape[1])
+        f.write('{"model_type": "mlp_nb", "vocab_size": %d, "intermediate_size": 128, "hidden_size": 32}' % genes)
     with subprocess.Popen(masks, stdout=subprocess.PIPE) as made:
         subprocess.run(["sctrain", "nb", "-q", "--force", "-c", path + ".json", "-o", path + ".model"], stdin=made.stdout, check=True)
-    w = weights(path + ".model/model.safetensors")
-    norm = lambda z, name: np.maximum((z - z.mean(0)) / np.sqrt(z.var(0) + 1e-5) * w[name + ".weight"] + w[name + ".bias"], 0)
+    return weights(path + ".model/model.safetensors")
+
+
+def network(a, w, recalibrate):  # the forward pass of sctrain nb, normalised by its running averages or by these cells (scembed --recalibrate)
+    def norm(z, name):
+        mean, var = (z.mean(0), z.var(0)) if recalibrate else (w[name + ".running_mean"], w[name + ".running_var"])
+        return np.maximum((z - mean) / np.sqrt(var + 1e-5) * w[name + ".weight"] + w[name + ".bias"], 0)
     z = norm(np.log1p(a) @ w["encoder.genes.weight"], "encoder.norm1")
     z = norm(z @ w["encoder.hidden.weight"].T, "encoder.norm2") @ w["encoder.latent.weight"].T
     z = norm(z @ w["decoder.hidden.weight"].T, "decoder.norm") @ w["decoder.output.weight"].T + w["decoder.output.bias"]
@@ -81,7 +87,7 @@ def network(a, path, epochs):  # the forward pass of sctrain nb, normalised by t
 
 
 def main(cells, seeds):
-    choice = {"components": (5, 10, 20, 40), "diffusion": (10, 30, 100), "nb": (20, 60, 120)}
+    choice = {"components": (5, 10, 20, 40), "diffusion": (10, 30, 100), "nb": (20, 60, 120), "nb recalibrated": (20, 60, 120)}
     print("seed\tmethod\tsetting\tdeviance\tmse")
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
@@ -91,7 +97,9 @@ def main(cells, seeds):
             a, b = map(counts, half)
             use = (a.sum(1) > 0) & (b.sum(1) > 0)
             a, b = a[use], b[use]
-            made = {"components": lambda k: components(a, k)[1], "diffusion": lambda k: diffusion(a, k), "nb": lambda k: network(a, half[0], k)}
+            train = functools.cache(functools.partial(trained, half[0], a.shape[1]))
+            made = {"components": lambda k: components(a, k)[1], "diffusion": lambda k: diffusion(a, k),
+                    "nb": lambda k: network(a, train(k), False), "nb recalibrated": lambda k: network(a, train(k), True)}
             tried = [("mean", 0, np.broadcast_to(shares(a.sum(0)[None]), a.shape))]
             tried += [(m, k, made[m](k)) for m in made for k in choice[m]]
             best = {}
@@ -107,4 +115,7 @@ def main(cells, seeds):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2:] or ["1"])
+    try:
+        main(sys.argv[1], sys.argv[2:] or ["1"])
+    except subprocess.CalledProcessError as e:  # the tool has said why
+        sys.exit(f"recovery.py: {e.cmd[0]} failed")

@@ -29,7 +29,8 @@ setup() {
 		got = {(r["seed"], r["method"]): float(r["deviance"]) for r in rows}
 		want = mean_poisson_deviance(b.ravel(), np.maximum(mu, 1e-6).ravel())
 		assert abs(got["1", "mean"] - want) < 1e-5 * want, (got, want)
-		assert len(got) == 8 and all(got[s, m] < got[s, "mean"] for s in "12" for m in ("diffusion", "nb")), got
+		assert len(got) == 10 and all(got[s, m] < got[s, "mean"] for s in "12" for m in ("diffusion", "nb recalibrated")), got
+		assert all(got[s, "nb recalibrated"] < got[s, "nb"] for s in "12"), got
 	END
 }
 
@@ -37,4 +38,9 @@ setup() {
 	/usr/bin/python3 "$BATS_TEST_DIRNAME/../examples/depth.py" cells.counts cell_type donor 1 >depth.tsv
 	assert_equal "$(awk -F '\t' 'NR > 1 && $4 > 0 && $4 <= 1 { n++ } END { print n }' depth.tsv)" 20
 	run -1 /usr/bin/python3 "$BATS_TEST_DIRNAME/../examples/depth.py" cells.counts
+	for run in "depth.py nothing.counts cell_type donor" "recovery.py nothing.counts"; do
+		run -1 /usr/bin/python3 "$BATS_TEST_DIRNAME"/../examples/$run
+		assert_line --partial "nothing.counts"
+		assert_line "${run%% *}: scsample failed"
+	done
 }
