@@ -199,7 +199,7 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	grep -q "^poisson *0\?$mean" $R/table.txt
 	assert_file_not_empty $R/panel.svg
 	for bad in "none.txt:is not a number K" "0:is not a number K" "20 60:expected fewer genes than HVG, 60"; do
-		run -1 "$BATS_TEST_DIRNAME/../pipelines/panel/split.sh" results/prepared/latest x "${bad%:*}" 60 1
+		run -1 "$BATS_TEST_DIRNAME/../pipelines/panel/split.sh" results/prepared/latest refused "${bad%:*}" 60 1
 		assert_output --regexp "^PANEL: '.*'.* ${bad#*:}"
 	done
 }
