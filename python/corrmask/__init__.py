@@ -73,15 +73,19 @@ def _check_backed(adata: anndata.AnnData, columns: List[str]) -> str:
 
 
 def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optional[str] = None, counts: bool = True,
-          obsm: Sequence[str] = ()) -> str:
-    """A file that the tools read: the one that cells is or has, or one in folder, with what is needed. Its barcodes are the numbers of the rows."""
+          obsm: Sequence[str] = (), named: bool = False) -> str:
+    """A file that the tools read: the one that cells is or has, or one in folder, with what is needed. Its barcodes are the numbers of the rows, or
+    the names of the cells, which may repeat (named)."""
     if isinstance(cells, (str, os.PathLike)):
         return os.fspath(cells)
     if cells.isbacked:
         return _check_backed(cells, columns)
     import anndata
+    if layer is not None and layer not in cells.layers:
+        raise Error("corrmask: no layer %r; it has: %s" % (layer, ", ".join(map(str, cells.layers)) or "none"))
     obs = cells.obs[columns].copy()
-    obs.index = [str(i) for i in range(cells.n_obs)]
+    if not named:
+        obs.index = [str(i) for i in range(cells.n_obs)]
     small = anndata.AnnData(obs=obs, obsm={key: cells.obsm[key] for key in obsm})
     if counts:
         var = cells.var.select_dtypes(["object", "string", "category"]).copy()
@@ -147,7 +151,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     adata = adata.copy() if copy else adata
     columns = [label] + ([group] if group not in (None, "auto") else [])
     if isinstance(reference, (str, os.PathLike)):
-        run([script("columns.sh"), label, group or "none", os.fspath(reference)])       # now, not after the counts are read
+        run([script("columns.sh"), label, group or "none", os.fspath(reference)], progress=progress)       # now, not after the counts are read
     else:
         columns = _columns(reference, columns, " of the reference") + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
@@ -175,13 +179,13 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], max_len: Optional[int],
             threads: Optional[int], progress: bool) -> None:
     """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path."""
-    model = os.fspath(model)
-    cells = _file(adata, folder, "cells", columns, layer)
+    model, own = os.fspath(model), os.path.join(folder, "cells.tok")
+    cells = _file(adata, folder, "cells", columns, layer, named=path != own)
     options = ["--obs", ",".join(columns) or "none", *_layer(layer), *_threads(threads), *talk(progress)]
     if os.path.isdir(model):        # the script knows models of sctrain, Geneformer and BMFM-RNA; the folder `model` has a converted one
-        run([script("embed/tokens.sh"), model, "", "", "", str(max_len or ""), cells, os.path.join(folder, "cells.tok"), *options], progress=progress)
-        if path != os.path.join(folder, "cells.tok"):
-            run([_tool("scsample"), "-q", "-o", path, os.path.join(folder, "cells.tok")])
+        run([script("embed/tokens.sh"), model, "", "", "", str(max_len or ""), cells, own, *options], progress=progress)
+        if path != own:
+            run([_tool("scsample"), "-q", "-o", path, own])
     else:
         run([_tool("h5tok"), "--rank", model, *(["--max-len", str(max_len)] if max_len else []), *options, "-o", path, cells], progress=progress)
 

@@ -89,6 +89,7 @@ empty.X = scipy.sparse.csr_matrix(scipy.sparse.diags((np.arange(new.n_obs) != 7)
 got = corrmask.embed(empty, "small.model", key_added="X_e", copy=True, pool="first", hidden_layer=0, **quiet).obsm["X_e"]
 assert np.isnan(got[7]).all() and np.isfinite(np.delete(got, 7, 0)).all() and not np.allclose(np.delete(got, 7, 0), np.delete(x, 7, 0))
 refused("mine", lambda: corrmask.embed(new, "small.model", layer="mine", **quiet))
+refused("it has: mine", lambda: corrmask.embed(normal, "small.model", layer="counts", **quiet))
 assert refused("X", lambda: corrmask.embed(anndata.AnnData(X=np.asarray(normal.X.todense()), obs=new.obs, var=new.var), "small.model", **quiet)).tool == "h5tok"
 refused("nowhere", lambda: corrmask.embed(new, "nowhere", **quiet))
 
@@ -110,6 +111,7 @@ with corrmask.stream.read("n.tok") as cells:
     blocks = list(cells)
 assert sum(b.rows for b in blocks) == new.n_obs and max(np.diff(blocks[0]["token"].offsets)) == 20 and "cell_type" not in blocks[0]
 assert [blocks[0]["donor"].categories[c] for c in blocks[0]["donor"].codes[:5]] == list(new.obs["donor"][:5])
+assert [name for b in blocks for name in b["barcode"]] == list(new.obs_names)      # so scview --into finds the cells of a file
 
 assert corrmask.stream.ends_with("n.tok") == (new.n_obs, len(blocks))
 with open("n.tok", "rb") as f, open("cut.tok", "wb") as g:
