@@ -53,7 +53,7 @@ rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"]
 rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
 	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed / masking rate of 0.25 (30 % of the genes masked)" ""
 
-rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
+rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained|wced)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
 	draw panel "Pearson correlation of a gene minus that of Poisson / regression on the panel, 95 % interval over the splits" ""
 
 rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the labels a term too high"; name["wced+moved-ce"] = "moved-ce: the same, cross-entropy"
