@@ -3,7 +3,7 @@
 #
 # Every run gets a new Debian with make, git and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
 # README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. GOAL is the last word of a command
-# (annotate, demo) or another goal of make: then the command is `make deps GOAL`. SUITE=trixie takes another Debian than this machine's.
+# (demo, check) or another goal of make: then the command is `make deps GOAL`. SUITE=trixie takes another Debian than this machine's.
 # Needs root; mmdebstrap is installed if it is not there. WORK=DIR keeps the bare system, the logs and what failed; the default is a
 # temporary folder.
 set -euo pipefail
