@@ -11,7 +11,7 @@
 # HVG     genes that vary most among all cells; with those of PANEL, the others are left out
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # A network is an auto-encoder of counts. decoder: what it predicts under the mask; without it, Poisson regression on its latent vector. Its batch
-# normalisation has the statistics of the training cells under the panel (--recalibrate). untrained: the network with random weights. wced-wide is a
+# normalisation has the statistics of the training cells under the panel (--recalibrate). untrained: one with random weights. wced-wide is a
 # transformer of whole cells instead (bmfm-tiny, batches of 32, learning rate .002). Scored are genes outside the panel that are in 5 % of the training
 # cells. SEEDS are splits by donor. The models know the panel's total of a cell alone.
 
@@ -41,8 +41,9 @@ define pn_rule
 $(PN_SEEDS:%=$(PN)/runs/$1-%/scores.tsv): $(PN)/runs/$1-%/scores.tsv: $(PN)/split-%/about | $(PN)/settings
 	@$$(job) BIN=$$(BIN) $$(PN_RUN) --inputs $(PN)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
-$(foreach a,untrained $(ARMS),$(eval $(call pn_rule,$a)))
-PN_RUNS := $(foreach k,$(PN_SEEDS),$(foreach a,untrained $(ARMS),$(PN)/runs/$a-$k/scores.tsv))
+PN_ARMS := $(if $(filter-out poisson ridge components nearest mean,$(ARMS)),untrained) $(ARMS)
+$(foreach a,$(PN_ARMS),$(eval $(call pn_rule,$a)))
+PN_RUNS := $(foreach k,$(PN_SEEDS),$(foreach a,$(PN_ARMS),$(PN)/runs/$a-$k/scores.tsv))
 $(eval $(call commands,panel,$(PN_RUNS),$(PN_SEEDS:%=$(PN)/split-%/about)))
 
 $(eval $(call grid,$(PN),$(ARMS); $(PN_SEEDS)))

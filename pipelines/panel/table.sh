@@ -49,7 +49,7 @@ for panel in $panels; do
 		FNR == 1 { file++; split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }
 		$c["panel"] != panel { next }
 		file == 1 { mean[$c["arm"], $c["metric"]] = num($c["mean"], "%.3f") }
-		file == 2 { gap[$c["arm"], $c["metric"]] = num($c["difference"], "%+.3f") " (" span("%+.3f") ")" }
+		file == 2 { gap[$c["arm"], $c["metric"]] = num($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : " (" span("%+.3f") ")") }
 		END {
 			n = split(arms, arm, " ")
 			m = split("pearson spearman deviance_explained", metric, " ")
