@@ -13,10 +13,13 @@ setup_file() {
 	scsim -q --cells 1200 --genes 150 --types 6 --donors 16 --depth 40 --seed 3 -o all.counts
 	scsample -q --test-fraction .25 --group donor --part train all.counts -o sim.counts
 	scsample -q --test-fraction .25 --group donor --part test all.counts -o new.counts
-	# a label that is an id, a synonym, a term above one other alone (monocyte, in some donors by its id), none; coarse ones in some donors, in few cells of another
-	TYPES="type1=CL:0000624,T_cell type2=CL:0000625,T_cell type3=B-cell,lymphocyte type4=classical_monocyte,leukocyte type5=monocyte,CL:0000576 type6=cell_X"
+	# a label that is an id, a synonym, a term above one other alone (monocyte), none; coarse ones in some donors, in few cells of another
+	TYPES="type1=CL:0000624,T_cell type2=CL:0000625,T_cell type3=B-cell,lymphocyte type4=classical_monocyte,leukocyte type5=monocyte,leukocyte type6=cell_X"
 	ref make ref.counts sim.counts "$TYPES" donor1=1 donor3=1 donor5=.5 donor6=.12 donor7=.1 donor9=.1 donor10=.1 donor11=.1 donor8=1
 	ref make fine.counts sim.counts "$TYPES"
+	# three levels, of which the upper one is above two classes and one of the finest labels; monocytes by their id in some donors
+	TYPES=${TYPES/classical_monocyte,leukocyte/classical_monocyte,myeloid_leukocyte}
+	ref make chain.counts sim.counts "${TYPES/monocyte,leukocyte/monocyte,CL:0000576}" donor1=1 donor3=1 donor5=.5
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -41,6 +44,10 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 	assert_equal "$(value promise:coverage report)" 0
 	run ref compare cl.obo ref.counts held.s new.s .97
 	assert_success
+	transfer --reference chain.counts --coverage .7
+	run ref compare cl.obo chain.counts held.s new.s .7
+	assert_success
+	assert_equal "$(value labels:coarse report)" 3
 }
 
 @test "terms: labels of one detail alone give the classes, probabilities and sets that they give without an ontology" {

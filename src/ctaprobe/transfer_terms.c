@@ -1,6 +1,6 @@
 #include "transfer_terms.h"
 
-#include "label/leaves.h"
+#include "label/ontology.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,53 +34,61 @@ static uint32_t *find_terms(const struct ontology *o, const char *path, const st
 	return term;
 }
 
-/* Is the label of this term coarse: do two leaves or more lie below it? */
-static int is_coarse(const struct leaves *l, uint32_t term)
+static uint32_t count(const uint8_t *in, size_t k)
 {
-	const uint32_t *set = leaves_under(l, term);
-	int n = 0;
-	for (size_t w = 0; w < l->words; w++)
-		n += __builtin_popcount(set[w]);
-	return n > 1;
+	uint32_t n = 0;
+	for (size_t c = 0; c < k; c++)
+		n += in[c];
+	return n;
 }
 
-/* The new number of each class: the finest first, then the coarse ones, both in the old order. class_of [terms] out: the class of a term. Sets t->k, labels. */
-static uint32_t *renumber(struct detail *t, const struct classes *c, const uint32_t *term, const struct leaves *l, uint32_t *class_of)
+/* Which labels are classes, is_class [n]: a label with two classes below its term is coarse. first [terms]: the first label of a term. Returns the classes at or
+ * below each term, as labels [o->n, n]. Malloced. */
+static uint8_t *find_classes(const struct ontology *o, const uint32_t *term, const uint32_t *first, size_t n, uint8_t *is_class)
+{
+	uint8_t *in = xcalloc(o->n, n);
+	for (size_t k = 0; k < n; k++)
+		is_class[k] = term[k] == TERM_NONE;
+	for (size_t i = o->n; i-- > 0;) { /* children first */
+		uint32_t v = o->order[i];
+		if (first[v] != TERM_NONE && count(in + v * n, n) < 2)
+			in[v * n + first[v]] = is_class[first[v]] = 1;
+		for (uint32_t j = o->parent.at[v]; j < o->parent.at[v + 1]; j++)
+			for (size_t k = 0; k < n; k++)
+				in[o->parent.to[j] * n + k] |= in[v * n + k];
+	}
+	return in;
+}
+
+/* The new number of each label: the classes first, then the coarse ones, both in the old order. Sets t->k, labels. */
+static uint32_t *renumber(struct detail *t, const struct classes *c, const struct ontology *o, const uint32_t *term, const uint32_t *first,
+	const uint8_t *is_class)
 {
 	uint32_t *to = xmalloc(c->n * sizeof *to);
-	memset(class_of, 0xFF, l->o->n * sizeof *class_of);
 	for (size_t k = 0; k < c->n; k++) {
-		uint32_t v = term[k];
-		if (v == TERM_NONE) {
-			to[k] = (uint32_t)t->k++;
-		} else if (!is_coarse(l, v)) {
-			if (class_of[v] != TERM_NONE)
-				info("label '%.80s' is the term %s, as another one is: they are one type", c->name[k], l->o->id[v]);
-			else
-				class_of[v] = (uint32_t)t->k++;
-			to[k] = class_of[v];
-		}
+		uint32_t same = term[k] == TERM_NONE ? (uint32_t)k : first[term[k]];
+		if (!is_class[same])
+			continue;
+		if (same != k)
+			info("label '%.80s' is the term %s, as another one is: they are one type", c->name[k], o->id[term[k]]);
+		to[k] = same == k ? (uint32_t)t->k++ : to[same];
 	}
 	t->labels = t->k;
 	for (size_t k = 0; k < c->n; k++)
-		if (term[k] != TERM_NONE && is_coarse(l, term[k]))
+		if (term[k] != TERM_NONE && !is_class[first[term[k]]])
 			to[k] = (uint32_t)t->labels++;
 	return to;
 }
 
-/* The classes at or below each term, [o->n, t->k]. Malloced. */
-static uint8_t *classes_below(const struct detail *t, const struct ontology *o, const uint32_t *class_of)
+/* The classes at or below each term, [o->n, t->k], of in [o->n, n]. Malloced. */
+static uint8_t *by_class(const struct detail *t, const struct ontology *o, const uint8_t *in, size_t n, const uint32_t *to)
 {
-	uint8_t *in = xcalloc(o->n, t->k);
-	for (size_t i = o->n; i-- > 0;) { /* children first */
-		uint32_t v = o->order[i];
-		if (class_of[v] != TERM_NONE)
-			in[v * t->k + class_of[v]] = 1;
-		for (uint32_t j = o->parent.at[v]; j < o->parent.at[v + 1]; j++)
-			for (size_t c = 0; c < t->k; c++)
-				in[o->parent.to[j] * t->k + c] |= in[v * t->k + c];
-	}
-	return in;
+	uint8_t *of = xcalloc(o->n, t->k);
+	for (size_t v = 0; v < o->n; v++)
+		for (size_t k = 0; k < n; k++)
+			if (in[v * n + k])
+				of[v * t->k + to[k]] = 1;
+	return of;
 }
 
 /* ---- terms ---- */
@@ -95,14 +103,6 @@ static int by_size(const void *a, const void *b)
 {
 	const struct term *x = a, *y = b;
 	return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : (x->depth < y->depth) - (x->depth > y->depth);
-}
-
-static uint32_t count(const uint8_t *in, size_t k)
-{
-	uint32_t n = 0;
-	for (size_t c = 0; c < k; c++)
-		n += in[c];
-	return n;
 }
 
 /* All terms with a class, and the classes without a term. Malloced. */
@@ -146,8 +146,9 @@ static void keep_terms(struct detail *t, const struct ontology *o, char *const *
 	t->holds.in = t->in;
 }
 
-/* The classes get their new numbers. */
-static void apply(struct detail *t, struct classes *c, struct embeddings *d, const uint32_t *to)
+/* The classes get their new numbers, and of the names of a class one that is no id. */
+static void apply(
+	struct detail *t, struct classes *c, struct embeddings *d, const uint32_t *to, const struct ontology *o, const uint32_t *term)
 {
 	char **name = xcalloc(t->k, sizeof *name);
 	for (size_t i = 0; i < d->n; i++) {
@@ -155,10 +156,13 @@ static void apply(struct detail *t, struct classes *c, struct embeddings *d, con
 		t->coarse_cells += d->y[i] >= t->k;
 	}
 	for (size_t k = 0; k < c->n; k++) {
-		if (to[k] < t->k && !name[to[k]])
-			name[to[k]] = c->name[k];
-		else
-			free(c->name[k]);
+		char **at = to[k] < t->k ? &name[to[k]] : NULL;
+		if (at && (!*at || !strcmp(*at, o->id[term[k]]))) {
+			char *id = *at;
+			*at = c->name[k];
+			c->name[k] = id;
+		}
+		free(c->name[k]);
 	}
 	memcpy(c->name, name, t->k * sizeof *name);
 	c->n = t->k;
@@ -168,20 +172,21 @@ static void apply(struct detail *t, struct classes *c, struct embeddings *d, con
 void detail_init(struct detail *t, const char *path, struct classes *c, struct embeddings *d, const char *label)
 {
 	struct ontology o;
-	struct leaves l;
 	struct error e;
 	size_t n;
 	*t = (struct detail){0};
 	if (ontology_load(&o, path, &e))
 		die("--ontology: %s", e.msg);
 	uint32_t *term = find_terms(&o, path, c, stream_name(d->s), label);
-	uint8_t *observed = xcalloc(o.n, 1), *own = xcalloc(c->n, 1);
-	for (size_t k = 0; k < c->n; k++)
+	uint32_t *first = xmalloc(o.n * sizeof *first);
+	uint8_t *own = xcalloc(c->n, 1), *is_class = xmalloc(c->n);
+	memset(first, 0xFF, o.n * sizeof *first);
+	for (size_t k = c->n; k-- > 0;)
 		if (term[k] != TERM_NONE)
-			observed[term[k]] = 1;
-	leaves_init(&l, &o, observed);
-	uint32_t *class_of = xmalloc(o.n * sizeof *class_of), *to = renumber(t, c, term, &l, class_of);
-	uint8_t *in = classes_below(t, &o, class_of);
+			first[term[k]] = (uint32_t)k;
+	uint8_t *of_labels = find_classes(&o, term, first, c->n, is_class);
+	uint32_t *to = renumber(t, c, &o, term, first, is_class);
+	uint8_t *in = by_class(t, &o, of_labels, c->n, to);
 	t->under = xcalloc(t->labels, t->k);
 	for (size_t k = 0; k < c->n; k++) {
 		uint8_t *under = t->under + to[k] * t->k;
@@ -191,19 +196,19 @@ void detail_init(struct detail *t, const char *path, struct classes *c, struct e
 		else
 			under[to[k]] = 1;
 	}
-	apply(t, c, d, to);
+	apply(t, c, d, to, &o, term);
 	struct term *all = all_terms(t, &o, in, own, &n);
 	keep_terms(t, &o, c->name, all, n);
 	cli_measured("labels:coarse", (double)(t->labels - t->k));
 	cli_measured("labels:coarse_cells", (double)t->coarse_cells);
-	leaves_release(&l);
 	ontology_release(&o);
 	free(all);
 	free(in);
 	free(term);
-	free(observed);
+	free(of_labels);
+	free(is_class);
 	free(own);
-	free(class_of);
+	free(first);
 	free(to);
 }
 

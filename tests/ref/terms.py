@@ -66,12 +66,16 @@ class Labels:
 
     def __init__(self, o, labels):
         term = {x: o.term(x) for x in labels}
-        above = lambda t: {u for u in term.values() if u and t in o.above[u]}
-        leaves = {t for t in term.values() if t and above(t) == {t}}
         first = {term[x] or x: x for x in sorted(labels, reverse=True)}     # of the labels of a term
-        self.classes = [x for x in sorted(labels) if first[term[x] or x] == x and (not term[x] or len(above(term[x]) & leaves) < 2)]
-        below = lambda t: frozenset(i for i, c in enumerate(self.classes) if term[c] and t in o.above[term[c]])
-        self.holds = {x: frozenset([self.classes.index(first[t or x])]) if first[t or x] in self.classes else below(t) for x, t in term.items()}
+        classes = {}        # of each label's term, at or below; a label with two classes below is coarse
+        for x in sorted(first.values(), key=lambda x: -len(o.above[term[x]]) if term[x] else 1):
+            below = set().union(*(classes[y] for y in classes if term[x] and term[y] and term[x] in o.above[term[y]] and y != x))
+            classes[x] = below if len(below) > 1 else below | {x}
+        own = [x for x in sorted(classes) if x in classes[x]]
+        name = {x: min(y for y in labels if first[term[y] or y] == x and (y != term[y] or sum(term[z] == term[y] for z in labels) == 1)) for x in own}
+        self.classes = [name[x] for x in own]
+        below = lambda t: frozenset(i for i, x in enumerate(own) if term[x] and t in o.above[term[x]])
+        self.holds = {x: frozenset([own.index(first[t or x])]) if first[t or x] in own else below(t) for x, t in term.items()}
         self.terms = {t: below(t) for t in set().union(*(o.above[t] for t in term.values() if t))}
         self.terms.update({x: self.holds[x] for x, t in term.items() if not t})
 
