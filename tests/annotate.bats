@@ -138,8 +138,12 @@ said() {
 	yes no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
 	not no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a run:unknown=0
 	not no-promise-unknown $donors $no
+	not no-promise $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
+	not no-promise-coverage $donors $no
+	not no-promise-coverage $donors $all transfer:promise:coverage=0 transfer:why:coverage=a run:unknown=0
 	yes no-promise $donors $all transfer:promise:coverage=0 run:unknown=0 transfer:why:coverage=a
 	for id in no-promise-coverage no-promise-unknown needs; do not $id $donors $all; done
+	not needs transfer:unit=donor transfer:units=8 $no
 	not needs $donors $no       # enough donors: the new cells differ
 	yes needs $donors $no transfer:units=8
 	yes needs $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
@@ -155,6 +159,7 @@ said() {
 	only shift transfer:shift=3 transfer:shift:limit=2
 	not shift $donors $all transfer:shift=1 transfer:shift:limit=2
 	only no-shift transfer:shift=1 transfer:shift:limit=2
+	not no-shift $donors $all transfer:shift=3 transfer:shift:limit=2
 	only shift-unknown transfer:unit=cell transfer:shift=-nan transfer:shift:limit=nan
 	for id in shift no-shift; do not $id $donors $all transfer:shift=nan transfer:shift:limit=2; done
 	not shift $donors $all transfer:shift=3 transfer:shift:limit=nan

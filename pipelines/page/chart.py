@@ -322,8 +322,9 @@ def beside(places, order, names, width):
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places] if len(places) <= NAMED else []
     for i in order:
         x, y = places[i]
-        wide = 7.4 * len(names[i])
-        spots = [(x + 7, y + 4, "start"), (x - 7, y + 4, "end"), (x, y - 8, "middle"), (x, y + 16, "middle")]
+        wide = 8.4 * len(names[i])  # bold
+        spots = [(x + 7, y + 4, "start"), (x - 7, y + 4, "end"), (x, y - 8, "middle"), (x, y + 16, "middle"),
+                 *((x + 5 * side, y + v, "start" if side > 0 else "end") for side in (1, -1) for v in (-7, 15))]
         boxes = [(left, v - 10, left + wide, v + 2) for u, v, anchor in spots for left in [u - {"start": 0, "end": wide, "middle": wide / 2}[anchor]]]
         hidden = [sum(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in taken) + 9 * (l < 0 or r > width) for l, t, r, b in boxes]
         best = hidden.index(min(hidden))
