@@ -249,9 +249,12 @@ said() {
 	said no-promise-coverage $all $no transfer:promise:unknown=1
 	grep -q '^no-promise-coverage.* this\.' said.tsv
 	assert_equal "$(numbers promise)" "promise 25 7"
+	said needs $all $no transfer:promise:unknown=1 transfer:units=8
+	assert_equal "$(numbers needs)" "needs 85 9"
 	said no-promise-unknown $all $no transfer:promise:coverage=1
 	grep -q '^no-promise-unknown.* that\.' said.tsv
 	assert_equal "$(numbers promise)" "promise 25 85"
+	assert_equal "$(numbers needs)" "needs 7 19"
 	said right-there $all transfer:promise:accuracy=0
 	assert_equal "$(numbers right-there)" "right-there 91.2 0.83"
 }

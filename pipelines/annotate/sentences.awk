@@ -52,10 +52,13 @@ END {
 	say("no-promise-coverage", !coverage && rare && marked, "No coverage of the label sets is promised: " t("why:coverage") ".")
 	say("no-promise-unknown", coverage && !rare && marked, "No share of unknown cells is promised: " t("why:unknown") ".")
 	# more of them do not help where cells have too few of each, or differ
-	say("needs", (!coverage || !rare && marked) && has("units_needed:coverage") && (cells || t("promise:accuracy") == 1 || \
-		t("units") + 0 < t("units_needed:coverage") + 0), "To promise a coverage of " wanted " takes a reference with " \
-		t("units_needed:coverage") " " plural(cells ? "donor" : unit) (marked ? "; to promise that " few " are called unknown takes " \
-		t("units_needed:unknown") " with cells of each type" : "") ".")
+	more = plural(cells ? "donor" : unit)
+	needed = coverage ? "" : "a coverage of " wanted " takes a reference with " t("units_needed:coverage") " " more
+	each = t("units_needed:unknown") (coverage ? " " more : "") " with cells of each type"
+	if (!rare && marked)
+		needed = needed (coverage ? "that " few " are called unknown takes a reference with " : "; to promise that " few " are called unknown takes ") each
+	say("needs", needed != "" && has("units_needed:coverage") && (cells || t("promise:accuracy") == 1 || \
+		t("units") + 0 < t("units_needed:coverage") + 0), "To promise " needed ".")
 
 	# What was measured on the reference
 	accuracy = percent(v["held", "accuracy"]) " of the predicted types are right (macro F1 " sprintf("%.2f", v["held", "macro_f1"]) ")"
