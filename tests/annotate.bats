@@ -209,7 +209,7 @@ said() {
 	# numbers ID...: of these sentences, all for none, in their order
 	numbers() {
 		while IFS=$'\t' read -r id sentence; do
-			[[ " ${*:-$id} " = *" $id "* ]] && echo "$id" $(grep -oE '[0-9]+(\.[0-9]+)?' <<< "${sentence//F1/}")
+			[[ " ${*:-$id} " = *" $id "* ]] && echo "$id $(grep -oE '[0-9]+(\.[0-9]+)?' <<< "${sentence//F1/}" | paste -sd ' ')" | sed 's/ $//'
 		done < said.tsv
 	}
 	said promise $all
