@@ -119,7 +119,7 @@ static int open_zarr(struct h5array *a, struct store *s, const char *path, struc
 	if (zarr_array_open(z, s, path, e))
 		return -1;
 	if (z->kind != ZARR_NUMBERS && z->kind != ZARR_BOOLEANS)
-		return error_set(e, "%s: unsupported type of numbers: expected integers or floats of up to 64 bits", a->where);
+		return error_set(e, "%s: unsupported type: expected integers or floats of up to 64 bits", a->where);
 	if (z->ndim < 1)
 		return error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, z->ndim);
 	a->ndim = z->ndim;

@@ -82,7 +82,7 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
         return _check_backed(cells, columns)
     import anndata
     if layer is not None and layer not in cells.layers:
-        raise Error("corrmask: no layer %r; it has: %s" % (layer, ", ".join(map(str, cells.layers)) or "none"))
+        raise Error("corrmask: no layer %r; it has: %s" % (layer, ", ".join(name for name in cells.layers if name) or "none"))    # anndata 0.13: None is X
     obs = cells.obs[columns].copy()
     if not named:
         obs.index = [str(i) for i in range(cells.n_obs)]
