@@ -221,25 +221,32 @@ static void make_room(struct countrows *r, size_t rows, size_t entries)
 	r->n = rows;
 }
 
-/* How many rows come next: reads their stretch of indptr into m->ptr. -1 error. */
-static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, int threads, struct error *e)
+/* How many rows come next; *ptr: their part of indptr, of which more is read ahead. -1 error. */
+static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, const int64_t **ptr, int threads, struct error *e)
 {
-	size_t n = m->nrow - m->row < max_rows ? m->nrow - m->row : max_rows;
-	grow(m->ptr, m->ptr_cap, n + 1);
-	if (h5array_i64(&m->indptr, m->row, n + 1, m->ptr, threads, e))
-		return -1;
-	for (size_t i = 0; i < n; i++) {
-		int64_t a = m->ptr[i], b = m->ptr[i + 1];
+	size_t n = m->nrow - m->row < max_rows ? m->nrow - m->row : max_rows, ahead = m->ptr_end - m->row;
+	const int64_t *p = m->ptr + (m->row - m->ptr_row);
+	if (ahead < n && (!ahead || (uint64_t)p[ahead] - (uint64_t)p[0] <= entries)) {
+		grow(m->ptr, m->ptr_cap, n + 1);
+		if (h5array_i64(&m->indptr, m->row, n + 1, m->ptr, threads, e))
+			return -1;
+		p = m->ptr;
+		m->ptr_row = m->row;
+		m->ptr_end = m->row + (ahead = n);
+	}
+	*ptr = p;
+	for (size_t i = 0; i < n && i < ahead; i++) {
+		int64_t a = p[i], b = p[i + 1];
 		if (b < a || (uint64_t)b > m->nnz)
 			return error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
 				m->indptr.where, m->row + i + 1, b, a, m->nnz);
 		if ((uint64_t)(b - a) > m->ncol)
 			return error_set(e, "%s: cell %" PRIu64 " has %" PRId64 " entries, but there are %" PRIu64 " genes", m->where,
 				m->row + i, b - a, m->ncol);
-		if (i && (uint64_t)(b - m->ptr[0]) > entries)
+		if (i && (uint64_t)(b - p[0]) > entries)
 			return (int64_t)i;
 	}
-	return (int64_t)n;
+	return (int64_t)(n < ahead ? n : ahead);
 }
 
 int countmat_absent_twice(const struct countmat *m, const void *indices, size_t k, uint64_t line, struct error *e)
@@ -254,20 +261,21 @@ int countmat_absent_twice(const struct countmat *m, const void *indices, size_t 
 /* The rows' values and indices as they are stored, into m->values. */
 static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
 {
-	int64_t rows = plan_rows(m, max_rows, entries, threads, e);
+	const int64_t *ptr;
+	int64_t rows = plan_rows(m, max_rows, entries, &ptr, threads, e);
 	if (rows < 0)
 		return -1;
-	uint64_t first = (uint64_t)m->ptr[0];
-	size_t n = (uint64_t)m->ptr[rows] - first;
+	uint64_t first = (uint64_t)ptr[0];
+	size_t n = (uint64_t)ptr[rows] - first;
 	if (first != m->entry)
 		return error_set(e, "%s: element %" PRIu64 " is %" PRIu64 ", expected %" PRIu64, m->indptr.where, m->row, first, m->entry);
 	make_room(r, (size_t)rows, n);
 	for (int64_t i = 0; i <= rows; i++)
-		r->start[i] = (uint64_t)m->ptr[i] - first;
+		r->start[i] = (uint64_t)ptr[i] - first;
 	m->half = n * m->indices.size;
 	m->half += -m->half & 63;
 	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size + 1, 1);
-	m->entry = (uint64_t)m->ptr[rows];
+	m->entry = (uint64_t)ptr[rows];
 	if (h5array_read(&m->indices, first, n, m->values, threads, e) ||
 		h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e))
 		return -1;

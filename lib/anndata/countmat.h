@@ -33,7 +33,8 @@ struct countmat {
 	size_t half, values_cap;
 	uint64_t *start;
 	size_t start_cap;
-	int64_t *ptr;
+	int64_t *ptr; /* indptr of rows ptr_row to ptr_end, read ahead */
+	uint64_t ptr_row, ptr_end;
 	size_t ptr_cap;
 };
 
