@@ -96,7 +96,8 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 		.chunks = chunks,
 		.genes = x->genes};
 	place_entries(k, x);
-	k->entry = xlarge(k->chunk[chunks], sizeof *k->entry);
+	k->entry = xlarge(k->chunk[chunks] + 1, sizeof *k->entry);
+	k->entry[k->chunk[chunks]] = (struct correlation_entry){{0, 0}, 0};
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++) {
 		uint32_t most;

@@ -32,7 +32,7 @@ struct correlation_ranks {
 	struct correlation_rounding {
 		double step, mean, lost; /* in y; mean is times sqrt(n), lost is |d| */
 	} * fine, *coarse; /* [genes] */
-	struct correlation_entry *entry;
+	struct correlation_entry *entry; /* and one more, as kernels read two at a time */
 	uint64_t *chunk; /* [chunks] the first entry of each chunk */
 	uint32_t *start; /* [chunks, genes + 1] where the entries of each gene start in the chunk */
 	uint32_t chunks, genes;
