@@ -1,5 +1,5 @@
-# Label transfer beside CellTypist and scikit-learn: make bench-transfer SETS="NAME=FILE.h5ad:GROUP:CELLS ..." (CELLS 0: all). The virtual environment
-# lies in build/; delete it to have newer versions.
+# Label transfer beside CellTypist and scikit-learn: make bench-transfer SETS="NAME=FILE.h5ad:GROUP:CELLS ..." (CELLS 0: all). The virtual environments
+# lie in build/; delete them to have newer versions. SCANVI=1: scANVI too (PyTorch, 5 GB).
 TRANSFER := $(BUILD)/transfer
 
 $(TRANSFER)/ready:
@@ -7,13 +7,22 @@ $(TRANSFER)/ready:
 	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler # CellTypist gives multi_class, which later ones do not know
 	@touch $@
 
+$(TRANSFER)-scanvi/ready:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install -q scvi-tools
+	@touch $@
+
 bench-transfer: $(TRANSFER)/ready | all ## cell types of held-out donors beside CellTypist and scikit-learn (SETS=)
 	@[ -n "$(SETS)" ] || { echo 'bench-transfer: SETS="NAME=FILE.h5ad:GROUP:CELLS ..." is needed' >&2; exit 2; }
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer.py run $(BIN) $(TRANSFER)/runs $(SETS)
 	@$(TRANSFER)/bin/python tests/bench/transfer.py table $(TRANSFER)/runs/runs.tsv
-bench-transfer-pairs: $(TRANSFER)/ready | all ## cell types from a reference of another study, beside CellTypist, SingleR and scikit-learn (FOLDER=)
+bench-transfer-pairs: $(TRANSFER)/ready $(if $(SCANVI),$(TRANSFER)-scanvi/ready) | all ## cell types from a reference of another study, beside CellTypist, SingleR and scikit-learn (FOLDER= SCANVI=1)
 	@[ -n "$(FOLDER)" ] || { echo 'bench-transfer-pairs: FOLDER= with the files of transfer_pairs.py is needed' >&2; exit 2; }
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_pairs.py run $(BIN) $(FOLDER) $(TRANSFER)/pairs
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_pairs.py run $(BIN) $(FOLDER) $(TRANSFER)/pairs \
+		$(if $(SCANVI),$(TRANSFER)-scanvi/bin/python)
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py pairs $(TRANSFER)/pairs/pairs.tsv
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py means $(TRANSFER)/pairs/pairs.tsv
-.PHONY: bench-transfer bench-transfer-pairs
+bench-transfer-size: SIZES ?= 5000 50000 200000
+bench-transfer-size: $(TRANSFER)/ready | all ## CPU time, memory and macro F1 beside CellTypist, by the number of reference cells (SIZES=)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_size.py run $(BIN) $(TRANSFER)/size $(SIZES)
+.PHONY: bench-transfer bench-transfer-pairs bench-transfer-size

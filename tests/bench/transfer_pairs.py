@@ -23,25 +23,47 @@ SORTED = {"CD19+ B": "B", "CD56+ NK": "NK", "CD14+ Monocyte": "MNP", "CD8+ Cytot
           "CD8+/CD45RA+ Naive Cytotoxic": "T", "CD4+/CD25 T Reg": "T", "CD4+/CD45RA+/CD25- Naive T": "T"}
 LUNG = {"T lymphocytes": "T", "B lymphocytes": "B", "NK cells": "NK", "Myeloid cells": "MNP"}
 MARROW = {"T": "T", "CTL": "T", "NK": "NK", "B": "B", "Mono": "MNP", "cDC": "MNP"}
-WHOLE = {k: "T" if v[-1] == "T" else v for k, v in PBMC.items()}  # T cells are one type
+WHOLE, WHOLE4 = ({k: "T" if v[-1] == "T" else v for k, v in names.items()} for names in (PBMC, PBMC4))  # T cells are one type
 SAME = {k: k for k in (*PBMC, "Megakaryocytes")}
+LINES = {k: k for k in ("H1975", "H2228", "HCC827")}  # the lines of both platforms
+# file, column of donors, and where only a part of the cells is meant, column and value
 FILES = {"Kang": ("pbmc_kang2018_1287genes", "donor"), "Kang (9,015 genes)": ("pbmc_kang2018_9015genes_labelled", "donor"), "PBMC 3k": ("pbmc3k_10x", ""),
          "PBMC 4k": ("pbmc4k_10x_soupx", ""), "sorted PBMC": ("pbmc_facs_zheng2017", ""), "lung": ("lung_luad_kim2020_2000genes", "sample"),
-         "bone marrow": ("aml_bonemarrow_vangalen2019", "donor")}
+         "bone marrow": ("aml_bonemarrow_vangalen2019", "donor"), "lines, CEL-seq2": ("lung_adenocarcinoma_lines_tian2019", "batch", "technology", "CEL-seq2"),
+         "lines, Drop-seq": ("lung_adenocarcinoma_lines_tian2019", "", "technology", "Drop-seq")}
 PAIRS = (("Kang", "PBMC 3k", SAME, SAME), ("PBMC 3k", "Kang (9,015 genes)", SAME, SAME), ("Kang", "PBMC 4k", PBMC, PBMC4), ("PBMC 3k", "PBMC 4k", PBMC, PBMC4),
-         ("PBMC 4k", "PBMC 3k", PBMC4, PBMC), ("sorted PBMC", "PBMC 3k", SORTED, WHOLE), ("PBMC 3k", "sorted PBMC", WHOLE, SORTED), ("lung", "PBMC 3k", LUNG, WHOLE),
-         ("lung", "Kang", LUNG, WHOLE), ("bone marrow", "PBMC 3k", MARROW, WHOLE))
+         ("PBMC 4k", "PBMC 3k", PBMC4, PBMC), ("lung", "PBMC 3k", LUNG, WHOLE), ("lung", "Kang", LUNG, WHOLE),
+         ("lines, CEL-seq2", "lines, Drop-seq", LINES, LINES), ("lines, Drop-seq", "lines, CEL-seq2", LINES, LINES), ("sorted PBMC", "PBMC 3k", SORTED, WHOLE),
+         ("sorted PBMC", "PBMC 4k", SORTED, WHOLE4), ("PBMC 4k", "Kang (9,015 genes)", PBMC4, PBMC), ("bone marrow", "PBMC 3k", MARROW, WHOLE),
+         ("PBMC 3k", "bone marrow", WHOLE, MARROW))
 REFERENCE, NEW = 3000, 1500  # at most so many cells
+
+
+def log_normalised(counts):
+    import numpy as np
+    import scipy.sparse as sp
+    x = sp.csr_matrix(counts).astype("f4")
+    x = (sp.diags((1e4 / np.asarray(x.sum(1)).ravel()).astype("f4")) @ x).tocsr()
+    x.data = np.log1p(x.data)
+    return x
+
+
+def varying(x):
+    """The columns that vary most, at most 2,000."""
+    import numpy as np
+    mean = np.asarray(x.mean(0)).ravel()
+    return np.sort(np.argsort(mean ** 2 - np.asarray(x.multiply(x).mean(0)).ravel())[:2000])
 
 
 def prepare(folder, out, reference, new, *names):
     """out/ref.h5ad and out/new.h5ad: cells of both with their common types, of the genes that both have, by Ensembl id. Log-normalised counts and types of both."""
     import anndata
     import numpy as np
-    import scipy.sparse as sp
     sets = []
     for name, common, most, is_new in (reference, names[0], REFERENCE, 0), (new, names[1], NEW, 1):
-        a = anndata.read_h5ad(f"{folder}/{FILES[name][0]}.h5ad")
+        file, _, *where = FILES[name]
+        a = anndata.read_h5ad(f"{folder}/{file}.h5ad")
+        a = a[a.obs[where[0]] == where[1]] if where else a
         a.var_names = a.var.ensembl_id.astype(str)
         a = a[:, a.var_names.str.startswith("ENSG") & ~a.var_names.duplicated()]
         a.obs["type"] = [common.get(t, None if is_new else t) for t in a.obs.cell_type.astype(str)]
@@ -54,10 +76,7 @@ def prepare(folder, out, reference, new, *names):
         a.var_names = shared
         a = a[np.asarray(a.X.sum(1)).ravel() > 0].copy()
         a.write_h5ad(f"{out}/{part}.h5ad")
-        x = sp.csr_matrix(a.X).astype("f4")
-        x = (sp.diags((1e4 / np.asarray(x.sum(1)).ravel()).astype("f4")) @ x).tocsr()
-        x.data = np.log1p(x.data)
-        parts.append((x, a.obs.type.astype(str).to_numpy()))
+        parts.append((log_normalised(a.X), a.obs.type.astype(str).to_numpy()))
     return parts, shared
 
 
@@ -92,64 +111,83 @@ def ours(out, group):
     return found, seconds
 
 
-def theirs(parts, genes):
-    import anndata
-    import celltypist
-    import numpy as np
-    import pandas as pd
-    import singler
-    from sklearn.decomposition import PCA
+def logistic_regression(parts, genes):
     from sklearn.linear_model import LogisticRegression
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.preprocessing import StandardScaler
-    (x, y), (q, truth) = parts
-    mean = np.asarray(x.mean(0)).ravel()
-    top = np.sort(np.argsort(mean ** 2 - np.asarray(x.multiply(x).mean(0)).ravel())[:2000])
-
+    (x, y), (q, _) = parts
+    top = varying(x)
     start = time.process_time()
     scale = StandardScaler().fit(x[:, top].toarray())
     fit = LogisticRegression(max_iter=1000).fit(scale.transform(x[:, top].toarray()), y)
-    probability = fit.predict_proba(scale.transform(q[:, top].toarray()))
-    yield "scikit-learn, logistic regression", scores(fit.classes_, probability, truth), time.process_time() - start
+    return fit.classes_, fit.predict_proba(scale.transform(q[:, top].toarray())), time.process_time() - start
 
+
+def nearest(parts, genes):
+    from sklearn.decomposition import PCA
+    from sklearn.neighbors import KNeighborsClassifier
+    (x, y), (q, _) = parts
+    top = varying(x)
     start = time.process_time()
     pca = PCA(50, random_state=0).fit(x[:, top].toarray())
     fit = KNeighborsClassifier(15).fit(pca.transform(x[:, top].toarray()), y)
-    probability = fit.predict_proba(pca.transform(q[:, top].toarray()))
-    yield "scikit-learn, 15 nearest", scores(fit.classes_, probability, truth), time.process_time() - start
+    return fit.classes_, fit.predict_proba(pca.transform(q[:, top].toarray())), time.process_time() - start
 
+
+def celltypist(parts, genes):
+    import anndata
+    import celltypist
+    import pandas as pd
     start = time.process_time()
     reference, new = (anndata.AnnData(a, pd.DataFrame({"type": t}), pd.DataFrame(index=genes)) for a, t in parts)
     model = celltypist.train(reference, labels="type", check_expression=False, n_jobs=1)
     found = celltypist.annotate(new, model=model).probability_matrix
-    yield "CellTypist", scores(found.columns, found.to_numpy(), truth), time.process_time() - start
+    return found.columns, found.to_numpy(), time.process_time() - start
 
+
+def single_r(parts, genes):
+    """Its scores are no probabilities."""
+    import numpy as np
+    import singler
+    (x, y), (q, _) = parts
     start = time.process_time()
     found = singler.annotate_single(q.T.tocsr(), x.T.tocsr(), list(y), list(genes), list(genes), num_threads=1)
-    best = np.array([str(b) for b in found["best"]])
-    classes = sorted(set(y))
-    found = scores(classes, (best[:, None] == np.array(classes)).astype(float), truth)
-    yield "SingleR", {k: found[k] for k in ("accuracy", "macro_f1")}, time.process_time() - start  # its scores are no probabilities
+    classes = np.array(sorted(set(y)))
+    return classes, (np.array(found["best"], str)[:, None] == classes).astype(float), time.process_time() - start
 
 
-def run(bin_dir, folder, out):
+def scanvi(python, out):
+    import numpy as np
+    tool(python, os.path.join(os.path.dirname(__file__), "transfer_scanvi.py"), f"{out}/ref.h5ad", f"{out}/new.h5ad", f"{out}/scanvi.npz")
+    found = np.load(f"{out}/scanvi.npz")
+    return found["classes"], found["probability"], float(found["seconds"])
+
+
+THEIRS = {"scikit-learn, logistic regression": logistic_regression, "scikit-learn, 15 nearest": nearest, "CellTypist": celltypist, "SingleR": single_r}
+
+
+def run(bin_dir, folder, out, scanvi_python=""):
+    """With scanvi_python, a Python with scvi-tools, scANVI too."""
     warnings.filterwarnings("ignore")
     os.environ["PATH"] = os.path.abspath(bin_dir) + ":" + os.environ["PATH"]
     os.makedirs(out, exist_ok=True)
     path = out + "/pairs.tsv"
     if not os.path.exists(path):
         print(*COLUMNS, sep="\t", file=open(path, "w"))
-    done = {r[0] for r in read_tsv(open(path).read())[1]}
+    done = {tuple(r[:2]) for r in read_tsv(open(path).read())[1]}
     for reference, new, *names in PAIRS:
         pair = f"{reference} to {new}"
-        if pair in done:
-            continue
-        parts, genes = prepare(folder, out, reference, new, *names)
-        rows = [("corrmask", *ours(out, FILES[reference][1])), *theirs(parts, genes)]
-        with open(path, "a") as f:
-            for method, found, seconds in rows:
-                print(pair, method, *("%.4f" % found[k] if k in found else "NA" for k in COLUMNS[2:-1]), "%.1f" % seconds, sep="\t", file=f)
-        print(pair, flush=True)
+        todo = [m for m in ("corrmask", *THEIRS, *(["scANVI"] if scanvi_python else [])) if (pair, m) not in done]
+        parts, genes = prepare(folder, out, reference, new, *names) if todo else (None, None)
+        for method in todo:
+            if method == "corrmask":
+                found, seconds = ours(out, FILES[reference][1])
+            else:
+                *predicted, seconds = scanvi(scanvi_python, out) if method == "scANVI" else THEIRS[method](parts, genes)
+                found = scores(*predicted, parts[1][1])
+            columns = COLUMNS[2:4] if method == "SingleR" else COLUMNS[2:-1]
+            with open(path, "a") as f:
+                print(pair, method, *("%.4f" % found[k] if k in found and k in columns else "NA" for k in COLUMNS[2:-1]), "%.1f" % seconds, sep="\t", file=f)
+            print(pair, method, "%.1f s" % seconds, flush=True)
 
 
 def rows_of(path):
@@ -167,13 +205,25 @@ def pairs(path):
         print(pair, *(mine[m]["macro_f1"] for m in methods), *(mine["corrmask"][c] for c in COLUMNS[4:-1] if c != "set_size"), sep="\t")
 
 
+def interval(differences, times=10000):
+    """The 95 % interval of their mean by the bootstrap over pairs."""
+    import random
+    draw = random.Random(1)
+    drawn = sorted(sum(draw.choices(differences, k=len(differences))) / len(differences) for _ in range(times))
+    return drawn[times // 40], drawn[-1 - times // 40]
+
+
 def means(path):
+    """Means over pairs; how much higher corrmask's macro F1 is, with its interval. The pairs share sets, so the intervals are too narrow."""
     rows = rows_of(path)
-    print("method", "pairs", *COLUMNS[2:], sep="\t")
+    own = {r["pair"]: float(r["macro_f1"]) for r in rows if r["method"] == "corrmask"}
+    print("method", "pairs", *COLUMNS[2:], "corrmask_ahead", "lower", "upper", sep="\t")
     for m in dict.fromkeys(r["method"] for r in rows):
         mine = [r for r in rows if r["method"] == m]
         values = [[float(r[k]) for r in mine if r[k] != "NA"] for k in COLUMNS[2:]]
-        print(m, len(mine), *("%.4f" % (sum(v) / len(v)) if v else "NA" for v in values), sep="\t")
+        ahead = [own[r["pair"]] - float(r["macro_f1"]) for r in mine]
+        ahead = [sum(ahead) / len(ahead), *interval(ahead)] if m != "corrmask" else []
+        print(m, len(mine), *("%.4f" % (sum(v) / len(v)) if v else "NA" for v in values), *("%.4f" % v for v in ahead), *(["NA"] * (3 - len(ahead))), sep="\t")
 
 
 if __name__ == "__main__":
