@@ -255,6 +255,11 @@ said() {
 	grep -q '^no-promise-unknown.* that\.' said.tsv
 	assert_equal "$(numbers promise)" "promise 25 85"
 	assert_equal "$(numbers needs)" "needs 7 19"
+	for cells in '1 500 is' '0 1 is' '0 2 are'; do
+		set -- $cells
+		said unknown $all transfer:unknown_cells=$1 transfer:cells=$2
+		grep -q "^unknown.$1 of $2 new cells\? $3 " said.tsv
+	done
 	said right-there $all transfer:promise:accuracy=0
 	assert_equal "$(numbers right-there)" "right-there 91.2 0.83"
 }

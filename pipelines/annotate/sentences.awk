@@ -6,7 +6,7 @@ BEGIN { FS = "\t" }
 { v[of, $1] = $2 }
 of == "transfer" && sub(/^shift:/, "", $1) && $1 != "limit" && $1 != "false_alarm" { shift[$1] = $2 }
 of == "transfer" && sub(/^depth_ratio:/, "", $1) { depth[$1] = $2 }
-of == "transfer" && sub(/^untested:/, "", $1) && $2 > 0 { untested = untested (untested ? ", " : "") $1 }
+of == "transfer" && sub(/^untested:/, "", $1) { untested = untested (untested ? ", " : "") $1 }
 
 function t(name) { return ("transfer", name) in v ? v["transfer", name] : "" }
 function has(name) { return ("transfer", name) in v && t(name) !~ /nan/ }
