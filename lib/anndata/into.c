@@ -97,7 +97,9 @@ static int read_names(struct h5ad_into *w, struct error *e)
 		size_t n = names.offset[i + 1] - names.offset[i];
 		const char *s = names.bytes + names.offset[i];
 		if (strmap_put(&w->row, s, n, (uint32_t)i) != i)
-			r = error_set(e, "%s: two cells are called '%.*s': cells are matched by name", w->shown, (int)n, s);
+			r = error_set(e,
+				"%s: two cells are called '%.*s', and cells are matched by name: adata.obs_names_make_unique() first",
+				w->shown, (int)n, s);
 	}
 	texts_release(&names);
 	return r;
