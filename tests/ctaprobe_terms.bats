@@ -56,6 +56,7 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 	assert_equal "$(value labels:coarse report) $(value units:fine report)" "0 $(value units report)"
 	ctaprobe transfer -q -l cell_type --group donor --reference fine.counts -o plain.s new.counts
 	scview -q -c predicted,probability,label_set,p_known,assigned,untested plain.s | cmp - with
+	scview -q -c term_classes new.s | awk -v told="$(value term_classes report)" 'NR > 1 { n += $1 } END { d = n / (NR - 1) - told; exit !(NR > 1 && d < 1e-6 && d > -1e-6) }'
 	scview -q -c term,term_name,term_classes new.s | awk -F'\t' 'NR > 1 && $3 == 1 { n++ } END { print n; exit !n }'
 }
 

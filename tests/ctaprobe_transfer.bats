@@ -336,6 +336,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		last = np.flatnonzero(d == d[299])
 		t[last[-8:]] = "rare"
 		a.obs["cluster"] = a.obs["cell_type"].cat.codes.astype(str).astype("category")
+		a.obs["mixed"] = a.obs["cluster"].cat.rename_categories({"0": "T"})
 		a.obs["cell_type"], a.obs["donor"] = t, d
 		a.write_h5ad("marked.h5ad")
 	P
@@ -346,6 +347,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	assert_equal "$(scview -c in_reference new.s | sed 1d | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 30 0; 270 1;"
 	run -0 ctaprobe transfer --reference marked.counts -l cluster --group donor all.counts -o clusters.s
 	names "warning: 'cluster' numbers"
+	run -0 ctaprobe transfer --reference marked.counts -l mixed --group donor all.counts -o clusters.s
+	refute_output --partial "'mixed'"
 	run -0 ctaprobe transfer --reference ref.emb -l cell_type --group donor new.emb -o sets.s
 	names "warning: 'mono | DC' label_set in_set"
 	run -0 --separate-stderr ctaprobe score -l cell_type new.s
