@@ -117,6 +117,7 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
     else:
         c = r
         fold = h["fold"]
+        assert sorted(set(fold)) == list(range(1, max(fold) + 1))
         assert (h["barcode"] == r["barcode"]).all()
         logit, far = np.empty((len(fold), len(classes))), np.empty(len(fold))
         for f in np.unique(fold):
