@@ -293,6 +293,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	told --group donor new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"
 	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value thinned report)" "0 19 1"
+	assert_equal "$(value genes:shared report) $(value genes:share report)" "300 1"
 	# the type that the fewest donors have, of those whose cells were held out
 	few=$(ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s -o few.s new.counts && scview -c predicted,donor held.s | sed 1d | sort -u |
 		cut -f 1 | sort | uniq -c | sort -n | awk '{ print $2, $1; exit }')
