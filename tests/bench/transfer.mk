@@ -22,7 +22,7 @@ bench-transfer-pairs: $(TRANSFER)/ready $(if $(SCANVI),$(TRANSFER)-scanvi/ready)
 		$(if $(SCANVI),$(TRANSFER)-scanvi/bin/python)
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py pairs $(TRANSFER)/pairs/pairs.tsv
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py means $(TRANSFER)/pairs/pairs.tsv
-bench-transfer-size: SIZES ?= 5000 50000 200000
+
 bench-transfer-size: $(TRANSFER)/ready | all ## CPU time, memory and macro F1 beside CellTypist, by the number of reference cells (SIZES=)
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_size.py run $(BIN) $(TRANSFER)/size $(SIZES)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_size.py run $(BIN) $(TRANSFER)/size $(or $(SIZES),5000 50000 200000)
 .PHONY: bench-transfer bench-transfer-pairs bench-transfer-size
