@@ -338,3 +338,25 @@ said() {
 	told "type1 cell_type two" one new
 	told "LABEL=cell_type f64 numbers" numbers new
 }
+
+@test "annotate: Ensembl ids in one file and symbols in the other are the same genes, whichever file has which" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata
+		for name in "ref", "new":
+		    a = anndata.read_h5ad(name + ".h5ad")
+		    ids, a.var = [i.replace("SIMG000", "ENSG00000000") for i in a.var_names], a.var[[]]
+		    a.var_names = ["G%d" % int(i[-6:]) for i in ids]
+		    if name == "new": # two genes of one symbol: one if nothing else names them, or not matched
+		        a.var_names = [a.var_names[0], a.var_names[0], *a.var_names[2:]]
+		    a.write_h5ad(name + "_symbols.h5ad")
+		    a.var["feature_name"], a.var_names = list(a.var_names), ids
+		    a.write_h5ad(name + "_ensembl.h5ad")
+	P
+	for pair in "ensembl symbols" "symbols ensembl" "ensembl ensembl"; do
+		read -r ref new <<< "$pair"
+		run -0 pipelines annotate REFERENCE="ref_$ref.h5ad" DATA="new_$new.h5ad" THREADS=1
+		[ "$ref" = "$new" ] || names "genes found symbol"
+		genes+=" $(sed -n 's/^genes:shared\t//p' results/annotate/latest/log/ctaprobe-transfer.report)"
+	done
+	assert_equal "$genes" " 149 148 150"
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Read the new cells. Where one of the two files names genes by Ensembl ids and the other by symbols, genes of the new cells get the names that
+# the reference has for the same symbol.
+#     new.sh REFERENCE.counts FILE THREADS OUT.counts
+. "$(dirname "$0")/../common.sh"
+[ $# = 4 ] || usage
+reference=$1 file=$2 threads=$3 out=$4 first=$4.first map=$4.map
+trap 'rm -f "$first" "$map"' EXIT
+h5tok -v -@ "$threads" -o "$first" "$file"
+# A gene without a symbol is named by it. The table has all genes of the file, as h5tok --map refuses one that has few.
+renamed=$(awk -F '\t' -v map="$map" 'FNR == 1 { file++; next }
+	{ symbol = $3 == "" ? $2 : $3 }
+	file == 1 { is[$2] = 1; name[symbol] = seen[symbol]++ ? "" : $2 }
+	file == 2 { id[++n] = $2; of[n] = symbol; same += $2 in is; times[symbol]++ }
+	END {
+		for (i = 1; i <= n; i++) {
+			other = id[i] in is || times[of[i]] > 1 ? "" : name[of[i]]
+			renamed += other != ""
+			print id[i] "\t" (other == "" ? id[i] : other) > map
+		}
+		print (renamed > same) * renamed
+	}' <(scview --vocab "$reference") <(scview --vocab "$first"))
+if [ "$renamed" -gt 0 ]; then
+	echo "  $renamed genes of the new cells are found in the reference by symbol"
+	h5tok -v -@ "$threads" --map "$map" -o "$out" "$file"
+else
+	mv "$first" "$out"
+fi
