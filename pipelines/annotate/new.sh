@@ -7,9 +7,9 @@
 reference=$1 file=$2 threads=$3 out=$4 first=$4.first map=$4.map
 trap 'rm -f "$first" "$map"' EXIT
 h5tok -v -@ "$threads" -o "$first" "$file"
-# A gene without a symbol is named by it. The table has all genes of the file, as h5tok --map refuses one that has few.
+# A gene without a symbol has its name for one. Another species shares few. The table has all genes of the file, as h5tok --map refuses one that has few.
 renamed=$(awk -F '\t' -v map="$map" 'FNR == 1 { file++; next }
-	{ symbol = $3 == "" ? $2 : $3 }
+	{ symbol = $3 == "" ? $2 : $3; genes[file]++ }
 	file == 1 { is[$2] = 1; name[symbol] = seen[symbol]++ ? "" : $2 }
 	file == 2 { id[++n] = $2; of[n] = symbol; same += $2 in is; times[symbol]++ }
 	END {
@@ -18,7 +18,8 @@ renamed=$(awk -F '\t' -v map="$map" 'FNR == 1 { file++; next }
 			renamed += other != ""
 			print id[i] "\t" (other == "" ? id[i] : other) > map
 		}
-		print (renamed > same) * renamed
+		few = genes[1] < genes[2] ? genes[1] : genes[2]
+		print (renamed > same && renamed > few / 5) * renamed
 	}' <(scview --vocab "$reference") <(scview --vocab "$first"))
 if [ "$renamed" -gt 0 ]; then
 	echo "  $renamed genes of the new cells are found in the reference by symbol"
