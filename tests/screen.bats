@@ -126,6 +126,6 @@ scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
 	run -1 scperturb apply --delete screened from.tok -o no.tok
 	assert_output "scperturb apply: from.tok: no lists 'gene' and 'expected': expected the tokens that scperturb screen writes"
 	run -2 scperturb apply --overexpress screened all.screen -o no.tok
-	assert_output --partial "screened is for --delete of single genes"
+	assert_output --partial "screened is for --delete"
 	assert_not_exist no.tok
 }

@@ -553,7 +553,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	END
 	h5tok -q symbols.h5ad -o symbols.counts
 	printf '%s\n' cd2 ENSG00000000001.7 c1ORF3 | scsample --keep-genes /dev/stdin symbols.counts | scview -q --vocab | cut -f 3 | paste -sd ' ' | grep -x 'symbol AB1 CD2'
-	for bad in 'g5 g20:2 fields, expected one gene a line' $'a\tgene\n1\n:1 fields, expected the gene in field 2' ':none of its 0 genes'; do
+	for bad in 'g5 g20:2 fields, expected one gene per line' $'a\tgene\n1\n:1 fields, expected the gene in field 2' ':none of its 0 genes'; do
 		tr ' ' '\t' <<<"${bad%%:*}" >bad
 		run -1 scsample --keep-genes bad all.counts -o x
 		assert_output --partial "${bad#*:}"
