@@ -20,6 +20,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/bmfm_released.py" "$@"; }
 from_bmfm() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$@"; }
 
+# bats test_tags=slow
 @test "released BMFM: states, logits of every label and decoded expression are those of the released files in float64" {
 	for kind in wced mlm; do
 		scembed -q -M $kind.model --pool token:0 $kind.tok | scview -c cell,x - > x.tsv
@@ -233,6 +234,7 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	run -2 scembed -M wced.model --max-len 2 wced.tok -o no.emb
 }
 
+# bats test_tags=slow
 @test "make embed: a released BMFM-RNA is converted and gets its CLS tokens" {
 	scview -q -O h5ad sim.counts -o sim.h5ad
 	rankenc -q -m wced.model/vocab.tsv --cls 5 sim.counts | scembed -q -M wced.model --pool token:1 | scview -c x - > want

@@ -43,6 +43,7 @@ setup() {
 	assert_output --partial "DATA=no.h5ad: no such file"
 }
 
+# bats test_tags=slow
 @test "corrmask EXPERIMENT: an error is one line without make's own, which has one more" {
 	scsim -q --cells 60 --genes 150 --depth 400 | scview -q -O h5ad -o plain.h5ad -
 	head -c 9000 plain.h5ad > cut.h5ad
@@ -59,6 +60,7 @@ setup() {
 	told "plot-train: MODEL=DIR is needed" plot-train
 }
 
+# bats test_tags=slow
 @test "corrmask EXPERIMENT: make ends with it; what was killed without a message is named; a terminal has the times of the stages" {
 	running() { # start corrmask, wait for a stage
 		corrmask demo SCALE=tiny CELLS=100000 THREADS=1 RESULTS="$1" > "$1.out" 2> "$1.err" &

@@ -83,6 +83,7 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	names "--standardize default --no-standardize"
 }
 
+# bats test_tags=slow
 @test "ctaprobe: two classes, a constant feature, unlabelled cells" {
 	ref make two.emb what=twoclasses
 	agree two.emb two.emb

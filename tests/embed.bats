@@ -14,6 +14,7 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
+# bats test_tags=slow
 @test "make embed: the embedding is scembed's, in a copy of the file, with a map and a page; a run that failed goes on after the last part" {
 	mkdir parts
 	cd parts

@@ -183,6 +183,7 @@ setup() {
 	assert_equal "$(find model | sort | paste -sd ' ')" "model model/train.png model/train.svg model/train.tsv"
 }
 
+# bats test_tags=slow
 @test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
 	mkdir -p p/log pre/log rel/log dir/log ft/log ft/a.model
 	touch p/group ft/log/ctaprobe-a.report

@@ -122,6 +122,7 @@ same_training() {
 	refute_output --partial "computes with"
 }
 
+# bats test_tags=slow
 @test "mpi: a signal to one rank ends all after the same step; resume gives the bytes of a whole run" {
 	for sig in TERM:143 INT:130; do
 		rm -rf cut
@@ -189,6 +190,7 @@ same_training() {
 	same_training two stalled
 }
 
+# bats test_tags=slow
 @test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
 	for victim in 0 1; do
 		rm -rf killed

@@ -317,6 +317,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_output "tiny 6 12 0.003 ; 10 1e-3 --patience 3;  256"
 }
 
+# bats test_tags=slow
 @test "runs: an experiment has the same cells and trainings whatever else is made with it" {
 	plan() { pipelines -n RESULTS=plan "$@" | sed 's/-@ [0-9]*//'; }
 	stages() { grep -E '(scsim -v|train.sh) ' | grep -E 'sim|epochs' | sort; }

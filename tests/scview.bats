@@ -342,6 +342,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	assert_output "int64 int16 UInt64 boolean False False 18446744073709551615"
 }
 
+# bats test_tags=slow
 @test "scview -O h5ad: the index of obs keeps its name if all inputs have it and no column does" {
 	need_tool h5tok
 	$PYTHON -W ignore - <<-'END'
