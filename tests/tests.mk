@@ -23,7 +23,7 @@ check: ## run the tests, without the slow ones, and the linters (JOBS= side by s
 
 check-slow: ## run the tests that are tagged slow, those of all kernels in the emulation, and check-faults
 	$(call side_by_side,check-slow-here)
-	$(MAKE) --no-print-directory check-faults FAULTS=2
+	$(MAKE) --no-print-directory check-faults FAULTS=1
 
 FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
