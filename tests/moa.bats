@@ -15,7 +15,6 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_line --partial "200 cells, 5 mechanisms, 15 drugs"
 }
 
-# bats test_tags=slow
 @test "make moa: a file and a model of the user; what is wrong is named" {
 	R=$(realpath results/moa/latest)
 	scview -q -O h5ad -o plate.h5ad "$R/cells.counts"
