@@ -374,7 +374,7 @@ latest() { readlink "results/$1/latest"; }
 
 # bats test_tags=slow
 @test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {
-	pipelines table8 TOKENS=c.tok RESULTS=alone >/dev/null 2>&1
+	pipelines table8 TOKENS=c.tok RESULTS=single >/dev/null 2>&1
 	for try in 1 2 3; do
 		rm -rf both
 		pipelines table8 TOKENS=c.tok RESULTS=both >one 2>&1 &
@@ -386,7 +386,7 @@ latest() { readlink "results/$1/latest"; }
 		wait "$two" || { cat two; return 1; }
 		run cat one two
 		assert_line --regexp '^both: waiting for make [0-9]+, which works in this folder since 20'
-		cmp alone/audit/latest/table8.txt both/audit/latest/table8.txt
+		cmp single/audit/latest/table8.txt both/audit/latest/table8.txt
 	done
 	# the lock of a make that was killed is free
 	sed -i 's/^[0-9]* \([^ ]*\) [0-9]*/1 \1 12345/' both/.lock
