@@ -225,7 +225,7 @@ static void make_room(struct countrows *r, size_t rows, size_t entries)
 static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, const int64_t **ptr, int threads, struct error *e)
 {
 	size_t n = m->nrow - m->row < max_rows ? m->nrow - m->row : max_rows, ahead = m->ptr_end - m->row;
-	const int64_t *p = m->ptr + (m->row - m->ptr_row);
+	const int64_t *p = ahead ? m->ptr + (m->row - m->ptr_row) : m->ptr; /* no ptr yet: 0 is not added to NULL */
 	if (ahead < n && (!ahead || (uint64_t)p[ahead] - (uint64_t)p[0] <= entries)) {
 		grow(m->ptr, m->ptr_cap, n + 1);
 		if (h5array_i64(&m->indptr, m->row, n + 1, m->ptr, threads, e))
