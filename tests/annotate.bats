@@ -130,7 +130,9 @@ said() {
 	[ "$(head -n 1 said.tsv | cut -f 1)" = promise ]
 	not promise $donors $no
 	yes no-promise $donors $no
-	[ "$(head -n 1 said.tsv | cut -f 1)" = no-promise ]
+	grep -q '^no-promise.Nothing is promised: ' <(head -n 1 said.tsv)
+	yes no-promise $donors $no transfer:promise:accuracy=1
+	grep -q '^no-promise.Nothing is promised of the label sets: ' <(head -n 1 said.tsv)
 	not no-promise $donors $all
 	yes no-promise $donors transfer:unit=cell $no
 	yes promise $donors $all transfer:promise:coverage=0 transfer:why:coverage=a

@@ -48,7 +48,7 @@ END {
 	in_sets = coverage ? "label sets contain the true type for about " wanted " of the cells of its types" : ""
 	called = rare && marked ? (coverage ? ", and at most about " few " of these cells" : "at most about " few " of the cells of its types") " are called unknown" : ""
 	say("promise", in_sets called != "", "Promised for a new " unit " like the " several(t("units"), unit) " of the reference: " in_sets called ".")
-	say("no-promise", !coverage && !(rare && marked), "Nothing is promised: " t("why:coverage") ".")
+	say("no-promise", !coverage && !(rare && marked), "Nothing is promised" (t("promise:accuracy") == 1 ? " of the label sets" : "") ": " t("why:coverage") ".")
 	say("no-promise-coverage", !coverage && rare && marked, "No coverage of the label sets is promised: " t("why:coverage") ".")
 	say("no-promise-unknown", coverage && !rare && marked, "No share of unknown cells is promised: " t("why:unknown") ".")
 	# more of them do not help where cells have too few of each, or differ
