@@ -362,4 +362,11 @@ said() {
 		genes+=" $(sed -n 's/^genes:shared\t//p' results/annotate/latest/log/ctaprobe-transfer.report)"
 	done
 	assert_equal "$genes" " 149 148 150"
+	PATH=$(realpath "$BIN"):$PATH PYTHONPATH=$BATS_TEST_DIRNAME/../python PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON -W ignore - <<-'P'
+		import anndata, corrmask
+		a = anndata.read_h5ad("new_symbols.h5ad")
+		corrmask.annotate(a, "ref_ensembl.h5ad", label="cell_type", progress=False)
+		print((a.obs["transfer_predicted"].astype(str).to_numpy() == anndata.read_h5ad("typed.h5ad").obs["cell_type"].astype(str).to_numpy()).mean() > .7)
+	P
+	assert_output True
 }

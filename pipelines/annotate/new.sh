@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Read the new cells. Where one of the two files names genes by Ensembl ids and the other by symbols, genes of the new cells get the names that
 # the reference has for the same symbol.
-#     new.sh REFERENCE.counts FILE THREADS OUT.counts
+#     new.sh REFERENCE.counts OUT.counts FILE OPTION-OF-H5TOK...
 . "$(dirname "$0")/../common.sh"
-[ $# = 4 ] || usage
-reference=$1 file=$2 threads=$3 out=$4 first=$4.first map=$4.map
+[ $# -ge 3 ] || usage
+reference=$1 out=$2 first=$2.first map=$2.map
+shift 2
 trap 'rm -f "$first" "$map"' EXIT
-h5tok -v -@ "$threads" -o "$first" "$file"
+h5tok -o "$first" "$@"
 # A gene without a symbol has its name for one. Another species shares few. The table has all genes of the file, as h5tok --map refuses one that has few.
 renamed=$(awk -F '\t' -v map="$map" 'FNR == 1 { file++; next }
 	{ symbol = $3 == "" ? $2 : $3; genes[file]++ }
@@ -23,7 +24,7 @@ renamed=$(awk -F '\t' -v map="$map" 'FNR == 1 { file++; next }
 	}' <(scview --vocab "$reference") <(scview --vocab "$first"))
 if [ "$renamed" -gt 0 ]; then
 	echo "  $renamed genes of the new cells are found in the reference by symbol"
-	h5tok -v -@ "$threads" --map "$map" -o "$out" "$file"
+	h5tok --map "$map" -o "$out" "$@"
 else
 	mv "$first" "$out"
 fi
