@@ -50,7 +50,7 @@ rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%
 rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"], $c["fold_low"], $c["fold_high"], "NA" }' |
 	draw genes-map "pairs of one gene set among the edges, times chance, / 95 % interval over genes; line at 1" "" "0 1"
 
-rows r2mae-cells-recalibrated '$c["low"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /CL/ { print $c["data"], $c["method"], $c["gap"], $c["low"], $c["high"], "NA" }' |
+rows r2mae-cells-genes '$c["low"] != "NA" && $c["masked"] == ".3" { print $c["data"], $c["method"], $c["gap"], $c["low"], $c["high"], "NA" }' |
 	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed rate / of 0.25 (30 % masked, recalibrated), 95 % interval over the seeds" ""
 
 rows panel '$c["gap"] != "NA" && $c["method"] !~ /^(mean|untrained|wced)|[5e]-decoder$/ { print $c["data"], $c["method"] ", " $c["k"] " genes", $c["gap"], $c["low"], $c["high"], "NA" }' |
