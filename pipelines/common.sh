@@ -18,7 +18,7 @@ find_python() {
 terminal=${CORRMASK_TERMINAL:-2}
 # shellcheck disable=SC2034 # the scripts'
 # The folder of this file; an experiment has its own below it: $here/ties/table.sh
-here=$(dirname "${BASH_SOURCE[0]}")
+here=${BASH_SOURCE[0]%/*}
 
 # awk, but the value after -v is taken as it is, for names may have backslashes. Only OFS='\t' is an escape.
 awk() {

@@ -7,7 +7,7 @@
 #     run.sh file NAME                                  print the file that NAME names, which may be in quotes
 #     run.sh list RESULTS                               list the runs
 #     run.sh clean RESULTS "RUN..."                     remove runs
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 [ $# -ge 2 ] || usage
 what=$1
 shift
@@ -35,52 +35,49 @@ stamp() {
 	fi
 }
 
-# print_settings SETTING...: one a line; a file with its size and times, so that another file of this name is another setting. The time of
-# the last change of its inode (ctime) counts too: cp -p, rsync -t and unpacked archives set the other one as they like.
-print_settings() {
-	local setting name value f
+# read_settings SETTING...: text has them, one a line; a file with its size and times, so that another file of this name is another setting. The
+# time of the last change of its inode (ctime) counts too: cp -p, rsync -t and unpacked archives set the other one as they like.
+# name is the name of the data, of characters that make and the shell leave alone; of experiments without data, the scale.
+# make asks for the folders of all experiments whenever it starts: no process here that is not needed.
+read_settings() {
+	local setting variable value f data=''
+	text='' name=''
 	for setting; do
-		name=${setting%%=*} value=${setting#*=}
+		variable=${setting%%=*} value=${setting#*=}
 		if [ "${setting:0:1}" = @ ]; then
-			grep -v '^name = ' "${setting#@}"
-		elif [ -n "$value" ] && names_files "$name"; then
+			text+=$(grep -v '^name = ' "${setting#@}" || true)$'\n'
+			[ -n "$data" ] || name=$(sed -n 's/^name = //p' "${setting#@}" || true)
+			continue
+		elif [ -n "$value" ] && names_files "$variable"; then
 			files "$value"
 			for f in "${files[@]}"; do
-				printf '%s = %s (%s)\n' "$name" "$(realpath -m -- "$f")" "$(stamp "$f")"
+				text+="$variable = $(realpath -m -- "$f") ($(stamp "$f"))"$'\n'
 			done
 		else
-			printf '%s = %s\n' "$name" "$value"
+			text+="$variable = $value"$'\n'
 		fi
-	done
-}
-
-# run_name SETTING...: the name of the data, of characters that make and the shell leave alone; of experiments without data, the scale
-run_name() {
-	local setting value name=''
-	for setting; do
-		value=${setting#*=}
+		[ -z "$data" ] || continue
 		case $setting in
-		@*) name=$(sed -n 's/^name = //p' "${setting#@}") ;;
 		TOKENS=?* | DATA=?* | DIR=?* | FILES=?*)
 			files "$value"
-			name=$(basename -- "${files[0]}")
-			name=${name%.*}
+			data=$(basename -- "${files[0]}")
+			name=${data%.*}
 			name=${name:0:40}
 			name=${name//[^a-zA-Z0-9._-]/_}
 			[ ${#files[@]} = 1 ] || name=$name+$((${#files[@]} - 1))
-			break
 			;;
 		DATA=) name=sim ;;
 		SCALE=*) name=${name:-$value} ;;
 		esac
 	done
-	echo "$name"
+	text=${text%$'\n'}
 }
 
 run_folder() {
-	text=$(print_settings "$@")
-	name=$(run_name "$@")
-	run=$name-$(sha256sum <<< "$text" | cut -c 1-8)
+	local digest
+	read_settings "$@"
+	digest=$(sha256sum <<< "$text")
+	run=$name-${digest:0:8}
 }
 
 # twice NAME VALUE: say which word of a list is there twice, if one is; $again is this word. 1 and 01 are one number.

@@ -38,7 +38,9 @@ CLUSTER ?=
 CLUSTER_RUN ?=
 MEMORY  ?= 8G
 in_jobs := $(value CLUSTER)$(value CLUSTER_RUN)
-THREADS ?= $(if $(in_jobs),8,$(shell nproc))
+ifndef THREADS
+THREADS := $(if $(in_jobs),8,$(shell nproc))
+endif
 # $(call scale,TINY,SMALL,PAPER)
 scale = $(if $(filter tiny,$(SCALE)),$1,$(if $(filter paper,$(SCALE)),$3,$2))
 
@@ -113,7 +115,8 @@ whole_to = > $1.new && sync $1.new && mv $1.new $1 && sync $(dir $1) || { rm -f 
 with_jobs = $(if $(filter-out $(elsewhere),$(filter $1,$(MAKECMDGOALS))),$(if $(findstring -j,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,$(eval \
 	MAKEFLAGS += -j$(if $(in_jobs),$2,$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))))))
 # With -jN, that many trainings share the threads
-job_threads = $(if $(in_jobs),$(THREADS),$(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1))))
+job_threads = $(if $(in_jobs),$(THREADS),$(or $(shared_$(jobs)),$(eval shared_$(jobs) := $(shell echo $$(($(THREADS) < $(jobs) ? 1 : $(THREADS) / $(jobs)))))$(shared_$(jobs))))
+jobs = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
 
 # At the start of a recipe: stop if no run in the folder is done
 some_done = @ls $1/runs/*/scores.tsv > /dev/null 2>&1 || { echo '$@: no run of these settings is done: see make list-runs' >&2; exit 1; }

@@ -616,9 +616,9 @@ write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input",
 }
 
 # bats test_tags=slow
-@test "hostile: 300 damages of each of three HDF5 files: a whole stream or one line" {
+@test "hostile: 100 damages of each of three HDF5 files: a whole stream or one line" {
 	for f in csr_plain.h5ad csc_gzip.h5ad tenx3.h5; do
-		run $PYTHON "$BATS_TEST_DIRNAME/faults/damage.py" "$PWD/$f" 300 7
+		run $PYTHON "$BATS_TEST_DIRNAME/faults/damage.py" "$PWD/$f" 100 7
 		assert_success
 		assert_output --partial refused
 	done

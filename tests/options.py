@@ -7,10 +7,14 @@ FOLDER gets the inputs. An option is tried with the words of its choice, or with
 argument. What the header says about the run (provenance) is no output. Exit status 1 and a line for each option that is accepted and ignored,
 or refused as misuse by a message without its name.
 """
-import hashlib, itertools, json, os, re, shutil, subprocess, sys
+import hashlib, os, re, shutil, subprocess, sys
 from pathlib import Path
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "python"))
+import corrmask.stream as scstream
 BIN = Path(os.environ["BIN"]).resolve()
 MAKE = f"""
 scsim -q --cells 120 --genes 80 --modules 6 --types 3 --rarest .2 --depth 300 --donors 4 -o a.counts
@@ -260,10 +264,10 @@ def content(path):
 	"""What a file says, without what only tells how it was made."""
 	data = path.read_bytes()
 	if data[:4] == b"\x28\xb5\x2f\xfd":
-		show = lambda *o: subprocess.run([BIN / "scview", *o, path], capture_output=True, check=True).stdout
-		header = json.loads(show("-H"))
-		header.pop("provenance", None)
-		return json.dumps(header).encode() + show("--vocab") * ("vocab" in header) + show()
+		stream = scstream.read(path)
+		columns = [part for block in stream for name in sorted(block) for part in (block[name] if isinstance(block[name], tuple) else [block[name]])]
+		return repr({k: v for k, v in stream.header.items() if k != "provenance"}).encode() + b"".join(
+			np.asarray(c).tobytes() if not isinstance(c, list) else repr(c).encode() for c in columns)
 	if path.name == "train.tsv":
 		rows = [line.split("\t") for line in data.decode().splitlines()]
 		return repr([[v for k, v in zip(rows[0], row) if k not in ("tokens_per_s", "cells_per_s", "seconds")] for row in rows]).encode()

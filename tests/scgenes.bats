@@ -41,7 +41,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 }
 
 # bats test_tags=slow
-@test "scgenes genesets: of a thousand graphs with hubs of random genes, a twentieth has p below .05" {
+@test "scgenes genesets: of 500 graphs with hubs of random genes, a twentieth has p below .05" {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/small_samples.py" genesets "$BIN/scgenes"
 }
 

@@ -19,14 +19,14 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 
 # bats test_tags=slow
 @test "scmetric integration: all metrics of all presets, by definition, for even and odd data" {
+	names=()
 	for case in "seed=1" "cells=97 seed=4" "cells=600 types=9 batches=2 seed=3" "what=uneven" "what=twins" "what=far" "what=tiny" "what=huge" \
 		"what=empty" "what=unlabelled" "what=drugs" "cells=60" "cells=20 types=2" "features=1" "batches=1"; do
-		ref make a.emb $case
-		for preset in scib-metrics scib; do
-			integration --preset $preset --batch-key batch a.emb -o a.tsv --report a.report
-			ref compare a.emb a.report $preset
-		done
+		name=case${#names[@]} names+=(case${#names[@]})
+		ref make $name.emb $case
+		for preset in scib-metrics scib; do integration --preset $preset --batch-key batch $name.emb -o a.tsv --report $name.$preset.report; done
 	done
+	ref compare "${names[@]}"
 }
 
 @test "scmetric integration: the table of each preset, its means, and its best clusters" {

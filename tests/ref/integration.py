@@ -2,7 +2,7 @@
 
 usage: integration.py make OUT.emb [cells=N] [features=N] [types=N] [batches=N] [seed=N] [what=...]
        integration.py others IN.emb                      mixed.emb, scaled.emb, mirror.emb: the same scores
-       integration.py compare a.emb REPORT [PRESET]      numpy, scipy and scikit-learn in float64, from the definitions
+       integration.py compare NAME...                    reports of NAME.emb: numpy, scipy and scikit-learn in float64, from the definitions
        integration.py cz IN.emb SCORES.tsv [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold-column COL, by scikit-learn
        integration.py umap > umap_graph.tsv             rows, and the weights of their graph by scanpy
        integration.py values > integration.tsv          metrics of these rows, of types i % 3 and batches x > 0
@@ -145,34 +145,39 @@ def neighbours(x, k):
     return near, np.take_along_axis(d, near, 1), d
 
 
+def search(n, high, above):
+    """For each of n rows, the number between 0 and high at which above(numbers) turns from True to False."""
+    low = np.zeros(n)
+    for _ in range(200):
+        middle = (low + high) / 2
+        more = above(middle)
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return low
+
+
 def graph(near, d):
     """The weights of UMAP as a dense matrix, from the neighbours without the row itself."""
     n, k = near.shape
+    rho = np.array([r[r > 0].min() if (r > 0).any() else 0 for r in d])[:, None]
+    mean = np.where(rho[:, 0] > 0, d.sum(1) / (k + 1), d.sum() / (n * (k + 1)))
+    off = np.maximum(d - rho, 0)
+    sigma = search(n, 1e6 * np.where(mean > 0, mean, 1), lambda s: np.exp(-off / s[:, None]).sum(1) <= np.log2(k + 1))
     w = np.zeros((n, n))
-    for i in range(n):
-        rho = d[i][d[i] > 0].min() if (d[i] > 0).any() else 0
-        mean = d[i].sum() / (k + 1) if rho else d.sum() / (n * (k + 1))
-        off = np.maximum(d[i] - rho, 0)
-        low, high = 0, 1e6 * (mean or 1)
-        for _ in range(200):
-            s = (low + high) / 2
-            low, high = (low, s) if np.exp(-off / s).sum() > np.log2(k + 1) else (s, high)
-        w[i, near[i]] = np.exp(-off / max(low, 1e-3 * mean, 1e-300))
+    w[np.arange(n)[:, None], near] = np.exp(-off / np.maximum(np.maximum(sigma, 1e-3 * mean), 1e-300)[:, None])
     return w + w.T - w * w.T
 
 
 def lisi(near, d, group, perplexity):
-    out = []
-    for i in range(len(near)):
-        low, high = 0, 1e8 / (d[i].mean() or 1)
-        for _ in range(200):
-            beta = (low + high) / 2
-            p = np.exp(-beta * (d[i] - d[i].min()))
-            p /= p.sum()
-            h = -(p[p > 0] * np.log(p[p > 0])).sum()
-            low, high = (beta, high) if h > np.log(perplexity) else (low, beta)
-        out.append(1 / (np.bincount(group[near[i]], p) ** 2).sum())
-    return np.median(out)
+    def shares(beta):
+        p = np.exp(-beta[:, None] * (d - d.min(1, keepdims=True)))
+        return p / p.sum(1, keepdims=True)
+
+    def entropy(p):
+        return -(p * np.log(np.where(p > 0, p, 1))).sum(1)
+
+    mean = d.mean(1)
+    p = shares(search(len(near), 1e8 / np.where(mean > 0, mean, 1), lambda beta: entropy(shares(beta)) > np.log(perplexity)))
+    return np.median([1 / (np.bincount(group[near[i]], p[i]) ** 2).sum() for i in range(len(near))])
 
 
 def kbet(near, batch):
@@ -272,7 +277,7 @@ def connectivity(graph, y, how):
                     for c in np.unique(y)])
 
 
-def expected(x, y, batch, preset):
+def expected(x, y, batch):
     y, batch = (np.unique(v, return_inverse=True)[1] for v in (y, batch))
     k, b = y.max() + 1, batch.max() + 1
     near, far, d = neighbours(x, min(89, len(x) - 1))
@@ -280,8 +285,8 @@ def expected(x, y, batch, preset):
     directed = np.zeros(w.shape, bool)
     directed[np.arange(len(x))[:, None], near[:, :14]] = True
     width = (1 + widths(d, y)) / 2
-    want = {"silhouette_label": width.mean(), "graph_connectivity": connectivity(w > 0, y, "weak") if preset != "scib-metrics" else
-            connectivity(directed, y, "strong"), "clisi": (k - lisi(near, far, y, 30)) / (k - 1) if len(x) >= 90 else None}
+    want = {"silhouette_label": width.mean(), "graph_connectivity": {"scib": connectivity(w > 0, y, "weak"),
+            "scib-metrics": connectivity(directed, y, "strong")}, "clisi": (k - lisi(near, far, y, 30)) / (k - 1) if len(x) >= 90 else None}
     if b > 1:
         by_type = []
         for c in range(k):
@@ -308,19 +313,20 @@ def expected(x, y, batch, preset):
 TOLERANCE = {"ilisi": 1e-4, "clisi": 1e-4, "bras": 1e-4}
 
 
-def compare(path, report, preset="scib-metrics"):
-    """Every metric, with all digits, of the report. The means are those of the metrics that are there."""
-    lines = [line.rstrip("\n").split("\t") for line in open(report)]
-    got = {name[len("a:"):]: results.number(v) for name, v in lines if name.startswith("a:")}
-    want, seen = expected(*load(path)[:3], preset), 0
-    for key, v in want.items():
-        if key not in got:
-            continue
-        seen += 1
-        mine = got[key]
-        if (mine is None) != (v is None) or (v is not None and not abs(mine - v) <= TOLERANCE.get(key, 1e-9)):
-            sys.exit(f"{key}: {mine}, expected {v}")
-    print("%d metrics, silhouette_label %.4f" % (seen, got["silhouette_label"]))
+def compare(*names):
+    """Every metric, with all digits, of NAME.scib.report and NAME.scib-metrics.report of NAME.emb. The means are those of the metrics that are there."""
+    for name in names:
+        want = expected(*load(name + ".emb")[:3])
+        for preset in "scib", "scib-metrics":
+            lines = [line.rstrip("\n").split("\t") for line in open(f"{name}.{preset}.report")]
+            got = {key.partition(":")[2]: results.number(v) for key, v in lines if key.startswith(name + ":")}
+            if not 5 < len(want.keys() & got.keys()):
+                sys.exit(f"{name}, {preset}: few metrics: {got.keys()}")
+            for key in want.keys() & got.keys():
+                v, mine = want[key], got[key]
+                v = v[preset] if isinstance(v, dict) else v
+                if (mine is None) != (v is None) or (v is not None and not abs(mine - v) <= TOLERANCE.get(key, 1e-9)):
+                    sys.exit(f"{name}, {preset}: {key}: {mine}, expected {v}")
 
 
 def umap():
