@@ -101,8 +101,8 @@ FLAGS_zarr_codec := $(if $(filter blosc,$(OPTIONAL)),-DWITH_BLOSC) $(if $(filter
 LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 
 # Flags of one file: FLAGS_name for name.c.
-# The CPU's ops sum in a fixed order of their own, fused, and do not set errno.
-FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
+# The CPU's ops sum in a fixed order of their own, fused, and do not set errno. Fuzzing computes nothing with them.
+FLAGS_ops_cpu := $(if $(filter fuzz,$(VARIANT)),-fno-sanitize=all) -ffp-contract=fast -fno-math-errno -fno-trapping-math
 FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_bag       := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_bf16      := $(FLAGS_ops_cpu)

@@ -63,10 +63,13 @@ setup() {
 # bats test_tags=slow
 @test "corrmask EXPERIMENT: make ends with it; what was killed without a message is named; a terminal has the times of the stages" {
 	running() { # start corrmask, wait for a stage
-		corrmask demo SCALE=tiny CELLS=100000 THREADS=1 RESULTS="$1" > "$1.out" 2> "$1.err" &
+		corrmask demo SCALE=tiny CELLS=30000 THREADS=1 RESULTS="$1" > "$1.out" 2> "$1.err" &
 		pid=$!
 		make=
-		until [ -n "$make" ] && stage=$(pgrep -P "$make" -f stage.sh); do make=$(pgrep -P $pid make) || true; done
+		until [ -n "$make" ] && stage=$(pgrep -P "$make" -f stage.sh); do
+			sleep 0.05
+			make=$(pgrep -P $pid make) || true
+		done
 	}
 	running one
 	kill -TERM $pid

@@ -278,17 +278,16 @@ latest() { readlink "results/$1/latest"; }
 # bats test_tags=slow
 @test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
 	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
-	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
+	all=(DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 FIG4=fig4
+		ANNOTATE=annotate)
 	checked=0
-	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
-		FIG4=fig4 ANNOTATE=annotate; do
-		for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
-			# shellcheck disable=SC2086
-			names=$(ask "${of%=*}" $with | sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/')
+	for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
+		while read -r of names; do
+			names=$(sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/' <<< "$names")
 			assert_regex "$names" "SCALE|SEED|CONFIG"
-			assert_equal "$(known "${of#*=}" "$names")" ""
+			assert_equal "$(known "$of" "$names")" ""
 			checked=$((checked + 1))
-		done
+		done < <(make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @\$(foreach o,${all[*]},echo \$(lastword \$(subst =, ,\$o)) \$(\$(firstword \$(subst =, ,\$o))_SETTINGS);)" ask $with)
 	done
 	assert_equal $checked 39
 	run -0 --separate-stderr pipelines help OF=embed

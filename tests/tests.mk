@@ -22,8 +22,7 @@ check: ## run the tests, without the slow ones, and the linters (JOBS= side by s
 	$(call side_by_side,check-bats check-unit lint)
 
 check-slow: ## run the tests that are tagged slow, those of all kernels in the emulation, and check-faults
-	$(call side_by_side,check-slow-here)
-	$(MAKE) --no-print-directory check-faults FAULTS=1
+	$(call side_by_side,check-slow-here check-faults FAULTS=1)
 
 FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
@@ -47,7 +46,7 @@ check-bats: BATSFLAGS ?= --filter-tags '!slow'
 check-bats: $(BATS) ## run the tests of the tools (bats), but the slow ones
 
 check-slow-here: BATSFLAGS ?= --filter-tags slow
-check-slow-here: $(SLOW) $(UNIT_SLOW)
+check-slow-here: $(UNIT_SLOW) $(SLOW)
 
 $(UNIT) $(filter-out unit-cuda_mma,$(UNIT_SLOW)): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<

@@ -258,7 +258,7 @@ static void drawn(void **state)
 /* The rows that are found are at their true distances; with equal rows, rows of size 1e30, and more rows asked for than the cells near it have. */
 static void approximate(void **state)
 {
-	enum { MOST = 9000 };
+	enum { MOST = 4500 };
 	openblas_set_num_threads(1);
 	for (uint32_t set = 0; set < 5; set++) {
 		size_t n = set == 3 ? 40 : MOST, d = 12, k = set == 3 ? 39 : 20, found = 0;
