@@ -106,7 +106,7 @@ for t in ("A text with <script>alert(\"&\")</script>", "<b>&\"12" + chr(39), "<i
 
 @test "report: every figure of the run is inside, with a text for those who do not see it" {
 	run -0 page 'labels = [f["aria-label"] for f in p.figures]
-for want in ("mine", "R, over trainings, with 95 % intervals", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
+for want in ("mine", "R, over trainings, with 95 % intervals", "Training loss", "ROC curves", "F1 of every class by its number of cells", "Confusion matrix: a", "Confusion matrix: b",
              "Map of cells by cell_type: a", "Map of cells by donor: a", "Modules of the dependency graph of the training cells"):
     assert labels.count(want) == 1, (want, labels)
 assert len(labels) == 10, labels
@@ -115,9 +115,9 @@ assert "Gnuplot" not in p.text'
 
 @test "report: the answer comes first, as sentences and tables, with F1 of every class; the report as text is folded" {
 	run -0 page 's = p.source[p.source.index("id=\"summary\""):p.source.index("id=\"figures\"")]
-assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("\"caption\">The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("\"caption\">F1 of every class, probe")
+assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("\"caption\">The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("\"caption\">F1 of every class")
 assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
-t = p.tables["F1 of every class, probe"]
+t = p.tables["F1 of every class"]
 assert "cells of the class in training" in p.source
 assert t == [["class", "training cells", "test cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
 assert "findings.txt" not in p.text
@@ -230,13 +230,13 @@ assert t == [["value", "difference", "95 % interval", "p"], ["R, over trainings"
              ["Macro F1, over trainings", "-0.00001", "-1 to +1", "0.5"], ["Macro F1, over draws of test cells", "+0.1", "-1 to +1", "NA"]], t
 labels = [f["aria-label"] for f in p.figures]
 assert labels.count("Differences, CorrMask - random masks, with 95 % intervals") == 1
-assert p.tables["F1 of every class, probe"][0] == ["class", "test cells", "expression", "untrained network", "random masks", "CorrMask"]
+assert p.tables["F1 of every class"][0] == ["class", "test cells", "expression", "untrained network", "random masks", "CorrMask"]
 assert ">test cells of the class<" in p.source and "in training<" not in p.source
 s = p.source[p.source.index("F1 of every class by"):p.source.index("Confusion matrix")]
 assert s.count("dots m-untrained hollow") == 2 and "dots m-expression hollow" not in s, s  # points, and the legend
 assert s[:s.index("test cells of the class")].count("tick middle") >= 2, s
 matrices = [l for l in labels if l.startswith("Confusion")]
-assert matrices == ["Confusion matrix, probe: " + n for n in ("expression", "untrained network, seed 1", "random masks, seed 1", "CorrMask, seed 1")], matrices
+assert matrices == ["Confusion matrix: " + n for n in ("expression", "untrained network, seed 1", "random masks, seed 1", "CorrMask, seed 1")], matrices
 s = p.source[p.source.index("Confusion matrix"):]
 assert s.count("<tspan class=\"faint\">3</tspan>  C</text>") == 4 and s.count("<tspan class=\"faint\">1</tspan>  A</text>") == 4, s'
 }

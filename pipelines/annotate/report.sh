@@ -11,7 +11,7 @@ coarse=$(reported "$transfer" labels:coarse)
 if [ "${coarse:-0}" = 0 ] && scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
 	# cells without a prediction, or with types of other names than the reference's, cannot be compared
-	if ! ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null ||
+	if ! scsample -q --where "$label!=NA" "$dir/new.pred" | ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" - 2> /dev/null ||
 		grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv"; then
 		rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 	fi
@@ -45,13 +45,15 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 		}
 	}' > "$dir/types"
 
-# The types of ten new cells or more, most of whose markers have a higher mean in the new cells of another such type
+# The types of ten new cells or more, most of whose markers have a higher mean in the new cells of another such type. Genes that hardly a cell of the type
+# has in the reference say nothing.
 elsewhere() {
 	awk -F '\t' "$by_name"'
+		$c["class"] == $c["marker_of"] && $c["share"] < 0.1 { rare[$c["marker_of"], $c["rank"]] = 1 }
 		$c["new_cells"] < 10 || $c["class"] == "unknown" { next }
 		{ k = $c["marker_of"] SUBSEP $c["rank"]; if (!(k in most) || $c["new_mean"] > most[k]) { most[k] = $c["new_mean"]; at[k] = $c["class"] } cells[$c["class"]] = 1 }
 		END {
-			for (k in most) { split(k, f, SUBSEP); n[f[1]]++; if (at[k] != f[1]) { other[f[1]]++; where[f[1]] = at[k] } }
+			for (k in most) if (!(k in rare)) { split(k, f, SUBSEP); n[f[1]]++; if (at[k] != f[1]) { other[f[1]]++; where[f[1]] = at[k] } }
 			for (t in n) if (t in cells && 2 * other[t] > n[t]) list = list (list ? ", " : "") t " (in " where[t] ")"
 			print list
 		}' "$dir/markers.tsv"

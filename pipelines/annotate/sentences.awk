@@ -16,6 +16,8 @@ function percent(x) { x = sprintf("%.1f", 100 * x); sub(/\.0$/, "", x); return x
 function part(n, text) { return n > 0 ? n text : "" }
 function listed(a, b) { return a (a != "" && b != "" ? ", " : "") b }
 function plural(word) { return word ~ /(s|x|z|ch|sh)$/ ? word "es" : word ~ /[^aeiou]y$/ ? substr(word, 1, length(word) - 1) "ies" : word "s" }
+# The reason why something is not promised, with the donors for the values of their column
+function why(of,    s) { s = t("why:" of); gsub("values of column '[^']*'", units, s); sub("only 1 " units " have", "only 1 " unit " has", s); return s }
 function several(n, word) { return n " " (n == 1 ? word : plural(word)) }
 # The types whose value is beyond the limit (below: 1: under it), the furthest first, at most three
 function beyond(of_type, limit, below,    c, best, list, n, done) {
@@ -45,20 +47,14 @@ END {
 	marked = v["run", "unknown"] > 0
 
 	# What is promised
-	in_sets = coverage ? "label sets contain the true type for about " wanted " of the cells of its types" : ""
-	called = rare && marked ? (coverage ? ", and at most about " few " of these cells" : "at most about " few " of the cells of its types") " are called unknown" : ""
+	in_sets = coverage ? "label sets contain the true type of about " wanted " of the cells whose type is in the reference" : ""
+	called = rare && marked ? (coverage ? ", and at most about " few " of these cells" : "at most about " few " of the cells whose type is in the reference") " are called unknown" : ""
 	say("promise", in_sets called != "", "Promised for a new " unit " like the " several(t("units"), unit) " of the reference: " in_sets called ".")
-	say("no-promise", !coverage && !(rare && marked), "Nothing is promised" (t("promise:accuracy") == 1 ? " of the label sets" : "") ": " t("why:coverage") ".")
-	say("no-promise-coverage", !coverage && rare && marked, "No coverage of the label sets is promised: " t("why:coverage") ".")
-	say("no-promise-unknown", coverage && !rare && marked, "No share of unknown cells is promised: " t("why:unknown") ".")
-	# more of them do not help where cells have too few of each, or differ
-	more = plural(cells ? "donor" : unit)
-	needed = coverage ? "" : "a coverage of " wanted " takes a reference with " t("units_needed:coverage") " " more
-	each = t("units_needed:unknown") (coverage ? " " more : "") " with cells of each type"
-	if (!rare && marked)
-		needed = needed (coverage ? "that " few " are called unknown takes a reference with " : "; to promise that " few " are called unknown takes ") each
-	say("needs", needed != "" && has("units_needed:coverage") && (cells || t("promise:accuracy") == 1 || \
-		t("units") + 0 < t("units_needed:coverage") + 0), "To promise " needed ".")
+	say("no-promise", !coverage && !(rare && marked) && t("promise:accuracy") != 1, "Nothing is promised: " why("coverage") ".")
+	say("no-promise-coverage", !coverage && (rare && marked || t("promise:accuracy") == 1), "No coverage of the label sets is promised: " why("coverage") ".")
+	say("no-promise-unknown", marked && !rare && (coverage || t("promise:accuracy") == 1), "No share of unknown cells is promised: " why("unknown") ".")
+	say("needs", cells && !coverage && has("units_needed:coverage"), "To promise a coverage of " wanted " takes a reference with " t("units_needed:coverage") " donors" \
+		(rare || !marked ? "" : "; to promise that " few " are called unknown takes " t("units_needed:unknown") " with cells of each type") ".")
 
 	# What was measured on the reference
 	accuracy = percent(v["held", "accuracy"]) " of the predicted types are right (macro F1 " sprintf("%.2f", v["held", "macro_f1"]) ")"
@@ -67,25 +63,31 @@ END {
 	say("calibration", ("held", "ece") in v, "Their probabilities are off by " sprintf("%.3f", v["held", "ece"]) " on average (expected calibration error).")
 
 	# How the new cells compare with the reference
-	measured = " do from each other (shift " sprintf("%.2f", t("shift")) ", limit " sprintf("%.2f", t("shift:limit")) ")"
-	say("shift", has("shift:limit") && has("shift") && t("shift") + 0 > t("shift:limit") + 0, "The new cells differ from the reference more than its " units measured \
-		": another platform, tissue or treatment?")
-	say("no-shift", has("shift:limit") && has("shift") && t("shift") + 0 <= t("shift:limit") + 0, "The new cells differ from the reference no more than its " units measured ".")
+	compared = has("shift:limit") && has("shift")
+	differ = compared && t("shift") + 0 > t("shift:limit") + 0
+	limit = sprintf("%.2f", t("shift:limit"))
+	say("shift", differ, "The new cells differ from the reference more than its " units " do from each other (shift " sprintf("%.2f", t("shift")) ", limit " limit \
+		"): another platform, tissue or treatment?")
+	say("no-shift", compared && !differ, "The new cells differ from the reference no more than its " units " do from each other.")
 	say("shift-unknown", cells, "Without donors we cannot tell whether the new cells differ from the reference more than donors do.")
 	far = has("shift:limit") ? beyond(shift, t("shift:limit")) : ""
-	say("shift-types", far != "", "Types whose cells differ most (shift): " far ".")
-	say("depth", has("depth:new"), "New cells have a median of " t("depth:new") " molecules of shared genes, reference cells " t("depth:reference") \
-		(t("thinned") != "" && t("thinned") < 1 ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
+	say("shift-types", far != "", (compared && !differ ? "But cells of these types differ more (shift, limit " limit "): " : "Types whose cells differ most (shift): ") far ".")
+	thin = t("thinned") != "" && t("thinned") < 1
+	say("depth", has("depth:new") && (thin || 2 * t("depth:new") < t("depth:reference") || t("depth:new") > 2 * t("depth:reference")), \
+		"New cells have a median of " sprintf("%.0f", t("depth:new")) " molecules of shared genes, reference cells " sprintf("%.0f", t("depth:reference")) \
+		(thin ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
 	shallow = beyond(depth, 0.5, 1)
 	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules of the reference (ratio): " shallow ".")
-	say("genes", has("genes:shared"), several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) ") are in your file.")
+	say("genes", has("genes:shared") && t("genes:share") < 0.995, "Your file has " several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) \
+		"); only these are used.")
 
 	# What was left out, or not tested
 	no_type = t("set_aside:no_label") + v["run", "no_type"]
 	aside = no_type + t("set_aside:unknown_label") + t("set_aside:no_group")
-	say("set-aside", aside > 0, several(aside, "cell") " of the reference set aside: " listed(listed(part(no_type, " without a type"), \
+	say("set-aside", aside > 0, "Cells of the reference that were left out: " listed(listed(part(no_type, " without a type"), \
 		part(t("set_aside:unknown_label"), " whose type is called unknown")), part(t("set_aside:no_group"), " without a " (cells ? "donor" : unit))) ".")
-	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference left out, of types with fewer cells than MIN_CELLS: new cells of these types get a wrong one.")
+	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference " (v["run", "rare"] == 1 ? "was" : "were") \
+		" left out: their types have fewer than MIN_CELLS cells. New cells of these types get a wrong type.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")
 	say("coarse", t("labels:coarse") > 0, several(t("labels:coarse_cells"), "cell") " of the reference " (t("labels:coarse_cells") == 1 ? "has a type" : "have types") \
 		" that others refine. Coverage was measured on " (t("units:fine") > 0 ? "the " several(t("units:fine"), cells ? "cell" : unit) " with hardly any of these." : \
@@ -95,18 +97,18 @@ END {
 		" has (" untested "), which were never tested on another.")
 
 	# The new cells
-	say("unknown", marked && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") " unlike the reference: transfer_assigned is unknown.")
-	say("set-size", ("run", "set_size") in v, "Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) \
-		" have one.")
-	say("terms", has("term_classes"), "transfer_term_name is the finest type that " (coverage ? "holds the true one of about " wanted " of these cells" : \
-		"holds the true one of at least " wanted " of the cells that were held out") ": on average " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
+	say("unknown", marked && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") " unlike the reference, and called unknown.")
+	say("set-size", ("run", "set_size") in v, v["run", "single"] == 1 ? "All label sets have one type." : \
+		"Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) " have one.")
+	say("terms", has("term_classes"), "transfer_term_name is the finest term that includes the true type of " (coverage ? "about " wanted " of these cells" : \
+		"at least " wanted " of the held-out cells") "; on average it includes " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
 	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \
 		v["run", "elsewhere"] ".")
 	known = v["new", "cells"] - v["new", "unknown"]
-	say("own-types", known > 0, "Your file has types in " v["run", "label"] ": " several(known, "cell") " with a type of the reference. Of these, " \
+	say("own-types", known > 0, "Your file has types of its own in " v["run", "label"] ". Of the " several(known, "cell") " whose type is in the reference, " \
 		percent(known > 0 ? v["new", "accuracy"] * v["new", "cells"] / known : 0) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
 		percent(v["new", "known_called_unknown"]) " are called unknown.")
-	say("own-new", v["new", "unknown"] > 0, "Of your " several(v["new", "unknown"], "cell") " with other type names, " \
+	say("own-new", v["new", "unknown"] > 0, "Of the " several(v["new", "unknown"], "cell") " with other types, " \
 		percent(v["new", "novel_called_unknown"]) " are called unknown. Do these names mean types of the reference?")
 
 	# How to go on

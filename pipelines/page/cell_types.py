@@ -6,6 +6,7 @@ from run import columns_of, number, read_table, tool
 
 GREY_ONES = ("unknown", "no type")
 MOST_MARKERS = 30  # types
+RARE_MARKER = 0.1  # share of the cells of its type in the reference; a gene of fewer is not drawn
 
 
 def colours(types):
@@ -44,10 +45,10 @@ def maps(run, most, figure):
         if not drawn:
             continue
         xy = [tuple(map(float, at[i].split())) for i in drawn]
-        shown = f"{len(drawn)} of {len(at)} cells are drawn" if len(drawn) < len(at) else f"All {len(at)} cells are drawn"
+        shown = f"{len(drawn)} of {len(at)} cells are drawn." if len(drawn) < len(at) else f"All {len(at)} cells are drawn."
         heads = ["Assigned types"] + [f"{c}, as your file has it" for c in list(panels)[1:]]
         yield element("div", element("h3", "Map of the new cells (UMAP)"),
-                      element("p", f"{shown}. Numbers: all cells, " + ", and ".join(f"by {c}" for c in panels) + ".", class_="quiet"),
+                      element("p", shown, f" The legend counts all cells: as assigned, and as in {label}." if len(panels) > 1 else None, class_="quiet"),
                       element("div", [figure(head, chart.cell_map(xy, [of[i] for i in drawn], types, f"Map of the new cells: {head}", looks=colours(types)))
                                       for head, of in zip(heads, panels.values())], class_="figures"),
                       chart.keys([(chart.points([(12, 7)], i, 9), [t, element("span", " " + ", ".join(str(c.get(t, 0)) for c in cells), class_="quiet")])
@@ -64,8 +65,9 @@ class Markers:
         self.new, self.types = new, of
         self.unknown = [t for t in GREY_ONES if new.get(t)]
         self.genes, self.value = {t: [] for t in of}, {}
+        hardly = {(r[0], r[2]) for r in at if r[0] == r[3] and (number(r[6]) or 0) < RARE_MARKER}
         for marker_of, symbol, gene, t, cells, mean, share, _, new_mean, new_share in at:
-            if marker_of not in self.genes:
+            if marker_of not in self.genes or (marker_of, gene) in hardly:
                 continue
             name = symbol or gene
             if name not in self.genes[marker_of]:

@@ -278,7 +278,7 @@ def cell_map(xy, of, classes, title, what="cells", looks=None):
     middles = [amid(by_class[i]) for i in there]
     if looks:
         large = sorted(range(len(there)), key=lambda j: -len(by_class[there[j]]))[:NAMED]
-        body += beside(middles, large, [cut(classes[i], 26) for i in there], 460)
+        body += beside(middles, large, [cut(classes[i], 26) for i in there], 460, 400, all_names=False)
     elif len(classes) < NUMBERED:
         body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, (x, y) in zip(there, middles)]
     return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(there)} classes: nearby {what} have similar embeddings.", body)
@@ -317,8 +317,10 @@ def dots(genes, classes, values, title):
                "of the cells that have the gene, its colour their mean expression. The report has the numbers as a table.", out)
 
 
-def beside(places, order, names, width):
-    """Names beside the points `order` of the places, the first ones first, where they hide the fewest others: element, for each."""
+def beside(places, order, names, width, height, all_names=True):
+    """Names beside the points `order` of the places, the first ones first, where they hide the fewest others: element, for each. Without all_names
+    one that would hide another name or leave the figure is not drawn."""
+    drawn = []
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places] if len(places) <= NAMED else []
     for i in order:
         x, y = places[i]
@@ -326,9 +328,14 @@ def beside(places, order, names, width):
         spots = [(x + 7, y + 4, "start"), (x - 7, y + 4, "end"), (x, y - 8, "middle"), (x, y + 16, "middle"),
                  *((x + 5 * side, y + v, "start" if side > 0 else "end") for side in (1, -1) for v in (-7, 15))]
         boxes = [(left, v - 10, left + wide, v + 2) for u, v, anchor in spots for left in [u - {"start": 0, "end": wide, "middle": wide / 2}[anchor]]]
-        hidden = [sum(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in taken) + 9 * (l < 0 or r > width) for l, t, r, b in boxes]
+        hidden = [sum(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in taken) 
+                  + 9 * (l < 0 or r > width or t < 0 or b > height or not all_names and any(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in drawn))
+                  for l, t, r, b in boxes]
         best = hidden.index(min(hidden))
+        if not all_names and hidden[best] >= 9:
+            continue
         taken.append(boxes[best])
+        drawn.append(boxes[best])
         u, v, anchor = spots[best]
         yield element("text", names[i], x=f"{u:.1f}", y=f"{v:.1f}", class_=f"place {anchor}")
 
@@ -350,6 +357,6 @@ def network(genes, edges, names, degree, title):
         body.append(points([places[i] for i in of[m]], colour.get(m, GREY), size, f"module {m}, {len(of[m])} genes"))
     hubs = [max(of[m], key=lambda i: degree[i]) for m in largest]
     order = sorted(range(len(genes)), key=lambda i: -degree[i]) if len(genes) <= NAMED else hubs
-    body += beside(places, order, names, 460)
+    body += beside(places, order, names, 460, 460)
     return svg(460, 460, title, f"{len(genes)} genes in {len(of)} modules, with the {len(shown)} strongest of {len(edges)} edges. "
                "The largest modules have colours; others are grey. The report has the modules as a table.", body)

@@ -62,6 +62,10 @@ class Metrics:
             values.update((row[0], row[1] if len(row) > 1 else "") for row in read_table(f)[1:])
         self.kinds = {kind: dict(sorted(models.items(), key=lambda m: chart.rank(m[0]))) for kind, models in self.kinds.items()}
 
+    def of(self, kind):
+        """The kind in a title, where there are several."""
+        return f", {kind}" if len(self.kinds) > 1 else ""
+
     @staticmethod
     def classes(values):
         return [k[2:] for k in values if k.startswith("n:")]
@@ -105,7 +109,7 @@ class Metrics:
                     row.append(f"{sum(f1) / len(f1):.3f}" if f1 else "NA")
                 rows.append(row)
             head = ["class", *(["training cells"] if trained else []), "test cells", *map(chart.words, groups)]
-            yield table(f"F1 of every class, {kind}" + (", means over the seeds" if any(len(n) > 1 for n in groups.values()) else ""), head, rows,
+            yield table(f"F1 of every class{self.of(kind)}" + (", means over the seeds" if any(len(n) > 1 for n in groups.values()) else ""), head, rows,
                         range(2 + trained, len(head)))
 
     def tables(self):
@@ -174,5 +178,5 @@ class Metrics:
             guessed = {p for _, count in sums.values() for _, p in count}
             classes = sorted((c for c in most if most[c] or c in guessed), key=lambda c: -most[c])
             for group, (cells, count) in sums.items() if classes else ():
-                title = f"Confusion matrix, {kind}: {chart.words(group)}" + (f" ({len(groups[group])} seeds)" if len(groups[group]) > 1 else "")
+                title = f"Confusion matrix{self.of(kind)}: {chart.words(group)}" + (f" ({len(groups[group])} seeds)" if len(groups[group]) > 1 else "")
                 yield title, chart.confusion(classes, cells, count, title)

@@ -163,15 +163,16 @@ def calibration_figures(run):
     """Tables of ctaprobe score --curves: a figure for each of its curves."""
     by_curve = {}
     for f in run.named(".tsv"):
-        for curve, x, y in columns_of(read_table(f), "curve", "x", "y") or []:
-            if curve in CURVES and number(x) is not None and number(y) is not None:
+        for curve, x, y, cells in columns_of(read_table(f), "curve", "x", "y", "cells") or []:
+            few = curve == "reliability" and (number(cells) or 0) < 10  # say nothing of a share
+            if curve in CURVES and not few and number(x) is not None and number(y) is not None:
                 by_curve.setdefault(curve, {}).setdefault(f.name.removesuffix(".tsv").removesuffix(".curves"), []).append((number(x), number(y)))
     for curve, found in by_curve.items():
         lines = list(found.items())
         if curve == "reliability":
             lines.append(("perfect calibration", [(0, 0), (1, 1)]))
         x, y = CURVES[curve]
-        title = "Reliability of the probabilities" if curve == "reliability" else "Risk by coverage"
+        title = "Reliability of the probabilities" if curve == "reliability" else "Errors among the most confident cells"
         yield from in_eights(title, lines, lambda some, t: chart.lines(some, x, y, t, f"{y} by {x}", square=True, x_range=(0, 1),
                                                                        y_range=(0, 1) if curve == "reliability" else None))
 
@@ -180,7 +181,7 @@ def f1_figures(metrics):
     for kind in metrics.kinds:
         groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
         trained = all(metrics.trained(kind, name) for name, _ in groups)
-        yield from in_eights(f"F1 of every class by its frequency, {kind}", groups, lambda some, t: chart.scatter(
+        yield from in_eights(f"F1 of every class by its number of cells{metrics.of(kind)}", groups, lambda some, t: chart.scatter(
             some, "cells of the class in training" if trained else "test cells of the class", "F1", t, "One point per class.", log_x=True, y_range=(-0.03, 1.03)))
 
 
@@ -429,7 +430,7 @@ def figures(run, metrics, modules):
     drawn += [figure(f"Modules of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of {m.name}"))
               for m in modules]
     maps = [*cell_types.maps(run, MOST_CELLS, figure), *cell_types.markers(run, figure), *gene_map_figures(run), *map_figures(run)] if has("screduce", "scview", "scsample") else []
-    return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
+    return [element("div", own, class_="figures"), maps, element("h3", "Other figures") if drawn and maps else None,
             element("div", drawn, class_="figures")]
 
 

@@ -190,7 +190,7 @@ static void find_untested(struct reference *r, const struct held_out *h)
 		}
 	for (size_t c = 0; c < k && cells; c++) /* if there is none at all, calibrate says so */
 		if (r->untested[c])
-			warn("%s: class '%s' (%" PRIu64
+			info("%s: class '%s' (%" PRIu64
 			     " cells) was never held out while others of it were there: its probabilities are not calibrated",
 				reference_path, r->classes.name[c], r->cells[c]);
 }
@@ -266,7 +266,7 @@ static void calibrate_on(struct calibrated *c, const struct held_out *h, const s
 	size_t n = c->whole;
 	double need = coverage * (double)(n + 1) / (double)n;
 	if (!c->coverage_promised)
-		warn("%zu %s can promise a coverage of at most %.3g: --coverage %g holds for the held-out cells, and is not promised", n,
+		info("%zu %s can promise a coverage of at most %.3g: --coverage %g holds for the held-out cells, and is not promised", n,
 			units, (double)n / (double)(n + 1), coverage);
 	else if (1 - need < (1 - coverage) / 2)
 		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",

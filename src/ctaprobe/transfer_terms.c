@@ -146,7 +146,7 @@ static void keep_terms(struct detail *t, const struct ontology *o, char *const *
 	t->holds.in = t->in;
 }
 
-/* The classes get their new numbers, and of the names of a class one that is no id. */
+/* The classes get their new numbers, and of the names of a class that of its term, or else one that is no id. */
 static void apply(
 	struct detail *t, struct classes *c, struct embeddings *d, const uint32_t *to, const struct ontology *o, const uint32_t *term)
 {
@@ -157,7 +157,7 @@ static void apply(
 	}
 	for (size_t k = 0; k < c->n; k++) {
 		char **at = to[k] < t->k ? &name[to[k]] : NULL;
-		if (at && (!*at || !strcmp(*at, o->id[term[k]]))) {
+		if (at && (!*at || !strcmp(*at, o->id[term[k]]) || !strcmp(c->name[k], o->name[term[k]]))) {
 			char *id = *at;
 			*at = c->name[k];
 			c->name[k] = id;

@@ -67,8 +67,8 @@ static void promise(const char *name, int kept, const struct verdict *v, const c
 {
 	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name),
 	     *unit = xasprintf("of column '%s'", v->unit ? v->unit : "");
-	char *few = of ? xasprintf("cells that look like '%s' are in %zu values %s, and it takes %zu", of, units, unit, needed)
-		       : xasprintf("%zu values %s are too few: it takes %zu", units, unit, needed);
+	char *few = of ? xasprintf("only %zu values %s have cells that look like '%s', and it takes %zu", units, unit, of, needed)
+		       : xasprintf("%zu values %s are too few, it takes %zu", units, unit, needed);
 	cli_measured(row, kept && !why);
 	if (!kept || why)
 		cli_stated(reason, why ? why : few);
@@ -101,9 +101,9 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 		cli_measured("genes:share", (double)v->genes / (double)v->all_genes);
 	}
 	if (why && v->unit && (isnan(v->shift->limit) || isnan(shift_of(v->shift, v->shift->k))))
-		warn("nothing is promised for the new cells: %s", why);
+		info("nothing is promised for the new cells: %s", why);
 	else if (why && v->unit)
-		warn("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", why, shift_of(v->shift, v->shift->k),
+		info("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", why, shift_of(v->shift, v->shift->k),
 			v->shift->limit);
 	for (size_t c = 0; c < v->shift->k; c++) {
 		measured_class("held_out_coverage", name[c], covered[c]);
