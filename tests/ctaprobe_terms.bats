@@ -17,6 +17,7 @@ setup_file() {
 	TYPES="type1=CL:0000624,T_cell type2=CL:0000625,T_cell type3=B-cell,lymphocyte type4=classical_monocyte,leukocyte type5=monocyte,leukocyte type6=cell_X"
 	ref make ref.counts sim.counts "$TYPES" donor1=1 donor3=1 donor5=.5 donor6=.12 donor7=.1 donor9=.1 donor10=.1 donor11=.1 donor8=1
 	ref make fine.counts sim.counts "$TYPES"
+	ref make named.counts sim.counts "${TYPES/B-cell,lymphocyte/NK_cell,natural_killer_cell}" donor1=1
 	# three levels, of which the upper one is above two classes and one of the finest labels; monocytes by their id in some donors
 	TYPES=${TYPES/classical_monocyte,leukocyte/classical_monocyte,myeloid_leukocyte}
 	ref make chain.counts sim.counts "${TYPES/monocyte,leukocyte/monocyte,CL:0000576}" donor1=1 donor3=1 donor5=.5
@@ -44,6 +45,10 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 	assert_equal "$(value promise:coverage report)" 0
 	run ref compare cl.obo ref.counts held.s new.s .97
 	assert_success
+	# of several names of a type that of its term
+	transfer --reference named.counts
+	scview -q -c predicted new.s | grep -qx 'natural killer cell'
+	run -1 grep -x 'NK cell' <(scview -q -c predicted new.s)
 	transfer --reference chain.counts --coverage .7
 	run ref compare cl.obo chain.counts held.s new.s .7
 	assert_success

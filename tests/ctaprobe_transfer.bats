@@ -38,7 +38,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	ref make cal.emb seed=5 cells=300 what=novel
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --held-out held.s new.emb -o new.s
 	names "warning: cal.emb 60 300 ref.emb"
-	names "warning: 8 0.889"
+	names "note: 8 0.889"
 	names "classes promise 0.05"
 	ref compare ref.emb new.emb held.s new.s calibration=cal.emb
 	# cells of the reference without a class
@@ -363,7 +363,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	# a class of one cell
 	ref make single.emb what=single
 	run -0 ctaprobe transfer --reference single.emb -l cell_type new.emb -o single.s
-	names "warning: single.emb 'mono | DC' 1"
+	names "note: single.emb 'mono | DC' 1"
 	assert_equal "$(value untested:rare report)" "$(scview -c label_set new.s | grep -cw rare)"
 	assert_equal "$(scview -c untested new.s | grep -c '^1$')" "$(value untested_cells report)"
 }

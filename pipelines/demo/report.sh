@@ -91,38 +91,36 @@ differences --pair seed --metrics macro_f1 "$dir/draws.in" > "$dir/f1.tsv"
 differences --pair seed --draws draw --metrics macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
 rm "$dir/draws.in"
 echo
-# tell SUBJECT NAME ARM REFERENCE TRAININGS CELLS MEASURE OTHER: whether the arm, called NAME, differs from the reference. Then MEASURE of the arm, that of
-# the OTHER, and the difference with its intervals.
+# tell QUANTITY ARM REFERENCE TRAININGS CELLS NAME REFERENCE_NAME: whether the arm differs from the reference, both values, and the difference with its
+# intervals
 tell() {
-	awk -F '\t' -v subject="$1" -v called="$2" -v arm="$3" -v reference="$4" -v measure="$7" -v other="$8" "$tables$by_name"'
+	awk -F '\t' -v quantity="$1" -v arm="$2" -v reference="$3" -v a="$6" -v b="$7" "$tables$by_name"'
 		function interval() { return $c["low"] == "NA" ? "no interval" : span("%+.3f") == "+0.000 to +0.000" ? "within 0.001 of 0" : span("%+.3f") }
 		$c["arm"] != arm || $c["reference"] != reference { next }
-		FILENAME == ARGV[1] { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = interval(); next }
+		FILENAME == ARGV[1] { n = $c["n"]; d = $c["difference"]; both = num($c["mean"], "%.3f") " and " num($c["reference_mean"], "%.3f"); p = $c["p"]; seeds = interval(); next }
 		{ chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; cells = interval() }
 		END {
-			differs = p != "NA" && p < 0.05 && !chance
 			size = num(d, "%+.3f")
-			none = size + 0 == 0
-			printf "%s: %s\n", subject, differs ? called " " (d < 0 ? "lower" : "higher") " by " (none ? "less than 0.001" : substr(size, 2)) "." : \
-				p == "NA" || cells == "no interval" ? "not tested." : "we found no difference."
-			printf "  %s is %s, with %s %s: difference %s (95 %% interval over %d training%s: %s%s; over test cells: %s).\n", measure, num(a, "%.3f"), other, num(b, "%.3f"), \
-				(none ? "smaller than 0.001" : size), n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
-		}' "$5" "$6"
+			if (p == "NA" || cells == "no interval") say = a " and " b ", " quantity ", not tested"
+			else if (p < 0.05 && !chance) say = a " has a " (d < 0 ? "lower " : "higher ") quantity " than " b
+			else say = "We found no difference in " quantity " between " a " and " b
+			print toupper(substr(say, 1, 1)) substr(say, 2) ":"
+			printf "  %s, difference %s (95 %% interval over %d training%s %s%s; over test cells %s).\n", both, (size + 0 == 0 ? "smaller than 0.001" : size), n, \
+				(n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p = %.2g", p)), cells
+		}' "$4" "$5"
 }
 {
 read -r loss table <<< "$([ ! -s "$dir/points.tsv" ] || highest_visible "$dir/points.tsv" "$reliance/reference.tsv" random corrmask)" || true
 why=$(no_edges "$edges"; not_learned "$loss" "$table")
 [ -z "$why" ] || { echo "$why"; exit; } # of this part only
 [ ! -s "$dir/differences.tsv" ] ||
-	tell "Partner reliance R" CorrMask corrmask random "$dir/differences.tsv" "$dir/cells.tsv" R "random masks"
-tell "Macro F1" CorrMask corrmask random "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macro F1" "random masks"
+	tell "partner reliance R" corrmask random "$dir/differences.tsv" "$dir/cells.tsv" CorrMask "random masks"
+tell "macro F1" corrmask random "$dir/f1.tsv" "$dir/f1_cells.tsv" CorrMask "random masks"
 called="50 principal components"
 [ "$best" = pca ] || called="log-normalised expression"
-for s in random corrmask; do
-	network="the network with $([ $s = random ] && echo random || echo CorrMask) masks"
-	tell "Macro F1 of $called and $network" "$called" "$best" $s "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macro F1 of $called" "$network"
-done
-awk -F '\t' '$1 == "read" { printf "On the genes that the networks read, log-normalised expression has %.3f.\n", $2 }' "$dir/macro_f1.tsv"
+tell "macro F1" "$best" random "$dir/f1.tsv" "$dir/f1_cells.tsv" "$called" "random masks"
+tell "macro F1" "$best" corrmask "$dir/f1.tsv" "$dir/f1_cells.tsv" "$called" CorrMask
+awk -F '\t' '$1 == "read" { printf "Expression of the genes that the networks read has a macro F1 of %.3f.\n", $2 }' "$dir/macro_f1.tsv"
 [ "$(wc -w <<< "$seeds")" != 1 ] || echo "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 } | tee "$dir/findings.txt"
 
