@@ -282,7 +282,7 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	run -2 --separate-stderr corpus_of WHERE='donor!=donor1;donor!=donor2;donor!=donor3;donor!=donor4'
 	[[ $stderr = *"corpus: no cells are left: WHERE drops them all"* ]] || fail "$stderr"
 	# a file that breaks off is no file without the category, which only a warning names
-	scsim -q --cells 60000 --genes 80 | scview -q -O h5ad - -o in/torn.h5ad
+	scsim -q --cells 9000 --genes 80 | scview -q -O h5ad - -o in/torn.h5ad
 	$PYTHON - <<-'END'
 		import h5py
 		with h5py.File("in/torn.h5ad", "r") as f:

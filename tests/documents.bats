@@ -1,4 +1,5 @@
-# The blocks of code in README.md and docs/python.md run as they stand, in order, in a folder of their own. Blocks without a language are drawings.
+# The blocks of code in README.md and docs/python.md run as they stand, in order, in a folder of their own, but that trainings of commands have one
+# epoch. Blocks without a language are drawings.
 # PEER_PYTHON is a Python with torch, transformers and accelerate (make peers); without one, what needs them is skipped.
 load helper
 
@@ -20,7 +21,7 @@ block() {
 run_block() {
 	{
 		echo 'set -eo pipefail; head() { command head "$@" && cat > /dev/null; }; set -v'
-		block "$1" sh "$2"
+		block "$1" sh "$2" | sed 's/--epochs [0-9]*/--epochs 1/'
 	} > commands
 	[ "$(wc -l < commands)" -gt 1 ]
 	bash commands < /dev/null
