@@ -8,7 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose)
+static uint64_t random_number(uint32_t seed, uint64_t cell, uint32_t purpose)
 {
 	struct rng r = rng_at(seed, RNG_SAMPLE, cell, purpose);
 	return rng_u64(&r);
@@ -16,7 +16,7 @@ uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose)
 
 uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose)
 {
-	return sample_draw(seed, XXH3_64bits(name, strlen(name)), purpose);
+	return random_number(seed, XXH3_64bits(name, strlen(name)), purpose);
 }
 
 /* The largest draw of a class that is taken is searched from its highest byte to its lowest. */
@@ -31,7 +31,7 @@ enum { BYTE_VALUES = 256, AT_ONCE = 1 << 12 }; /* classes whose bytes are counte
 
 static uint64_t draw_of(const struct sample_rows *r, size_t i)
 {
-	return sample_draw(r->seed, r->cell ? r->cell[i] : r->first + i, r->purpose);
+	return random_number(r->seed, r->cell ? r->cell[i] : r->first + i, r->purpose);
 }
 
 /* Count the byte at `shift` of the draws that still have the known bytes of their class's limit. */

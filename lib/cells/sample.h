@@ -12,8 +12,6 @@
  * the remaining cells of a large donor all have small draws for that purpose. */
 enum sample_purpose { SAMPLE_NUMBER, SAMPLE_SPLIT, SAMPLE_GROUP, SAMPLE_CLASS, SAMPLE_CAP = 16 };
 
-uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose);
-
 /* The draw of a group or class by its name. */
 uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose);
 

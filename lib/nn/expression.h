@@ -32,6 +32,13 @@ void expression_loss(struct head *h, struct model *m, double *sum);
 const void *expression_logits(struct head *h, struct model *m);
 void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx);
 
+/* A metric: the mean of a part. */
+#define EXPRESSION_MEAN(name, part, what) \
+	static double name(const struct loss *l, const struct head_spec *s) \
+	{ \
+		return l[part].what / l[part].count; \
+	}
+
 #define EXPRESSION_NEEDS OP(linear), OP(linear_back), OP(norm), OP(norm_back), OP(expression_loss), OP(expression_loss_back)
 
 #endif

@@ -132,20 +132,9 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 
 static const struct head_part parts[] = {{"is_zero", 1.5}, {"value", 1}, {0}};
 
-static double is_zero(const struct loss *l, const struct head_spec *s)
-{
-	return l[0].sum / l[0].count;
-}
-
-static double zero_accuracy(const struct loss *l, const struct head_spec *s)
-{
-	return l[0].correct / l[0].count;
-}
-
-static double mse(const struct loss *l, const struct head_spec *s)
-{
-	return l[1].sum / l[1].count;
-}
+EXPRESSION_MEAN(is_zero, 0, sum)
+EXPRESSION_MEAN(zero_accuracy, 0, correct)
+EXPRESSION_MEAN(mse, 1, sum)
 
 static const struct head_metric metrics[] = {
 	{"is_zero", is_zero, 0},

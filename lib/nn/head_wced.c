@@ -54,18 +54,13 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 static const struct head_part parts[] = {
 	{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0}, {"value_other", 0}, {0}};
 
-#define MEAN(name, i, what) \
-	static double name(const struct loss *l, const struct head_spec *s) \
-	{ \
-		return l[i].what / l[i].count; \
-	}
-MEAN(is_zero, 0, sum)
-MEAN(zero_accuracy, 0, correct)
-MEAN(mse, 1, sum)
-MEAN(is_zero_input, 2, sum)
-MEAN(mse_input, 3, sum)
-MEAN(is_zero_other, 4, sum)
-MEAN(mse_other, 5, sum)
+EXPRESSION_MEAN(is_zero, 0, sum)
+EXPRESSION_MEAN(zero_accuracy, 0, correct)
+EXPRESSION_MEAN(mse, 1, sum)
+EXPRESSION_MEAN(is_zero_input, 2, sum)
+EXPRESSION_MEAN(mse_input, 3, sum)
+EXPRESSION_MEAN(is_zero_other, 4, sum)
+EXPRESSION_MEAN(mse_other, 5, sum)
 
 static const struct head_metric metrics[] = {
 	{"is_zero", is_zero, 0},
