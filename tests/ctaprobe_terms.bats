@@ -15,9 +15,12 @@ setup_file() {
 	scsample -q --test-fraction .25 --group donor --part test all.counts -o new.counts
 	# a label that is an id, a synonym, a term above one other alone (monocyte), none; coarse ones in some donors, in few cells of another
 	TYPES="type1=CL:0000624,T_cell type2=CL:0000625,T_cell type3=B-cell,lymphocyte type4=classical_monocyte,leukocyte type5=monocyte,leukocyte type6=cell_X"
-	ref make ref.counts sim.counts "$TYPES" donor1=1 donor3=1 donor5=.5 donor6=.12 donor7=.1 donor9=.1 donor10=.1 donor11=.1 donor8=1
+	ref make ref.counts sim.counts "$TYPES" donor1=1 donor3=1 donor5=.5 donor6=.12 donor7=.1 donor9=.1 donor10=.2 donor11=.1 donor8=1
 	ref make fine.counts sim.counts "$TYPES"
 	ref make named.counts sim.counts "${TYPES/B-cell,lymphocyte/NK_cell,natural_killer_cell}" donor1=1
+	# of T cells and of classical monocytes only one donor has fine labels, and coarse ones too: a fold has coarse labels without a class and lacks classes, and no donor
+	# counts whole
+	ref make lone.counts sim.counts "$(sed 's/B-cell,lymphocyte/B-cell,B-cell/; s/monocyte,leukocyte type6/monocyte,monocyte type6/' <<< "$TYPES")" donor2=.3 donor{1,3,4,5,6,7,8,9}=1 donor1{0,1,2,4,5,6}=1
 	# three levels, of which the upper one is above two classes and one of the finest labels; monocytes by their id in some donors
 	TYPES=${TYPES/classical_monocyte,leukocyte/classical_monocyte,myeloid_leukocyte}
 	ref make chain.counts sim.counts "${TYPES/monocyte,leukocyte/monocyte,CL:0000576}" donor1=1 donor3=1 donor5=.5
@@ -53,6 +56,12 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 	run ref compare cl.obo chain.counts held.s new.s .7
 	assert_success
 	assert_equal "$(value labels:coarse report)" 3
+	transfer --reference lone.counts --coverage .7
+	run ref compare cl.obo lone.counts held.s new.s .7
+	assert_success
+	assert_equal "$(value promise:coverage report) $(value units:fine report)" "0 0"
+	run ref fit cl.obo lone.counts held.s 1 # without that donor
+	assert_success
 }
 
 @test "terms: labels of one detail alone give the classes, probabilities and sets that they give without an ontology" {
@@ -61,8 +70,10 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 	assert_equal "$(value labels:coarse report) $(value units:fine report)" "0 $(value units report)"
 	ctaprobe transfer -q -l cell_type --group donor --reference fine.counts -o plain.s new.counts
 	scview -q -c predicted,probability,label_set,p_known,assigned,untested plain.s | cmp - with
-	scview -q -c term_classes new.s | awk -v told="$(value term_classes report)" 'NR > 1 { n += $1 } END { d = n / (NR - 1) - told; exit !(NR > 1 && d < 1e-6 && d > -1e-6) }'
 	scview -q -c term,term_name,term_classes new.s | awk -F'\t' 'NR > 1 && $3 == 1 { n++ } END { print n; exit !n }'
+	# cells without counts have no term and no classes
+	scsample -q --thin .05 new.counts | ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo --report report --reference fine.counts -o thin.s
+	scview -q -c assigned,term_classes thin.s | awk -F'\t' -v told="$(value term_classes report)" 'NR > 1 { sum += $2; n += $1 != "NA" } END { d = sum / n - told; exit !(n < NR - 1 && d < 1e-6 && d > -1e-6) }'
 }
 
 @test "terms: what is wrong is one line, and leaves no output" {

@@ -18,17 +18,19 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 value() { awk -F'\t' -v k="$1" '$1 == k { print $2 }' "$2"; }
 
-agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
+agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	# shellcheck disable=SC2086
-	ctaprobe transfer -q --reference ref.emb -l cell_type --held-out held.s $1 new.emb -o new.s
-	run ref compare ref.emb new.emb held.s new.s "${@:2}"
+	ctaprobe transfer -q --reference "${FROM:-ref.emb}" -l cell_type --held-out held.s $1 new.emb -o new.s
+	run ref compare "${FROM:-ref.emb}" new.emb held.s new.s "${@:2}"
 	assert_success
 }
 
 @test "transfer: classes, probabilities, sets, unknown cells and thresholds are those of scikit-learn, scipy and plain loops" {
-	agree "--group donor --coverage .8 --unknown .2" coverage=.8 unknown=.2
-	agree "--nearest 7 --group donor --coverage .8 --unknown .2 --report report" nearest=7 coverage=.8 unknown=.2
-	run -0 ref shift ref.emb new.emb held.s new.s report
+	agree "--group donor --coverage .88 --unknown .2" coverage=.88 unknown=.2
+	# a class of one cell: the others of its fold are predicted without it
+	ref make single.emb what=single
+	FROM=single.emb agree "--nearest 7 --group donor --coverage .85 --unknown .2 --report report" nearest=7 coverage=.85 unknown=.2
+	run -0 ref shift single.emb new.emb held.s new.s report
 }
 
 # bats test_tags=slow
@@ -214,9 +216,10 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsample -q --test-fraction .3 --group donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
 	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
 	scsample -q --keep-genes panel whole.counts -o new.counts
-	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s new.counts -o new.s
-	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s --report report new.counts -o new.s
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python:$BATS_TEST_DIRNAME/ref $PYTHON -B -W ignore - <<-'END'
 		import numpy as np, corrmask.stream as scstream
+		from transfer import check_shift
 		from sklearn.linear_model import LogisticRegression
 		def cells(path, columns):
 		    out = {c: [] for c in columns}
@@ -235,11 +238,11 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		        x[np.repeat(np.arange(b.rows), np.diff(start.astype(int))), at[gene]] = count
 		        rows.append(x[:, :-1])
 		    x = np.concatenate(rows)
-		    return np.log1p(1e4 * x / x.sum(1, keepdims=True))
+		    return np.log1p(1e4 * x / x.sum(1, keepdims=True)), x.sum(1)
 		ids = set(scstream.read("new.counts").header["vocab"]["id"]) & set(scstream.read("ref.counts").header["vocab"]["id"])
 		genes = {g: k for k, g in enumerate(sorted(ids))}
-		x, q = expression("ref.counts", genes), expression("new.counts", genes)
-		ref, held, new = cells("ref.counts", ["cell", "cell_type"]), cells("held.s", ["cell", "fold", "predicted", "logit"]), cells("new.s", ["predicted", "logit", "assigned", "cell_type"])
+		(x, depth), (q, new_depth) = expression("ref.counts", genes), expression("new.counts", genes)
+		ref, held, new = cells("ref.counts", ["cell", "cell_type", "donor"]), cells("held.s", ["cell", "fold", "predicted", "logit"]), cells("new.s", ["predicted", "logit", "assigned", "cell_type"])
 		assert (ref["cell"] == held["cell"]).all()
 		y = ref["cell_type"].astype(str)
 		def close(rows, test, predicted, logit):
@@ -253,6 +256,13 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		for f in np.unique(held["fold"]):
 		    out = held["fold"] == f
 		    close(np.flatnonzero(~out), x[out], held["predicted"][out].astype(str), held["logit"][out])
+		check_shift("report", x, ref["donor"].astype(str), held["predicted"].astype(str), q, new["predicted"].astype(str))
+		said = dict(line.rstrip("\n").split("\t") for line in open("report"))
+		want = {"genes:shared": len(genes), "genes:share": len(genes) / 400, "depth:reference": np.median(depth), "depth:new": np.median(new_depth), "thinned": 1}
+		for c in set(new["predicted"].astype(str)):
+		    want["depth_ratio:" + c] = np.exp(np.log(new_depth[new["predicted"] == c]).mean() - np.log(depth[held["predicted"] == c]).mean())
+		for k, v in want.items():
+		    assert abs(float(said[k]) - v) < 1e-9 * v, (k, said[k], v)
 		novel, unknown = new["cell_type"].astype(str) == "type4", new["assigned"].astype(str) == "unknown"
 		print("unknown", unknown[novel].mean(), unknown[~novel].mean())
 		assert unknown[novel].mean() > unknown[~novel].mean() and unknown[~novel].mean() < .12
@@ -265,8 +275,13 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	names "embedding ref.counts"
 	# a cell without shared genes keeps its row
 	scsample -q --thin .004 new.counts -o shallow.counts
-	run -0 ctaprobe transfer --reference ref.counts -l cell_type shallow.counts -o shallow.s
+	run -0 ctaprobe transfer --reference ref.counts -l cell_type --report report shallow.counts -o shallow.s
 	assert_output --partial "get no class"
+	# a reference that is thinned so much loses cells too; cells of so few counts are not taken for each other
+	run -1 grep -E '^depth_ratio.*(inf|nan)' report
+	ctaprobe transfer -q --reference shallow.counts -l cell_type --report report shallow.counts -o x
+	assert_equal "$(value in_reference report)" "$(scview -c gene shallow.counts | awk 'NR > 1 && NF >= 10 { n++ } END { print n }')"
+	rm x
 	scview --check -q shallow.s
 	for bad in --nearest=5 -C=2 --no-standardize; do
 		run -2 ctaprobe transfer --reference ref.counts -l cell_type ${bad/=/ } new.counts -o x
@@ -292,17 +307,19 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	told() { ctaprobe transfer -q --reference ref.counts -l cell_type --report report "$@" -o new.s; }
 	told --group donor new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"
-	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value thinned report)" "0 19 1"
+	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value units_needed:coverage report) $(value thinned report)" "0 19 9 1"
 	assert_equal "$(value genes:shared report) $(value genes:share report)" "300 1"
 	# the type that the fewest donors have, of those whose cells were held out
 	few=$(ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s -o few.s new.counts && scview -c predicted,donor held.s | sed 1d | sort -u |
 		cut -f 1 | sort | uniq -c | sort -n | awk '{ print $2, $1; exit }')
 	names_of() { grep '^why:unknown' report | tr -s "\t'" ' '; }
 	for word in $few; do assert_regex "$(names_of)" " $word "; done
+	told --group donor --unknown .2 new.counts
+	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report)" "1 4"
 	scsample -q -n 1 new.counts -o single.counts
 	told --group donor single.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"
-	assert_regex "$(value shift report)" nan
+	assert_regex "$(value shift report) $(value why:coverage report)" "nan .* new cells .* too few"
 	told new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "0 0 cell"
 	scsample -q --where donor=donor1 ref.counts -o one.counts
@@ -311,6 +328,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	# a donor a cell: nothing to compare
 	told --group barcode new.counts
 	assert_equal "$(value promise:coverage report) $(value shift:limit report)" "0 nan"
+	assert_regex "$(value why:coverage report)" "too few cells each"
 	scsample -q --thin .6 new.counts -o less.counts
 	told --group donor less.counts
 	assert_equal "$(value promise:coverage report) $(value thinned report)" "1 1"
@@ -318,12 +336,20 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsim -q --cells 300 --genes 300 --types 3 --donors 3 --depth 2000 --seed 5 -o other.counts
 	told --group donor other.counts
 	assert_equal "$(value promise:coverage report)" 0
-	grep -q '^why:coverage' report
+	assert_regex "$(value why:coverage report)" "differ .* donor"
+	# fewer donors than folds: a fold each
+	ctaprobe transfer -q --reference other.counts -l cell_type --group donor --held-out held.s -o few.s new.counts
+	assert_equal "$(scview -c donor,fold held.s | sed 1d | sort -u | cut -f 2 | sort | tr '\n' ' ')" "1 2 3 "
+	# of new cells in several blocks most are shallow
+	scsample -q --thin .45 new.counts -o half.counts
+	scsample -q half.counts half.counts half.counts half.counts new.counts -o mixed.counts
+	told mixed.counts
+	awk -F'\t' '$1 == "thinned" { print; exit !($2 > .4 && $2 < .5) }' report
 	scsample -q --thin .1 new.counts -o shallow.counts
 	told --group donor shallow.counts
 	awk -F'\t' '$1 == "thinned" { exit !($2 > .08 && $2 < .12) }' report
 	assert_equal "$(value promise:coverage report)" 1
-	ctaprobe score -q -l cell_type new.s | awk -F'\t' '$1 == "coverage" { print; exit !($2 > .85) }'
+	ctaprobe score -q -l cell_type new.s | awk -F'\t' -v n="$(value reference_cells report)" '{ v[$1] = $2 } END { print v["coverage"]; exit !(v["coverage"] > .85 && v["train_cells"] == n) }'
 }
 
 @test "transfer: cells of the reference are marked; types that say nothing and cells without a donor are set aside; a type of one donor is untested" {

@@ -84,13 +84,17 @@ def method(x, y, classes, C, nearest, standardize):
     return predict
 
 
+def needed(group, miss):
+    """The sum over the groups of the share of their cells at or below the threshold, at least."""
+    groups = len(np.unique(group))
+    promised = (1 - miss) * (groups + 1) <= groups + 1e-9
+    return (1 - miss) * (groups + promised) - 1e-9
+
+
 def quantile(score, group, miss):
     """The threshold, by its definition."""
-    groups = np.unique(group)
-    promised = (1 - miss) * (len(groups) + 1) <= len(groups) + 1e-9
-    need = (1 - miss) * (len(groups) + promised)
     for s in np.sort(score):
-        if sum((score[group == g] <= s).mean() for g in groups) >= need - 1e-9:
+        if sum((score[group == g] <= s).mean() for g in np.unique(group)) >= needed(group, miss):
             return s
     return np.inf
 
@@ -181,30 +185,43 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
 
     logit2, far2 = fit(np.ones(len(r["x"]), bool))(n["x"].astype(float))
     check(h, logit, far, "held-out")
+    # of the cells that set the thresholds
+    shares = lambda v, at: sum(v[at & (who == g)].mean() for g in np.unique(who[at]))
+    assert shares(h["in_set"][np.arange(len(y)), y] > 0, fitted) >= needed(who[fitted], 1 - coverage)
+    assert all(shares(h["assigned"] != "unknown", o) >= needed(who[o], unknown) for o in own)
     check(p, logit2, far2, "new")
 
 
 def shift(ref, new, held, pred, report):
-    """The row shift: how far the new cells are from the reference, of the spread of its donors."""
-    from scipy.stats import t as student
+    """The rows shift: how far the new cells are from the reference, of the spread of its donors."""
     r, n, h, p = (load(path)[0] for path in (ref, new, held, pred))
+    r = {k: v[[c is not None for c in r["cell_type"]]] for k, v in r.items()}
+    known = np.array([np.isfinite(z[sorted(set(r["cell_type"])).index(c)]) for z, c in zip(h["logit"], r["cell_type"])])
+    check_shift(report, r["x"][known].astype(float), r["donor"][known], h["predicted"][known], n["x"].astype(float), p["predicted"])
+
+
+def check_shift(report, x, donor, guess, new, new_guess):
+    from scipy.stats import t as student
     said = dict(line.rstrip("\n").split("\t")[:2] for line in open(report))
-    with_class = [c is not None for c in r["cell_type"]]
-    x, donor, guess = r["x"][with_class].astype(float), r["donor"][with_class], h["predicted"]
 
     def log_distance(x, guess, others, of_others):
-        classes = [c for c in set(guess) if c in of_others]
-        own = [(x[guess == c], others[of_others == c]) for c in classes]
-        cells = sum(len(a) for a, _ in own)
-        variance = sum(((a - a.mean(0)) ** 2).sum() for a, _ in own) / sum(len(a) - 1 for a, _ in own)
+        own = [(x[guess == c], others[of_others == c]) for c in set(guess) if c in set(of_others)]
+        cells, free = sum(len(a) for a, _ in own), sum(len(a) - 1 for a, _ in own)
+        if not free:
+            return np.nan
+        variance = sum(((a - a.mean(0)) ** 2).sum() for a, _ in own) / free
         square = sum(len(a) * ((a.mean(0) - b.mean(0)) ** 2).sum() for a, b in own)
         noise = sum(len(a) * variance * (1 / len(a) + 1 / len(b)) for a, b in own)
         return np.log(max(square - noise, noise / 10) / cells) / 2
 
-    far = np.array([log_distance(x[donor == d], guess[donor == d], x[donor != d], guess[donor != d]) for d in sorted(set(donor))])
-    t = (log_distance(n["x"].astype(float), p["predicted"], x, guess) - far.mean()) / (far.std(ddof=1) * np.sqrt(1 + 1 / len(far)))
-    close("shift", float(said["shift"]), t, 1e-6)
-    close("limit", float(said["shift:limit"]), student.isf(.05, len(far) - 1), 1e-9)
+    for c in [None, *sorted(set(new_guess))]:
+        of, of_new = (np.ones(len(g), bool) if c is None else g == c for g in (guess, new_guess))
+        far = np.array([log_distance(x[of & (donor == d)], guess[of & (donor == d)], x[of & (donor != d)], guess[of & (donor != d)]) for d in sorted(set(donor))])
+        far = far[~np.isnan(far)]
+        t = (log_distance(new[of_new], new_guess[of_new], x[of], guess[of]) - far.mean()) / (far.std(ddof=1) * np.sqrt(1 + 1 / len(far)))
+        close("shift of %s" % c, float(said["shift" if c is None else "shift:" + c]), t, 1e-6)
+        if c is None:
+            close("limit", float(said["shift:limit"]), student.isf(.05, len(far) - 1), 1e-9)
 
 
 def score(pred, metrics, curves):
