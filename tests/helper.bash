@@ -5,6 +5,7 @@ bats_load_library bats-assert
 bats_load_library bats-file
 
 export LC_ALL=C.UTF-8           # the tests' own awk and printf write 0.5, not 0,5
+export SETUPTOOLS_USE_DISTUTILS=stdlib # joblib imports distutils: else all of setuptools, a third of the time in which scikit-learn starts
 unset CORRMASK_MAKE             # a make of a test is none of the make that runs the tests
 BIN=${BIN:-$BATS_TEST_DIRNAME/../bin}
 PYTHON=$BATS_TEST_DIRNAME/../build/anndata/bin/python # from make deps, where Debian has no anndata
