@@ -105,6 +105,9 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	ctaprobe transfer -q --reference ref.emb -l cell_type new.emb | scview -c cell,label_set,probability > all
 	scview -c cell,label_set,probability e.s | grep -c . | grep -qx 332
 	ctaprobe score -q -l cell_type e.s | grep -qx $'cells\t324'
+	# cells of the reference, with gaps, and others
+	ref make own.emb what=empty
+	scsample -q own.emb new.emb | ctaprobe transfer -q --reference ref.emb -l cell_type - | scview -c in_reference - | grep -cx 1 | grep -qx 392
 	scsample -q --where cell=99999 new.emb -o none.emb || scsample -q --where donor=none new.emb -o none.emb
 	ctaprobe transfer -q --reference ref.emb -l cell_type none.emb -o none.s
 	scview --check none.s | grep -q "complete, prediction, 0 rows"

@@ -193,10 +193,15 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
 
 
 def shift(ref, new, held, pred, report):
-    """The rows shift: how far the new cells are from the reference, of the spread of its donors."""
+    """The rows held_out_coverage, and shift: how far the new cells are from the reference, of the spread of its donors."""
     r, n, h, p = (load(path)[0] for path in (ref, new, held, pred))
     r = {k: v[[c is not None for c in r["cell_type"]]] for k, v in r.items()}
-    known = np.array([np.isfinite(z[sorted(set(r["cell_type"])).index(c)]) for z, c in zip(h["logit"], r["cell_type"])])
+    classes = sorted(set(r["cell_type"]))
+    known = np.array([np.isfinite(z[classes.index(c)]) for z, c in zip(h["logit"], r["cell_type"])])
+    said = dict(line.rstrip("\n").split("\t")[:2] for line in open(report))
+    for k, c in enumerate(classes):
+        own, told = known & (r["cell_type"] == c), float(said["held_out_coverage:" + c])
+        assert abs(told - h["in_set"][own, k].mean()) < 1e-9 if own.any() else np.isnan(told), (c, told)
     check_shift(report, r["x"][known].astype(float), r["donor"][known], h["predicted"][known], n["x"].astype(float), p["predicted"])
 
 
