@@ -212,6 +212,7 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	mean=$(awk -F '\t' '$1 == 20 && $2 == "pearson" && $3 == "poisson" { printf "%.3f", $6 }' $R/summary.tsv | sed 's/^0//')
 	grep -q "^poisson *0\?$mean" $R/table.txt
 	assert_file_not_empty $R/panel.svg
+	assert_equal "$(grep -c '^Panel [^ ]*, r2mae-wide: of [0-9]* genes outside it, .* Best: .*\.$' $R/findings.txt)" 3
 	for bad in "none.txt:is not a number K" "0:is not a number K" "20 60:expected fewer genes than HVG, 60"; do
 		run -1 "$BATS_TEST_DIRNAME/../pipelines/panel/split.sh" results/prepared/latest refused "${bad%:*}" 60 1
 		assert_output --regexp "^PANEL: '.*'.* ${bad#*:}"

@@ -16,7 +16,8 @@ setup() {
 	assert_line --regexp '^expression, no network +[01]\.[0-9]+'
 	assert_line --regexp '; with random states, 19 draws: at most 0\.[0-9]+ in size, p = [01]'
 	dir=r/perturb/latest
-	for f in table.txt perturb.svg perturb.png report.html shift.tsv random.tsv; do assert_file_not_empty "$dir/$f"; done
+	run -1 grep -v '^[A-Z].*\.$' "$dir/findings.txt"   # sentences alone
+	for f in findings.txt 1-genes.table 2-truth.table table.txt perturb.svg perturb.png report.html shift.tsv random.tsv; do assert_file_not_empty "$dir/$f"; done
 	assert_not_exist "$dir/perturbed.emb"
 	[ "$(wc -l <"$dir/truth.txt")" = 13 ]
 	# the AUROC of the table is scikit-learn's
@@ -27,7 +28,7 @@ setup() {
 		truth = set(open(d + "/truth.txt").read().split())
 		rows = list(csv.DictReader(open(d + "/scores.tsv"), delimiter="\t"))
 		known = {r["gene"] for r in rows if r["method"] == "shift"}
-		said = {l[:60].strip(): float(l[60:].split()[0]) for l in open(d + "/table.txt") if l.startswith(("deletion,", "expression,"))}
+		said = {l.split("   ")[0]: float(l.split("   ", 1)[1].split()[0]) for l in open(d + "/table.txt") if l.startswith(("deletion,", "expression,"))}
 		for method, name in (("shift", "deletion, network: towards off"), ("shift-both", "deletion, network: towards off - towards on"),
 		                     ("expression", "expression, no network")):
 		    of = [r for r in rows if r["method"] == method and r["gene"] in known]

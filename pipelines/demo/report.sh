@@ -102,7 +102,7 @@ tell() {
 		END {
 			size = num(d, "%+.3f")
 			if (p == "NA" || cells == "no interval") say = a " and " b ", " quantity ", not tested"
-			else if (p < 0.05 && !chance) say = a " has a " (d < 0 ? "lower " : "higher ") quantity " than " b
+			else if (p < 0.05 && !chance) say = a (a ~ /s$/ ? " have a " : " has a ") (d < 0 ? "lower " : "higher ") quantity " than " b
 			else say = "We found no difference in " quantity " between " a " and " b
 			print toupper(substr(say, 1, 1)) substr(say, 2) ":"
 			printf "  %s, difference %s (95 %% interval over %d training%s %s%s; over test cells %s).\n", both, (size + 0 == 0 ? "smaller than 0.001" : size), n, \

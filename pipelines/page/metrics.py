@@ -17,7 +17,7 @@ def cell(text, share=False):
     if v is None:
         return element("td", text, class_="n" if text in MISSING or text[:1] == "<" else "long" if len(text) > 40 else None)
     shown = text
-    if len(text) > 7 and re.search("[.e]", text):
+    if len(text) > 7 and re.search("[.e]", text) and len(re.sub(r"e.*|\D", "", text).lstrip("0")) > 4:
         shown = f"{v:.1f}" if abs(v) >= 1000 else f"{v:.4g}"
     bar = share and 0 <= v <= 1
     return element("td", shown if shown == text else element("data", shown, value=text), class_="n bar" if bar else "n",

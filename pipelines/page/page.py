@@ -31,7 +31,7 @@ from run import Run, columns_of, commands, digests, has, messages, natural, numb
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
-FIGURES = {"demo": "Copying from partners, and cell types"}
+FIGURES = {"demo": "Copying from partners, and cell types", "perturb": "Shift of each deleted gene", "panel": "How well each gene is predicted"}
 # What the graphs of the experiments are of, and what their tables of differences and means (armstat compare) are of
 GRAPHS = {"corpus": "the dependency graph of the genes that the networks read", "all-genes": "the dependency graph of all genes",
           "train": "the dependency graph of the training cells", "genes": "the graph of nearest genes in the embedding"}
@@ -333,7 +333,7 @@ def grouped(run):
             singles.append(([name], *rows[0][1:]))
             pair = f"{chart.words(rows[0][1])} - {chart.words(rows[0][2])}"
         else:
-            yield name or f"Differences: {f.stem}", within, rows
+            yield name or "Differences" + (f": {f.stem}" if f.stem != "differences" else ""), within, rows
     if singles:
         singles.sort(key=lambda row: list(COMPARED.values()).index(row[0][0]))
         yield f"Differences, {pair}", None, singles

@@ -122,11 +122,11 @@ def stages(run):
 
 
 def messages(run, kind):
-    """The warnings or notes of the stages, each once."""
+    """The warnings or notes of the stages, each once, whatever file they are of."""
     found = {}
     for f in sorted((f for d in (*run.parts, run.dir) for f in d.glob("log/*.log")), key=lambda f: f.stat().st_mtime):
         for line in read_text(f).splitlines():
-            m = re.match(rf"([a-z0-9 -]+): {kind}: (.*)", line)
+            m = re.match(rf"([a-z0-9 -]+): {kind}: (?:[^ ]*/[^ ]*: +)?(.*)", line)
             if m:
                 found[f"{m[1]}: {m[2]}"] = True
     return list(found)

@@ -6,7 +6,7 @@ top = "< sort -t '\t' -k 2,2gr ".points." | head -n 8"
 set grid xtics ytics lc rgb "#dddddd"
 set xlabel "shift towards the goal when the gene is deleted"
 set ylabel "-log10 q"
-set key top left
+set key outside top center horizontal
 set offsets graph 0.05, graph 0.15, graph 0.05, 0
 truth = int(system("awk -F '\t' '$4 == 1' ".points." | wc -l"))
 set arrow from 0, graph 0 to 0, graph 1 nohead lc rgb "#888888"

@@ -31,24 +31,22 @@ echo "corrmask in-silico deletion: $data"
 echo "model: $model"
 echo "$(awk -F '\t' "$by_name"'$c["cells"] > n { n = $c["cells"] } END { print (NR - 1) / 2 " genes deleted, each in at most " n " cells" }' "$dir/shift.tsv") of $state = $from; shift towards $to"
 echo
-echo "shift: cos(cell without the gene, mean of $to) - cos(cell, mean of $to), mean over cells. auc: the chance that it is above that of any deletion,"
-echo "with its 95 % interval; q: rank sum, Benjamini-Hochberg. It treats cells as independent: p_group is over donors, if there are any"
-echo
+rm -f "$dir/2-truth.table" "$dir/findings.txt"
 awk -F '\t' -v to="$to" "$by_name"'
 	function g(x, f) { return x == "NA" || x == "" ? "-" : sprintf(f, x) }
-	FNR == 2 { printf "%-22s %6s %11s %7s %16s %9s %9s\n", "gene", "cells", "shift", "auc", "", "q", "p_group" }
-	shown < 15 && $c["cells"] >= 3 && $c["state"] == to { shown++; printf "%-22s %6d %+11.5f %7s %16s %9s %9s\n", $c["symbol"] == "" ? $c["perturbed"] : $c["symbol"], $c["cells"], $c["mean"], \
-		g($c["auc"], "%.3f"), $c["auc_low"] == "NA" ? "-" : sprintf("%.3f to %.3f", $c["auc_low"], $c["auc_high"]), g($c["q"], "%.2g"), "p_group" in c ? g($c["p_group"], "%.2g") : "-" }' "$dir/shift.tsv"
+	FNR == 2 { print "gene\tcells\tshift\tauc\t95 % interval\tq\tp_group" }
+	shown < 15 && $c["cells"] >= 3 && $c["state"] == to { shown++; printf "%s\t%d\t%+.5f\t%s\t%s\t%s\t%s\n", $c["symbol"] == "" ? $c["perturbed"] : $c["symbol"], $c["cells"], $c["mean"], \
+		g($c["auc"], "%.3f"), $c["auc_low"] == "NA" ? "-" : sprintf("%.3f to %.3f", $c["auc_low"], $c["auc_high"]), g($c["q"], "%.2g"), "p_group" in c ? g($c["p_group"], "%.2g") : "-" }' "$dir/shift.tsv" |
+	as_table "$dir/1-genes.table" "The first genes. shift: cos(cell without the gene, mean of $to) - cos(cell, mean of $to), mean over cells; auc: the chance that it is above that of any deletion; q: rank sum over cells as if they were independent, Benjamini-Hochberg; p_group: over donors, if there are any" 80
 [ -s "$dir/truth.txt" ] || {
 	echo
 	echo "To see how well these genes are ranked, next to a ranking by expression, give TRUTH=FILE: genes that should be found, one per line."
 	exit 0
 }
 echo
-echo "How well is the truth found? $(wc -l < "$dir/truth.txt") genes. AUROC: the chance that one of them is ranked above another gene, with its 95 % interval;"
-echo "genes in three cells or more. Difference: AUROC minus that of the expression, of the same genes (DeLong et al. 1988)"
-echo
-sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v to="$to" '
+sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v to="$to" -v findings="$dir/findings.txt" '
+	BEGIN { printf "" > findings }
+	function find(sentence) { print sentence > findings }
 	FILENAME == ARGV[1] { is[$1] = 1; next }
 	FILENAME == ARGV[2] { if ($1 == "shift" || $1 == "expression") known[$2]++; next }
 	known[$2] < 2 { next }
@@ -90,17 +88,17 @@ sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v
 	END {
 		tie()
 		for (g in truth) size[truth[g]]++
-		if (!size[0] || !size[1]) { print (size[1] ? "All genes that were deleted" : "None of the genes that were deleted") " should be found: nothing can be measured."; exit }
-		printf "%-60s %8s %18s %28s%s\n", "ranked by", "AUROC", "95 % interval", "difference", length(rank) ? "   rank of the regulator" : ""
+		if (!size[0] || !size[1]) { find((size[1] ? "All genes that were deleted" : "None of the genes that were deleted") " should be found: nothing can be measured."); exit }
+		print "ranked by\tAUROC\t95 % interval\tdifference" (length(rank) ? "\trank of the regulator" : "")
 		methods = split("shift shift-both expression", order, " ")
 		for (i = 1; i <= methods; i++) {
 			m = order[i]
 			auroc(m)
-			line = sprintf("%-60s %8.3f %18s", name(m), mean, sprintf("%.3f to %.3f", low, high))
+			line = sprintf("%s\t%.3f\t%.3f to %.3f", name(m), mean, low, high)
 			if (m == "shift-both") { at_chance = low <= 0.5; below = high < 0.5 }
 			auc[m] = mean
 			auroc(m, "expression")
-			print line sprintf(" %28s%s", m == "expression" ? "" : sprintf("%+.3f (%+.3f to %+.3f)", mean, low, high), m in rank ? "   " rank[m] " of " n : "")
+			print line "\t" (m == "expression" ? "" : sprintf("%+.3f (%+.3f to %+.3f)", mean, low, high)) (m in rank ? "\t" rank[m] " of " n : "")
 		}
 		for (d = 1; d <= 19; d++) {
 			m = "random-" d "-both"
@@ -110,16 +108,21 @@ sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v
 			larger += abs(gap(m)) >= abs(gap("shift-both"))
 		}
 		p = (larger + 1) / (draws + 1)
-		printf "\nMean of \"towards %s - towards %s\" of these genes, minus that of the others: %+.5f", to, from, gap("shift-both")
-		if (draws) printf "; with random states, %d draws: at most %.5f in size, p = %.2g", draws, most, p
-		print ".\n"
+		shifts = sprintf("Mean of \"towards %s - towards %s\" of the genes that should be found, minus that of the others: %+.5f%s.", to, from, gap("shift-both"), \
+			draws ? sprintf("; with random states, %d draws: at most %.5f in size, p = %.2g", draws, most, p) : "")
 		auroc("shift-both", "expression")
 		both = sprintf("(AUROC %.3f and %.3f; difference %+.3f, %+.3f to %+.3f).", auc["shift-both"], auc["expression"], mean, low, high)
-		if (draws < 19) printf "No comparison with random states: %d draws, and 19 are needed.\n", draws
-		else if (p > 0.05) print "We found no difference between these states and random ones in how the network moves these genes."
-		else if (below) print "The network ranks these genes lower than the others."
-		else if (at_chance) print "We found no difference between these genes and the others in the ranking of the network."
-		else if (low > 0) print "The network ranks these genes higher than the difference of expression does " both
-		else if (high < 0) print "The network finds these genes, but the difference of expression, which needs no network, ranks them higher " both
-		else print "The network finds these genes. We found no difference from the ranking by expression, which needs no network " both
-	}' "$dir/truth.txt" "$dir/scores.tsv" - | tee "$dir/findings.txt"
+		if (draws < 19) find(sprintf("No comparison with random states: %d draws, and 19 are needed.", draws))
+		else if (p > 0.05) find("We found no difference between these states and random ones in how the network moves the genes that should be found.")
+		else if (below) find("The network ranks the genes that should be found lower than the others.")
+		else if (at_chance) find("We found no difference between the genes that should be found and the others in the ranking of the network.")
+		else if (low > 0) find("The network ranks the genes that should be found higher than the difference of expression does " both)
+		else if (high < 0) find("The network finds the genes that it should, but the difference of expression, which needs no network, ranks them higher " both)
+		else find("The network finds the genes that it should. We found no difference from the ranking by expression, which needs no network " both)
+		find(shifts)
+	}' "$dir/truth.txt" "$dir/scores.tsv" - > "$dir/ranked"
+[ ! -s "$dir/ranked" ] ||
+	as_table "$dir/2-truth.table" "How well are the $(wc -l < "$dir/truth.txt") genes found that should be? AUROC: the chance that one is ranked above another gene, of genes in three cells or more; difference: to that of expression, of the same genes (DeLong et al. 1988)" 120 < "$dir/ranked"
+rm "$dir/ranked"
+echo
+cat "$dir/findings.txt"
