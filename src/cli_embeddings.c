@@ -18,7 +18,7 @@ struct columns {
 	struct labels label, group, part;
 };
 
-static void open_columns(struct columns *c, const struct embeddings *d, const struct wanted *w)
+static void open_columns(struct columns *c, struct embeddings *d, const struct wanted *w)
 {
 	struct error e;
 	const struct header *h = stream_header(d->s);
@@ -26,7 +26,10 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	*c = (struct columns){.x = -1, .target = -1, .target_missing = -1};
 	if (w->with) {
 		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, &e), &e);
-		if (!c->expressed.shared)
+		d->shared = c->expressed.shared;
+		if (!w->genes)
+			note_by_symbol(name, c->expressed.by_symbol);
+		if (!d->shared)
 			die("%s: none of its %zu genes (%s ...) is in the new cells (%s ...): expected the same species and kind of gene ids",
 				name, h->vocab.n, h->vocab.n ? h->vocab.id[0] : "", w->with->n ? w->with->id[0] : "");
 	} else {
@@ -46,6 +49,12 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	if (t == CATEGORICAL || t == STR)
 		die("%s: column '%s' is %s, expected numbers", name, w->target, type_name(t));
 	c->target_missing = header_missing(h, w->target);
+}
+
+void note_by_symbol(const char *name, size_t genes)
+{
+	if (genes)
+		info("%s: genes that are found by symbol: %zu", name, genes);
 }
 
 void embedding_warn(const char *name, size_t empty)

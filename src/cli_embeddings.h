@@ -12,6 +12,7 @@ struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
 	size_t empty, groupless; /* and those whose embedding, or whose group, is missing */
+	size_t shared; /* of counts: genes that are features */
 	float *x; /* [n, d] */
 	struct sparse sparse; /* instead of x, of counts: log-normalised expression, packed */
 	uint32_t *y; /* [n] classes; 0 if no label is wanted */
@@ -35,6 +36,8 @@ struct wanted {
 	int some_grouped; /* leave out cells without a group, too */
 };
 
+/* Say how many genes of the stream `name` were matched by symbol with those of another one, if any. */
+void note_by_symbol(const char *name, size_t genes);
 /* The warning that so many cells without an embedding were left out, if any. */
 void embedding_warn(const char *name, size_t empty);
 /* Dies if a value of x [d] is not finite. */

@@ -114,9 +114,9 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	struct idmap ids = {0};
 	if (map)
 		must(idmap_load(&ids, map, &e), &e);
-	struct encoder_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	struct gene_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
 	idmap_release(&ids);
-	r->known = m.known;
+	r->known = m.n;
 	r->genes = genes->n;
 	r->like = xstrdup(genes->id[genes->n / 2]);
 	if (m.by_symbol || m.ambiguous)

@@ -373,8 +373,9 @@ said() {
 		    a = anndata.read_h5ad(name + ".h5ad")
 		    ids, a.var = [i.replace("SIMG000", "ENSG00000000") for i in a.var_names], a.var[[]]
 		    a.var_names = ["G%d" % int(i[-6:]) for i in ids]
-		    if name == "new": # two genes of one symbol: one if nothing else names them, or not matched
+		    if name == "new": # two genes of one symbol: one if nothing else names them, or not matched; and two cells of one name
 		        a.var_names = [a.var_names[0], a.var_names[0], *a.var_names[2:]]
+		        a.obs_names = [a.obs_names[-1], *a.obs_names[1:]]
 		    a.write_h5ad(name + "_symbols.h5ad")
 		    a.var["feature_name"], a.var_names = list(a.var_names), ids
 		    a.write_h5ad(name + "_ensembl.h5ad")
@@ -382,14 +383,20 @@ said() {
 	for pair in "ensembl symbols" "symbols ensembl" "ensembl ensembl"; do
 		read -r ref new <<< "$pair"
 		run -0 pipelines annotate REFERENCE="ref_$ref.h5ad" DATA="new_$new.h5ad" THREADS=1
-		[ "$ref" = "$new" ] || names "genes found symbol"
-		genes+=" $(sed -n 's/^genes:shared\t//p' results/annotate/latest/log/ctaprobe-transfer.report)"
+		grep $'^genes\t' results/annotate/latest/sentences.tsv >> genes
+		# where a type is, its first marker is in the new cells too
+		assert_equal "$(awk -F '\t' 'NR > 1 && $2 == 1 && $1 == $6 { print ($12 > 0) }' results/annotate/latest/markers.tsv | paste -sd ' ')" "1 1 1"
 	done
-	assert_equal "$genes" " 149 148 150"
+	assert_equal "$(cut -f 2 genes)" "Your file has 149 genes of the reference (74.5 %), all found by symbol; only these are used.
+Your file has 148 genes of the reference (74 %), all found by symbol; only these are used.
+Your file has 150 genes of the reference (75 %); only these are used."
+	scview -c probability results/annotate/latest/new.pred > probabilities
 	PATH=$(realpath "$BIN"):$PATH PYTHONPATH=$BATS_TEST_DIRNAME/../python PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON -W ignore - <<-'P'
 		import anndata, corrmask
 		a = anndata.read_h5ad("new_symbols.h5ad")
 		corrmask.annotate(a, "ref_ensembl.h5ad", label="cell_type", progress=False)
+		made = anndata.read_h5ad("results/annotate/latest/annotated.h5ad")
+		assert [*map("%.4f".__mod__, made.obs["transfer_probability"])] == [*map("%.4f".__mod__, map(float, open("probabilities").read().split()[1:]))]
 		print((a.obs["transfer_predicted"].astype(str).to_numpy() == anndata.read_h5ad("typed.h5ad").obs["cell_type"].astype(str).to_numpy()).mean() > .7)
 	P
 	assert_output True

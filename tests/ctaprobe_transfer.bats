@@ -296,11 +296,57 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	run -1 ctaprobe transfer --reference ref.counts -l cell_type new.emb -o x
 	names "ref.counts embedding"
 	scsim -q --cells 50 --genes 100 --seed 1 | scview -q -O h5ad -o own.h5ad -
-	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("own.h5ad"); a.var_names = ["mouse" + g for g in a.var_names]; a.write("own.h5ad")'
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("own.h5ad"); a.var = a.var[[]]; a.var_names = ["mouse" + g for g in a.var_names]; a.write("own.h5ad")'
 	h5tok -q own.h5ad -o own.counts
 	run -1 ctaprobe transfer --reference ref.counts -l cell_type own.counts -o x
 	names "ref.counts none 400 SIMG000001 mouseSIMG000001"
 	assert_not_exist x
+}
+
+@test "transfer: cells whose genes are symbols get what they get by Ensembl ids, with the tools of make annotate; another species is refused" {
+	scsim -q --cells 300 --genes 200 --types 3 --donors 6 --depth 1500 --seed 4 -o all.counts
+	for part in train test; do
+		scsample -q --test-fraction .3 --group donor --part "$part" all.counts | scview -q -O h5ad -o "$part.h5ad"
+	done
+	$PYTHON -W ignore - <<-'END'
+	import anndata
+	for part in "train", "test":
+	    a = anndata.read_h5ad(part + ".h5ad")
+	    if part == "test": # genes that the reference lacks, and others in another order
+	        a = a[:, [*range(150, 30, -1), *range(180, 200)]].copy()
+	    a.var_names, a.var["symbol"] = [i.replace("SIMG0", "ENSG000000") for i in a.var_names], ["S" + i[4:] for i in a.var_names]
+	    a = a[:, :170].copy()
+	    a.write_h5ad(part + "_ensembl.h5ad")
+	    a.var_names = list(a.var["symbol"])
+	    a.var = a.var[[]]
+	    a.write_h5ad(part + "_symbols.h5ad")
+	    a.var_names = [i if n % 20 == 0 else i.lower() for n, i in enumerate(a.var_names)]
+	    a.write_h5ad(part + "_mouse.h5ad")
+	END
+	for f in {train,test}_{ensembl,symbols,mouse}; do
+		h5tok -q "$f.h5ad" -o "$f.counts"
+	done
+	every() { # every REFERENCE NEW: what the tools make of them, without the names of the genes; and their notes
+		ctaprobe transfer --reference "train_$1.counts" -l cell_type --group donor --report report "test_$2.counts" -o new.s 2>said
+		screduce pca -k 5 --train "train_$1.counts" --shared-with "test_$2.counts" "test_$2.counts" -o pca.emb 2>>said
+		scgenes markers -l cell_type --new "test_$2.counts" --assigned new.s "train_$1.counts" -o markers 2>>said
+		ctaprobe cells -l cell_type --naive-bayes --train "train_$1.counts" --test "test_$2.counts" -o bayes 2>>said
+		{ grep genes report; scview new.s; scview pca.emb; cut -f 1,2,5- markers; cat bayes; } | grep -v '^genes:by_symbol' >"$1_$2"
+	}
+	every ensembl ensembl
+	run grep symbol said
+	assert_output ""
+	grep -x "genes:shared	120" ensembl_ensembl
+	for pair in "ensembl symbols" "symbols ensembl"; do
+		every "${pair% *}" "${pair#* }"
+		cmp ensembl_ensembl "${pair/ /_}"
+		assert_equal "$(grep symbol said | cut -d : -f 1,4-)" "ctaprobe transfer: genes that are found by symbol: 120
+screduce pca: genes that are found by symbol: 120
+scgenes markers: genes that are found by symbol: 120
+ctaprobe cells: genes that are found by symbol: 120"
+	done
+	run -1 ctaprobe transfer --reference train_ensembl.counts -l cell_type test_mouse.counts -o x
+	names "none species"
 }
 
 @test "transfer: promises are rows of --report: none without donors, none for cells of other genes; a much deeper reference is thinned" {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cells/thin.h"
+#include "stream/gene_match.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,13 +16,19 @@ int expressed_init(
 		return -1;
 	if (h->col[x->count].type != U32 || h->col[x->count].group != h->col[x->gene].group)
 		return error_set(e, "%s: column 'count' is not u32 in the group of column gene", name);
-	x->feature = xmalloc((h->vocab.n + 1) * sizeof *x->feature);
+	size_t most = with->n > h->vocab.n ? with->n : h->vocab.n;
+	uint8_t *there = xcalloc(genes->n + 1, 1);
+	uint32_t *row = x->feature = xmalloc((most + 1) * sizeof *row);
+	x->by_symbol = gene_pairs(row, with, genes).by_symbol;
+	for (size_t i = 0; i < with->n; i++)
+		if (row[i] != GENE_NONE)
+			there[row[i]] = 1;
+	x->by_symbol += gene_pairs(row, &h->vocab, genes).by_symbol;
 	for (size_t g = 0; g < h->vocab.n; g++) {
-		int64_t f = vocab_find(genes, h->vocab.id[g]);
-		int shared = f >= 0 && vocab_find(with, h->vocab.id[g]) >= 0;
-		x->feature[g] = shared ? (uint32_t)f : EXPRESSED_NOT;
-		x->shared += (size_t)shared;
+		row[g] = row[g] != GENE_NONE && there[row[g]] ? row[g] : EXPRESSED_NOT;
+		x->shared += row[g] != EXPRESSED_NOT;
 	}
+	free(there);
 	return 0;
 }
 

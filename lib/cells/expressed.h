@@ -12,15 +12,15 @@
 struct expressed {
 	int gene, count; /* columns */
 	uint32_t *feature; /* [genes of the stream] row of the vocabulary of the features, EXPRESSED_NOT: it is none */
-	size_t shared; /* genes that are features */
+	size_t shared, by_symbol; /* genes that are features; genes of two tables that were matched by symbol */
 	uint32_t *column; /* scratch of expressed_pack */
 	uint64_t *some;
 	size_t column_cap, some_cap;
 };
 #define EXPRESSED_NOT UINT32_MAX
 
-/* For a counts stream with header h. Features: genes of `genes` that `with` has too; they are numbered as in `genes`. Both are indexed, and outlive x. -1 with e
- * set: another stream. */
+/* For a counts stream with header h. Features: genes of `genes` that `with` has too (stream/gene_match.h); they are numbered as in `genes`, which is indexed.
+ * -1 with e set: another stream. */
 int expressed_init(struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with,
 	struct error *e);
 void expressed_release(struct expressed *x); /* accepts a zeroed struct */

@@ -87,54 +87,10 @@ void encoder_release(struct encoder *enc)
 	*enc = (struct encoder){0};
 }
 
-/* The row of each symbol, and whether several [v->n] rows have it. No symbols if most genes have Ensembl ids. */
-static void symbols_of(struct strmap *m, uint8_t *several, const struct vocab *genes, const struct vocab *v)
-{
-	size_t ensembl = 0, base;
-	for (size_t i = 0; i < genes->n; i++)
-		ensembl += (size_t)ensembl_id(genes->id[i], strlen(genes->id[i]), &base);
-	for (size_t t = v->nspecial; t < v->n && 2 * ensembl < genes->n; t++) {
-		size_t n = strlen(v->symbol[t]);
-		uint32_t first = n ? strmap_put(m, v->symbol[t], n, (uint32_t)t) : (uint32_t)t;
-		several[first] |= first != t;
-	}
-}
-
-static int64_t find_by_id(const struct vocab *v, const char *id, const struct idmap *ids)
-{
-	const char *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
-	size_t base;
-	int64_t t = mapped ? vocab_find(v, mapped) : -1;
-	if (t >= 0)
-		return t;
-	char *plain = ensembl_id(id, strlen(id), &base) ? xstrndup(id, base) : xstrdup(id);
-	t = vocab_find(v, plain);
-	free(plain);
-	return t;
-}
-
-struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
+struct gene_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
 {
 	uint32_t *token = xmalloc(genes->n * sizeof *token);
-	struct encoder_matched m = {0};
-	struct strmap symbols = {0};
-	uint8_t *several = xcalloc(v->n, 1);
-	symbols_of(&symbols, several, genes, v);
-	for (size_t i = 0; i < genes->n; i++) {
-		const char *id = genes->id[i];
-		int64_t t = find_by_id(v, id, ids);
-		uint32_t row = t < 0 ? strmap_get(&symbols, id, strlen(id)) : STRMAP_NONE;
-		if (row != STRMAP_NONE && several[row]) {
-			m.ambiguous++;
-		} else if (row != STRMAP_NONE) {
-			m.by_symbol++;
-			t = row;
-		}
-		token[i] = t < (int64_t)v->nspecial ? RANK_UNKNOWN : (uint32_t)t;
-		m.known += token[i] != RANK_UNKNOWN;
-	}
-	strmap_release(&symbols);
-	free(several);
+	struct gene_matched m = gene_match(token, genes, v, ids);
 	double *same = xmalloc(v->n * sizeof *same);
 	for (size_t i = 0; i < v->n; i++)
 		same[i] = 1;

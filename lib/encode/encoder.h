@@ -14,10 +14,10 @@
 #ifndef ENCODER_H
 #define ENCODER_H
 
-#include "base/idmap.h"
 #include "base/threads.h"
 #include "encode/rank.h"
 #include "stream/counts.h"
+#include "stream/gene_match.h"
 #include "stream/panels.h"
 
 #include <stdatomic.h>
@@ -84,16 +84,8 @@ void encoder_release(struct encoder *enc); /* accepts a zeroed struct */
 int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e);
 
-struct encoder_matched {
-	size_t known; /* genes with a token */
-	size_t by_symbol; /* of those: by the symbol in the vocabulary */
-	size_t ambiguous; /* genes left out, as several genes of the vocabulary have their name as symbol */
-};
-
-/* Which token each gene of the counts is: by its id without the version of an Ensembl id; with `ids` (or NULL), first by the id that this
- * table gives it. If most ids are no Ensembl ids, those that v lacks are looked up among its symbols. Every gene of v has a median, but for
- * STYLE_BMFM. */
-struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
+/* Which token each gene of the counts is (stream/gene_match.h). Every gene of v has a median, but for STYLE_BMFM. */
+struct gene_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
 /* After it: what the header h of encoder_header says beside the columns. */
 void encoder_describe(struct encoder *enc, struct header *h);
 

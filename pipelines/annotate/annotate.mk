@@ -49,8 +49,8 @@ else
 $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v -@ $(THREADS) -o $@
-$(ANNOTATE)/new.counts: $(ANNOTATE)/known.counts
-	$(call annotate_stage,h5tok-new) $(PIPELINES)/annotate/new.sh $< $@ $(call one_file,DATA) -v -@ $(THREADS)
+$(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call one_file,DATA)
 annotate_without = --where $(call text,LABEL)'!=NA'
 endif
 

@@ -78,8 +78,10 @@ END {
 		(thin ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
 	shallow = beyond(depth, 0.5, 1)
 	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules of the reference (ratio): " shallow ".")
-	say("genes", has("genes:shared") && t("genes:share") < 0.995, "Your file has " several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) \
-		"); only these are used.")
+	named = t("genes:by_symbol")
+	few_genes = has("genes:shared") && t("genes:share") < 0.995
+	say("genes", few_genes || named > 0, "Your file has " several(t("genes:shared"), "gene") " of the reference (" percent(t("genes:share")) ")" \
+		(named > 0 ? ", " (named == t("genes:shared") ? "all" : named " of them") " found by symbol" : "") (few_genes ? "; only these are used." : "."))
 
 	# What was left out, or not tested
 	no_type = t("set_aside:no_label") + v["run", "no_type"]

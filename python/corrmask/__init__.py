@@ -160,8 +160,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
         run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), _file(reference, folder, "reference", columns)],
             [_tool("scsample"), "--where", label + "!=NA", "--min-class", "%s:%d" % (label, min_cells), *talk(False), "-o", known], progress=progress)
-        run([script("annotate/new.sh"), known, counts, _file(adata, folder, "new", [], layer), "--obs", "none", *_layer(layer), *_threads(threads),
-             *talk(progress)], progress=progress)
+        run([_tool("h5tok"), "--obs", "none", *_layer(layer), *_threads(threads), *talk(progress), "-o", counts, _file(adata, folder, "new", [], layer)],
+            progress=progress)
         donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
         run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), "--coverage", str(coverage),
              "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],

@@ -8,21 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The genes that both streams have; the others have no counts in either. */
-static size_t shared_genes(const struct embeddings *a, const struct embeddings *b)
-{
-	const struct vocab *genes = &stream_header(a->s)->vocab, *with = &stream_header(b->s)->vocab;
-	size_t n = 0;
-	for (size_t g = 0; g < genes->n; g++)
-		n += vocab_find(with, genes->id[g]) >= 0;
-	return n;
-}
-
 /* prior [k] and w [d, k]: the logarithms of the shares of the classes, and of the genes in each. -inf: a class without training cells. */
 static void fit(double *prior, double *w, const struct split *s, size_t k)
 {
 	const struct embeddings *d = s->from;
-	double *total = xcalloc(k, sizeof *total), genes = (double)shared_genes(s->from, s->to);
+	double *total = xcalloc(k, sizeof *total), genes = (double)s->from->shared;
 	struct sparse_row r = {0};
 	for (size_t i = 0; i < s->n; i++) {
 		size_t c = d->y[s->train[i]];

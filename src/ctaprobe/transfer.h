@@ -97,7 +97,7 @@ struct verdict {
 	double coverage, unknown; /* that were asked for */
 	int coverage_promised, unknown_promised; /* by so many units */
 	double reference_depth, new_depth, thinned; /* medians, before the reference was thinned to this share; 0: embeddings */
-	size_t genes, all_genes; /* shared; of the reference */
+	size_t genes, by_symbol, all_genes; /* shared; of those: matched by symbol; of the reference */
 	size_t few; /* units that have cells of few_of, which are too few to promise unknown; few_of NULL: of all classes */
 	const char *few_of;
 	const struct shift *shift;
@@ -166,7 +166,7 @@ struct reference {
 	uint64_t *digest; /* [digests] of its cells, before they were thinned */
 	size_t digests;
 	double depth, new_depth, thinned; /* medians of counts; the share of the reference's molecules that is kept */
-	size_t genes; /* shared */
+	size_t genes, by_symbol; /* shared; of those: matched by symbol */
 	struct method_options method;
 };
 

@@ -77,6 +77,7 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 		sparse_clear(&g.d.sparse);
 	}
 	r->genes = g.expressed.shared;
+	r->by_symbol = g.expressed.by_symbol;
 	r->depth = median_depth(r->d.depth, r->d.n);
 	r->new_depth = median_depth(depth, n);
 	r->thinned = n && r->new_depth < deep * r->depth ? r->new_depth / r->depth : 1;

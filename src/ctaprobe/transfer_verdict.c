@@ -98,6 +98,7 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 		cli_measured("depth:new", v->new_depth);
 		cli_measured("thinned", v->thinned);
 		cli_measured("genes:shared", (double)v->genes);
+		cli_measured("genes:by_symbol", (double)v->by_symbol);
 		cli_measured("genes:share", (double)v->genes / (double)v->all_genes);
 	}
 	if (why && v->unit && (isnan(v->shift->limit) || isnan(shift_of(v->shift, v->shift->k))))
@@ -137,6 +138,7 @@ void report_verdict(const struct calibrated *c, const struct held_out *h, const 
 	v->new_depth = r->new_depth;
 	v->thinned = r->thinned;
 	v->genes = r->genes;
+	v->by_symbol = r->by_symbol;
 	v->all_genes = stream_header(r->d.s)->vocab.n;
 	v->few = c->few;
 	v->few_of = c->few_of < k ? r->classes.name[c->few_of] : NULL;

@@ -3,6 +3,7 @@
  * them, of new cells with predicted classes. What is kept are sums by class and gene, so memory does not grow with the cells.
  */
 #include "scgenes.h"
+#include "cli_embeddings.h"
 
 #include "base/tsv.h"
 #include "cells/copies.h"
@@ -115,6 +116,8 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	uint64_t at = 0;
 	int got;
 	must(expressed_init(&x, h, stream_name(in), genes, with, &e), &e);
+	if (!k)
+		note_by_symbol(stream_name(in), x.by_symbol);
 	if (!x.shared)
 		die("%s: none of its %zu genes is in %s: expected the same kind of gene ids", stream_name(in), h->vocab.n, new_path);
 	int cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e);

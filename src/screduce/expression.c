@@ -4,9 +4,11 @@
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "screduce.h"
+#include "cli_embeddings.h"
 
 #include "base/digest.h"
 #include "eval/pca.h"
+#include "stream/gene_match.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -134,17 +136,21 @@ static int by_gene(const void *a, const void *b)
 /* there [vocabulary of `in`] out: is the gene in the table of genes of --shared-with too? All are without it. */
 static void find_shared(uint8_t *there, const struct source *in)
 {
-	size_t V = in->h->vocab.n, found = 0;
+	size_t V = in->h->vocab.n;
 	memset(there, shared_path == NULL, V);
 	if (!shared_path)
 		return;
 	struct stream *s = stream_open(shared_path, &e);
 	if (!s)
 		die("%s", e.msg);
-	for (size_t g = 0; g < V; g++)
-		found += there[g] = vocab_find(&stream_header(s)->vocab, in->h->vocab.id[g]) >= 0;
-	if (!found)
+	const struct vocab *other = &stream_header(s)->vocab;
+	uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
+	if (!gene_pairs(row, other, &in->h->vocab).n)
 		die("%s: none of the %zu genes of %s is in its table of genes", shared_path, V, in->name);
+	for (size_t i = 0; i < other->n; i++)
+		if (row[i] != GENE_NONE)
+			there[row[i]] = 1;
+	free(row);
 	stream_free(s);
 }
 
@@ -192,19 +198,20 @@ static void choose_genes(struct baseline *m, struct source *in)
 	free(there);
 }
 
-/* Find the kept genes, by their ids, in the vocabulary of a stream. */
+/* Find the kept genes in the vocabulary of a stream. */
 static void find_genes(struct baseline *m, const struct vocab *fitted, const struct source *in)
 {
-	size_t lost = 0;
-	free(m->column);
-	m->column = xmalloc(in->h->vocab.n * sizeof *m->column);
-	memset(m->column, 0xFF, in->h->vocab.n * sizeof *m->column);
-	for (size_t i = 0; i < m->genes; i++) {
-		int64_t g = vocab_find(&in->h->vocab, fitted->id[m->kept[i]]);
-		lost += g < 0;
-		if (g >= 0)
-			m->column[g] = (uint32_t)i;
+	size_t V = in->h->vocab.n, lost = m->genes;
+	uint32_t *kept = xmalloc(fitted->n * sizeof *kept), *row = m->column = xrealloc(m->column, V, sizeof *row);
+	note_by_symbol(in->name, gene_pairs(row, &in->h->vocab, fitted).by_symbol);
+	memset(kept, 0xff, fitted->n * sizeof *kept);
+	for (size_t i = 0; i < m->genes; i++)
+		kept[m->kept[i]] = (uint32_t)i;
+	for (size_t g = 0; g < V; g++) {
+		row[g] = row[g] == GENE_NONE ? UINT32_MAX : kept[row[g]];
+		lost -= row[g] != UINT32_MAX;
 	}
+	free(kept);
 	if (lost == m->genes)
 		die("%s: none of the %zu genes of --train is in its table of genes", in->name, m->genes);
 	if (lost)
