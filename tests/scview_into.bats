@@ -171,17 +171,43 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	assert_output --partial "into.counts"
 	run -2 scview --into into.h5ad into.emb
 	run -1 scview -O h5ad --into into.h5ad -o /dev/full into.emb
-	$PYTHON -W ignore -c "
-import h5py
-with h5py.File('into.h5ad', 'r+') as f:
-    names = f['obs/_index/values' if 'obs/_index/values' in f else 'obs/_index'] # nullable, from anndata 0.13
-    names[1] = names[0]"
-	cp into.h5ad was.h5ad
-	no "into.h5ad: two cells are called '" into.emb
 	run -2 scview -O h5ad --key gf -o no.h5ad into.emb
 	assert_line -n 0 "scview: --key needs --into"
 	run -2 scview -O h5ad --replace -o no.h5ad into.emb
 	assert_line -n 0 "scview: --replace needs --into"
+}
+
+@test "scview --into: where names of cells repeat, cells are matched by number, and must have the name" {
+	need_tool screduce
+	make_into
+	$PYTHON -W ignore -c "
+import h5py
+with h5py.File('into.h5ad', 'r+') as f:
+    names = f['obs/_index/values' if 'obs/_index/values' in f else 'obs/_index'] # nullable, from anndata 0.13
+    names[5:20:2] = names[5]"
+	h5tok -q into.h5ad -o repeated.counts
+	screduce pca -q -k 5 repeated.counts -o repeated.emb
+	scsample -q -n 40 --seed 1 repeated.emb -o part.emb
+	cp into.h5ad whole.h5ad
+	scview -O h5ad --into into.h5ad -q --key part part.emb
+	scview -O h5ad --into into.h5ad -q repeated.emb
+	check_into whole.h5ad into.h5ad <<-'END'
+	s, _ = read("repeated.emb")
+	same(s["x"], new.obsm["X_corrmask"])
+	some = np.isin(s["cell"], read("part.emb")[0]["cell"])
+	assert 0 < some[5:20:2].sum() < 8
+	same(s["x"][some], new.obsm["X_part"][some])
+	assert np.isnan(new.obsm["X_part"][~some]).all()
+	END
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
+	import sys
+	sys.path.insert(0, sys.argv[1])
+	import corrmask.stream as scstream
+	s = scstream.read("repeated.emb")
+	scstream.write("turned.emb", s.header, [{**b, "cell": b["cell"][::-1]} for b in s])
+	END
+	run -1 scview -O h5ad --into into.h5ad --key other turned.emb
+	assert_output --regexp "turned.emb: cell '.*' is not cell 89 of into.h5ad, where names of cells repeat: .*obs_names_make_unique"
 }
 
 # map.emb: into.emb with a map; again.emb, again.map: of another training

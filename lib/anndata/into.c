@@ -37,10 +37,11 @@ struct h5ad_into {
 	const struct header *header; /* of the stream */
 	struct dataframe obs;
 	uint64_t ncell;
-	struct strmap row; /* name of a cell -> its row */
+	struct strmap row; /* name of a cell -> the first row that has it */
+	uint32_t *first; /* [ncell] the first row with the same name */
 	uint8_t *seen; /* [ncell] */
 	uint64_t added;
-	int barcode;
+	int barcode, cell; /* columns of the stream; cell -1: the names of the file do not repeat */
 	struct fixed *fixed;
 	struct scalar *scalar;
 	size_t nfixed, nscalar;
@@ -69,6 +70,7 @@ void h5ad_into_free(struct h5ad_into *w)
 	strmap_release(&w->row);
 	header_release(&w->columns);
 	block_release(&w->table);
+	free(w->first);
 	free(w->seen);
 	free(w->fixed);
 	free(w->scalar);
@@ -90,19 +92,17 @@ static int read_names(struct h5ad_into *w, struct error *e)
 		texts_release(&names);
 		return -1;
 	}
-	int r = names.n >= UINT32_MAX ? error_set(e, "%s: more than 2^32 cells", w->shown) : 0;
+	int repeated = 0, r = names.n >= UINT32_MAX ? error_set(e, "%s: more than 2^32 cells", w->shown) : 0;
 	w->ncell = names.n;
 	w->seen = xcalloc(names.n + 1, 1);
+	w->first = xmalloc((names.n + 1) * sizeof *w->first);
 	for (size_t i = 0; i < names.n && r == 0; i++) {
-		size_t n = names.offset[i + 1] - names.offset[i];
-		const char *s = names.bytes + names.offset[i];
-		if (strmap_put(&w->row, s, n, (uint32_t)i) != i)
-			r = error_set(e,
-				"%s: two cells are called '%.*s', and cells are matched by name: adata.obs_names_make_unique() first",
-				w->shown, (int)n, s);
+		w->first[i] = strmap_put(&w->row, names.bytes + names.offset[i], names.offset[i + 1] - names.offset[i], (uint32_t)i);
+		repeated |= w->first[i] != i;
 	}
 	texts_release(&names);
-	return r;
+	w->cell = repeated ? header_need(w->header, "cell", U64, SCALAR, w->stream, e) : -1;
+	return r || (repeated && w->cell < 0) ? -1 : 0;
 }
 
 /* x is X_KEY. A map is X_umap, under which scanpy looks for it, or with a key of the user X_umap_KEY. */
@@ -362,20 +362,33 @@ static void take_scalar(struct h5ad_into *w, struct scalar *c, const struct bloc
 	((uint8_t *)w->table.col[c->own + 1].data)[to] = c->missing < 0 ? 0 : ((const uint8_t *)b->col[c->missing].data)[from];
 }
 
+/* The row of the file for row r of b. By name, or where names repeat by number, which must have the name. */
+static int find_cell(struct h5ad_into *w, const struct block *b, size_t r, uint32_t *to, struct error *e)
+{
+	size_t n;
+	const char *s = block_str(b, w->barcode, r, &n);
+	uint64_t cell = w->cell < 0 ? 0 : ((const uint64_t *)b->col[w->cell].data)[r];
+	int shown = (int)(n < 100 ? n : 100);
+	*to = strmap_get(&w->row, s, n);
+	if (w->cell >= 0 && *to != STRMAP_NONE)
+		*to = cell < w->ncell && w->first[cell] == *to ? (uint32_t)cell : STRMAP_NONE;
+	if (*to == STRMAP_NONE && w->cell >= 0)
+		return error_set(e,
+			"%s: cell '%.*s' is not cell %" PRIu64
+			" of %s, where names of cells repeat: its cells must be those of the file; or adata.obs_names_make_unique() first",
+			w->stream, shown, s, cell, w->shown);
+	if (*to == STRMAP_NONE)
+		return error_set(e, "%s: cell '%.*s' (row %" PRIu64 ") is not in %s: its cells must be those of the file", w->stream, shown,
+			s, w->added + r, w->shown);
+	return w->seen[*to]++ ? error_set(e, "%s: cell '%.*s' occurs twice", w->stream, shown, s) : 0;
+}
+
 int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struct error *e)
 {
 	uint32_t *to = xmalloc(rows * sizeof *to);
 	int bad = 0;
-	for (size_t r = 0; r < rows && !bad; r++) {
-		size_t n;
-		const char *s = block_str(b, w->barcode, r, &n);
-		to[r] = strmap_get(&w->row, s, n);
-		if (to[r] == STRMAP_NONE)
-			bad = error_set(e, "%s: cell '%.*s' (row %" PRIu64 ") is not in %s: its cells must be those of the file", w->stream,
-				(int)(n < 100 ? n : 100), s, w->added + r, w->shown);
-		else if (w->seen[to[r]]++)
-			bad = error_set(e, "%s: cell '%.*s' occurs twice", w->stream, (int)(n < 100 ? n : 100), s);
-	}
+	for (size_t r = 0; r < rows && !bad; r++)
+		bad = find_cell(w, b, r, &to[r], e);
 	for (size_t r = 0, run; r < rows && !bad; r += run) {
 		for (run = 1; r + run < rows && to[r + run] == to[r] + run;)
 			run++;

@@ -1,6 +1,6 @@
 /*
  * Add an embedding or predictions to an AnnData file that has its cells. The cells are matched by name: the stream's barcode is the name in
- * obs. Nothing that is in the file is changed, except obs's list of columns, and what is replaced.
+ * obs. Where names repeat, they are matched by number (column cell), and must have the same name. Nothing that is in the file is changed, except obs's list of columns, and what is replaced.
  *
  *     embedding     x          -> obsm/X_KEY
  *                   X_umap     -> obsm/X_umap, with a key that was given obsm/X_umap_KEY (another map alike)
@@ -29,7 +29,7 @@ struct into_options {
 };
 
 /* Open the file `path`, a copy that is lost on failure; `shown` is its name in messages, `name` that of the stream. The options and the header
- * must outlive the writer. NULL with e set: another kind of stream, a file that is not AnnData of 0.7 or later, two cells of one name, a name
+ * must outlive the writer. NULL with e set: another kind of stream, a file that is not AnnData of 0.7 or later, a name
  * that is taken in obs or obsm, a key that gives x the name of a map. */
 struct h5ad_into *h5ad_into_new(
 	const char *path, const char *shown, const struct into_options *o, const struct header *h, const char *name, struct error *e);
