@@ -1,10 +1,10 @@
 # Label transfer beside CellTypist and scikit-learn: make bench-transfer SETS="NAME=FILE.h5ad:GROUP:CELLS ..." (CELLS 0: all). The virtual environments
-# lie in build/; delete them to have newer versions. SCANVI=1: scANVI too (PyTorch, 5 GB).
+# lie in build/; delete them to have newer versions. SCANVI=1: scANVI too, last (PyTorch, 6 GB, one to five CPU minutes a pair).
 TRANSFER := $(BUILD)/transfer
 
 $(TRANSFER)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler # CellTypist gives multi_class, which later ones do not know
+	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler scranpy # CellTypist gives multi_class, which later ones do not know
 	@touch $@
 
 $(TRANSFER)-scanvi/ready:
