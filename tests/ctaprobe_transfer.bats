@@ -349,6 +349,22 @@ ctaprobe cells: genes that are found by symbol: 120"
 	names "none species"
 }
 
+@test "transfer: counts: of a large reference about 100,000 cells are learned from, with the weights of those they stand for" {
+	scsim -q --cells 200000 --genes 60 --modules 10 --types 4 --donors 12 --separation .3 --rarest .05 --depth 100 --seed 3 -o all.counts
+	scsample -q --test-fraction .1 --group donor --part train all.counts -o ref.counts
+	scsample -q -n 100 all.counts -o new.counts
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s --report r new.counts -o new.s
+	awk '$1 == "reference_cells" || $1 == "learned_cells" || $1 == "calibration_cells" { print $2 }' r | tr '\n' ' ' | grep -E '^(1[78][0-9]{4}) 9[89][0-9]{3} \1 $'
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		blocks = list(scstream.read("held.s"))
+		p = np.concatenate([np.exp(b["logit"]) for b in blocks]).mean(0)
+		truth = np.bincount(np.concatenate([b["cell_type"].codes for b in blocks])) / sum(b.rows for b in blocks)
+		assert blocks[0]["cell_type"].categories == blocks[0]["predicted"].categories
+		assert truth[0] > .5 and np.abs(p - truth).max() < .01, (p, truth)
+	END
+}
+
 @test "transfer: promises are rows of --report: none without donors, none for cells of other genes; a much deeper reference is thinned" {
 	scsim -q --cells 900 --genes 300 --types 3 --donors 20 --depth 2000 --seed 4 -o all.counts
 	scsample -q --test-fraction .3 --group donor --part train all.counts -o ref.counts

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST_ROWS = 3, FEWEST_PASSES = 15, MOST_PASSES = 40, ROWS = 800000 }; /* passes: until so many rows are read */
+enum { FEWEST_ROWS = 3, FEWEST_PASSES = 15, MOST_PASSES = 40, ROWS = 50000 }; /* n rows: FEWEST_PASSES + ROWS / n, at most MOST_PASSES */
 enum { VECTOR = 8, TOGETHER = 4 }; /* so many vectors of a row's logits stay in registers */
 typedef float vector __attribute__((vector_size(4 * VECTOR), aligned(4)));
 
@@ -21,6 +21,8 @@ struct fit {
 	const struct sparse *x;
 	const uint32_t *row, *y;
 	size_t n, k, stride;
+	const float *weight;
+	double total; /* of the weights of the rows */
 	const uint8_t *under;
 	double penalty;
 	double *mean; /* [x->d] */
@@ -31,6 +33,19 @@ struct fit {
 	float *b, *z, *sum; /* [stride] b - W m; logits; sum of r */
 	struct sparse_row own; /* scratch */
 };
+
+static double weight_of(const float *weight, uint32_t row)
+{
+	return weight ? (double)weight[row] : 1;
+}
+
+static double total_weight(const uint32_t *row, size_t n, const float *weight)
+{
+	double total = 0;
+	for (size_t i = 0; i < n; i++)
+		total += weight_of(weight, row[i]);
+	return total;
+}
 
 /* z += w x of `blocks` vectors of classes */
 static inline __attribute__((always_inline)) void multiply(const float *w, size_t stride, const struct sparse_row *x, float *z, int blocks)
@@ -142,10 +157,11 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 		sparse_row(f->x, f->row[i], &f->own);
 		logits(f->w, f->stride, &f->own, f->b, f->z);
 		uint32_t y = f->y[f->row[i]];
-		if (y < f->k)
-			loss += row_residual(f->z, f->k, f->stride, y, 1 / (float)f->n);
-		else
-			loss += set_residual(f->z, f->k, f->stride, f->under + (y - f->k) * f->k, 1 / (float)f->n);
+		double weight = weight_of(f->weight, f->row[i]);
+		float share = (float)(weight / f->total);
+		loss += weight *
+			(y < f->k ? row_residual(f->z, f->k, f->stride, y, share)
+				  : set_residual(f->z, f->k, f->stride, f->under + (y - f->k) * f->k, share));
 		for (size_t c = 0; c < f->k; c++)
 			f->sum[c] += f->z[c];
 		BY_VECTORS(scatter, f->g, f->stride, &f->own, f->z)
@@ -159,7 +175,7 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 	for (size_t c = 0; c < f->k; c++)
 		g[f->d * f->k + c] = (double)f->sum[c] * f->scale[f->d];
 	f->passes -= f->passes > 0;
-	return loss / (double)f->n + f->penalty / 2 * square;
+	return loss / f->total + f->penalty / 2 * square;
 }
 
 static int done(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, const lbfgsfloatval_t fx, const lbfgsfloatval_t xnorm,
@@ -170,17 +186,16 @@ static int done(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, c
 }
 
 /* The mean of the rows, malloced. */
-static double *means(const struct sparse *x, const uint32_t *row, size_t n)
+static double *means(const struct sparse *x, const uint32_t *row, size_t n, const float *weight)
 {
-	double *mean = xcalloc(x->d + 1, sizeof *mean);
+	double *mean = xcalloc(x->d + 1, sizeof *mean), total = total_weight(row, n, weight);
 	struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
+		double share = weight_of(weight, row[i]) / total;
 		sparse_row(x, row[i], &r);
 		for (size_t j = 0; j < r.n; j++)
-			mean[r.column[j]] += (double)r.value[j];
+			mean[r.column[j]] += share * (double)r.value[j];
 	}
-	for (size_t j = 0; j < x->d; j++)
-		mean[j] /= (double)n;
 	sparse_row_release(&r);
 	return mean;
 }
@@ -192,16 +207,17 @@ static void choose_features(struct fit *f)
 	double *square = xcalloc(x->d + 1, sizeof *square);
 	uint32_t *rows = xcalloc(x->d + 1, sizeof *rows);
 	for (size_t i = 0; i < f->n; i++) {
+		double weight = weight_of(f->weight, f->row[i]);
 		sparse_row(x, f->row[i], &f->own);
 		for (size_t j = 0; j < f->own.n; j++) {
 			rows[f->own.column[j]]++;
-			square[f->own.column[j]] += (double)f->own.value[j] * (double)f->own.value[j];
+			square[f->own.column[j]] += weight * (double)f->own.value[j] * (double)f->own.value[j];
 		}
 	}
 	for (size_t j = 0; j < x->d; j++) {
 		if (rows[j] < FEWEST_ROWS)
 			continue;
-		double variance = square[j] / (double)f->n - f->mean[j] * f->mean[j];
+		double variance = square[j] / f->total - f->mean[j] * f->mean[j];
 		f->scale[f->d] = 1 / sqrt(fmax(variance, 0) / 4 + f->penalty);
 		f->kept[f->d++] = (uint32_t)j;
 	}
@@ -211,15 +227,13 @@ static void choose_features(struct fit *f)
 }
 
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
-	const uint8_t *under, double penalty, struct error *e)
+	const float *weight, const uint8_t *under, double penalty, struct error *e)
 {
-	size_t stride = (k + VECTOR - 1) / VECTOR * VECTOR, passes = ROWS / n;
-	struct fit f = {x, row, y, n, k, stride, under, penalty, means(x, row, n), xmalloc((x->d + 1) * sizeof *f.kept), 0,
-		passes < FEWEST_PASSES         ? FEWEST_PASSES
-			: passes > MOST_PASSES ? MOST_PASSES
-					       : passes,
-		xmalloc((x->d + 1) * sizeof *f.scale), xlarge(x->d * stride + 1, sizeof *f.w), xlarge(x->d * stride + 1, sizeof *f.g),
-		xmalloc(stride * sizeof *f.b), xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.sum), {0}};
+	size_t stride = (k + VECTOR - 1) / VECTOR * VECTOR, passes = FEWEST_PASSES + ROWS / n;
+	struct fit f = {x, row, y, n, k, stride, weight, total_weight(row, n, weight), under, penalty, means(x, row, n, weight),
+		xmalloc((x->d + 1) * sizeof *f.kept), 0, passes < MOST_PASSES ? passes : MOST_PASSES, xmalloc((x->d + 1) * sizeof *f.scale),
+		xlarge(x->d * stride + 1, sizeof *f.w), xlarge(x->d * stride + 1, sizeof *f.g), xmalloc(stride * sizeof *f.b),
+		xmalloc(stride * sizeof *f.z), xmalloc(stride * sizeof *f.sum), {0}};
 	lbfgs_parameter_t how;
 	memset(f.w, 0, x->d * stride * sizeof *f.w);
 	choose_features(&f);
@@ -256,17 +270,20 @@ void sparse_probe_logits(const struct sparse_probe *p, const struct sparse_row *
 	logits(p->w, p->stride, x, p->b, logit);
 }
 
-void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k)
+void centroids_fit(
+	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
 {
 	size_t d = x->d, stride = (k + 7) / 8 * 8;
 	double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
-	*c = (struct centroids){k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n), 0};
+	*c = (struct centroids){
+		k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n, weight), 0};
 	struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
-		cells[y[row[i]]]++;
+		double own = weight_of(weight, row[i]);
+		cells[y[row[i]]] += own;
 		sparse_row(x, row[i], &r);
 		for (size_t j = 0; j < r.n; j++)
-			sum[y[row[i]] * d + r.column[j]] += (double)r.value[j];
+			sum[y[row[i]] * d + r.column[j]] += own * (double)r.value[j];
 	}
 	sparse_row_release(&r);
 	for (size_t j = 0; j < d; j++)

@@ -1,6 +1,6 @@
 /*
  * Logistic regression on rows of few values, such as log-normalised counts of all genes:
- *     min over W, b of   1/n sum_i -log softmax(W x_i + b)[y_i]  +  penalty / 2 |W|^2
+ *     min over W, b of   sum_i v_i (-log softmax(W x_i + b)[y_i])  +  penalty / 2 |W|^2,   v_i: weights, whose sum is 1
  * A row may say less: that its class is one of a set S. It adds -log of the sum of softmax over S (hierarchical cross-entropy). The objective is
  * then no longer convex.
  * Features are taken as they are: divided by their standard deviations, rare genes get the weight of common ones, and cells of another study
@@ -23,9 +23,10 @@ struct sparse_probe {
 };
 
 /* Fit on rows row[0..n) of x; y [x->n]: the class, < k, every class occurs among them; k + j: a class c with under[j k + c] = 1, of which there is
- * one. under may be NULL if there is no such row. n >= 1, k >= 2, penalty > 0. -1 with e set when the weights are not finite. */
+ * one. under may be NULL if there is no such row. weight [x->n] > 0, of any sum; NULL: all are equal. n >= 1, k >= 2, penalty > 0. -1 with e set
+ * when W is not finite. */
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
-	const uint8_t *under, double penalty, struct error *e);
+	const float *weight, const uint8_t *under, double penalty, struct error *e);
 void sparse_probe_release(struct sparse_probe *p); /* accepts a zeroed struct */
 
 /* logit [p->stride] of a row, of which the first k count. */
@@ -41,7 +42,8 @@ struct centroids {
 	float *b; /* [stride] - w m */
 	double *mean, square; /* [d] m; |m|^2 */
 };
-void centroids_fit(struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k);
+void centroids_fit(
+	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k);
 void centroids_release(struct centroids *c); /* accepts a zeroed struct */
 double centroids_distance(const struct centroids *c, const struct sparse_row *x);
 

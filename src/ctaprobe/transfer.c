@@ -157,8 +157,8 @@ static void reference_read(struct reference *r, const struct header *new)
 				break;
 		}
 	}
-	r->method = (struct method_options){
-		(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label, ontology ? &r->detail : NULL};
+	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads,
+		(uint32_t)transfer_cli.seed, label, ontology ? &r->detail : NULL};
 }
 
 /* ---- cells that were held out ---- */
@@ -511,9 +511,10 @@ static void check_new(struct stream *in, const struct reference *r)
 		check_alike(stream_header(r->d.s), h, name);
 }
 
-static void measured(const struct calibrated *c, const struct writer *w, const struct reference *r)
+static void measured(const struct calibrated *c, const struct writer *w, const struct reference *r, size_t learned)
 {
 	cli_measured("reference_cells", (double)r->d.n);
+	cli_measured("learned_cells", (double)learned);
 	cli_measured("classes", (double)r->classes.n);
 	cli_measured("features", (double)r->d.d);
 	cli_measured("calibration_cells", (double)c->cells);
@@ -576,7 +577,7 @@ int ctaprobe_transfer(int argc, char **argv)
 		if (w.may_be[k])
 			measured_class("untested", r.classes.name[k], (double)w.may_be[k]);
 	writer_close(&w);
-	measured(&c, &w, &r);
+	measured(&c, &w, &r, m.n);
 	method_release(&m);
 	calibrated_release(&c);
 	embeddings_release(&r.d);

@@ -17,6 +17,7 @@ struct method_options {
 	double inverse_penalty; /* of embeddings */
 	int as_given; /* the features of the regression are not standardised */
 	int threads;
+	uint32_t seed; /* of the cells that are drawn from a large reference */
 	const char *label; /* in messages */
 	const struct detail *detail; /* labels of unequal detail, of counts; NULL: each class of d->y is one of the method */
 };
@@ -25,7 +26,7 @@ struct method_options {
 struct method {
 	const struct method_options *o;
 	const struct classes *c;
-	size_t n, d;
+	size_t n, d; /* cells that it learned from, features */
 	struct fitted probe;
 	float *own; /* [n, d] the cells, NULL if they are all of the reference */
 	const float *x; /* [n, d] the cells ... */

@@ -1,6 +1,7 @@
 /* ctaprobe transfer: what predicts the classes of cells, and the calibration of its scores on cells that it has not seen. */
 #include "transfer.h"
 
+#include "base/rng.h"
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "eval/calibration.h"
@@ -15,6 +16,8 @@ enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if 
 
 /* The penalty of the regression on genes: from .001 to .01, the mean macro F1 over 18 pairs of studies changes by less than .01. */
 static const double genes_penalty = 3e-3;
+
+enum { MOST_ROWS = 100000 }; /* that the regression on genes learns from; docs/benchmarks.md says what it costs */
 
 /* ---- method ---- */
 
@@ -40,6 +43,54 @@ static uint32_t *learned_rows(const uint32_t *row, size_t n, const uint32_t *y, 
 	return to;
 }
 
+/* At most this many cells of each of k strata, cells [k], are at most `most` cells, or one of each. */
+static size_t most_of_stratum(const size_t *cells, size_t k, size_t most)
+{
+	size_t low = 1, high = most + 1;
+	while (high - low > 1) {
+		size_t at = (low + high) / 2, sum = 0;
+		for (size_t s = 0; s < k; s++)
+			sum += cells[s] < at ? cells[s] : at;
+		*(sum <= most ? &low : &high) = at;
+	}
+	return low;
+}
+
+static size_t stratum_of(const struct embeddings *d, uint32_t row, size_t groups)
+{
+	return d->y[row] * groups + (d->group ? d->group[row] : 0);
+}
+
+/* Of more than MOST_ROWS rows, draw equally many of each label in each group, as far as there are. Malloced. weight [d->n]: how many each stands for. */
+static uint32_t *drawn_rows(
+	const struct embeddings *d, const uint32_t *row, size_t n, size_t labels, uint32_t seed, float *weight, size_t *drawn)
+{
+	size_t groups = 1;
+	for (size_t i = 0; i < n && d->group; i++)
+		groups = d->group[row[i]] >= groups ? d->group[row[i]] + 1 : groups;
+	size_t k = labels * groups, *cells = xcalloc(k, sizeof *cells), *left = xmalloc(k * sizeof *left),
+	       *taken = xcalloc(k, sizeof *taken);
+	uint32_t *to = xmalloc(n * sizeof *to);
+	*drawn = 0;
+	for (size_t i = 0; i < n; i++)
+		cells[stratum_of(d, row[i], groups)]++;
+	size_t most = most_of_stratum(cells, k, MOST_ROWS);
+	memcpy(left, cells, k * sizeof *left);
+	for (size_t i = 0; i < n; i++) {
+		size_t s = stratum_of(d, row[i], groups), wanted = cells[s] < most ? cells[s] : most;
+		struct rng r = rng_at(seed, RNG_ROWS, row[i], 0);
+		if (rng_below(&r, (uint32_t)left[s]--) >= wanted - taken[s])
+			continue;
+		taken[s]++;
+		weight[row[i]] = (float)cells[s] / (float)wanted;
+		to[(*drawn)++] = row[i];
+	}
+	free(cells);
+	free(left);
+	free(taken);
+	return to;
+}
+
 /* Regression on genes: the classes of the rows are numbered for it, and coarse labels after them. */
 static void genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
 {
@@ -61,11 +112,17 @@ static void genes_fit(struct method *m, const struct embeddings *d, const uint32
 			k ? m->c->name[m->back[0]] : "of coarse types", m->o->label);
 	for (size_t i = 0; i < n; i++)
 		y[row[i]] = local[d->y[row[i]]];
+	float *weight = n > MOST_ROWS ? xmalloc(d->n * sizeof *weight) : NULL;
+	uint32_t *drawn = weight ? drawn_rows(d, row, n, all, m->o->seed, weight, &n) : NULL;
+	row = drawn ? drawn : row;
 	uint8_t *under = labels > k ? coarse_sets(m, k, labels) : NULL;
 	uint32_t *rows = learned_rows(row, n, y, under, k, &learned);
-	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, under, genes_penalty, &e))
+	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, weight, under, genes_penalty, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
-	centroids_fit(&m->centroids, &d->sparse, row, n, y, labels);
+	centroids_fit(&m->centroids, &d->sparse, row, n, y, weight, labels);
+	m->n = n;
+	free(weight);
+	free(drawn);
 	free(local);
 	free(y);
 	free(under);

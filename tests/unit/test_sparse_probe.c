@@ -101,7 +101,7 @@ static void near(const struct sparse *x, const uint32_t *y, double penalty)
 	static double w[(D + 1) * K], g[(D + 1) * K];
 	for (uint32_t i = 0; i < N; i++)
 		row[i] = i;
-	assert_int_equal(sparse_probe_fit(&p, x, row, N, y, K, under, penalty, &e), 0);
+	assert_int_equal(sparse_probe_fit(&p, x, row, N, y, K, NULL, under, penalty, &e), 0);
 	for (size_t j = 0; j <= D; j++)
 		for (size_t c = 0; c < K; c++)
 			w[j * K + c] = (double)(j < D ? p.w[j * p.stride + c] : p.b[c]);
@@ -136,12 +136,12 @@ static void rows_left_out(void **state)
 	make(&x, y);
 	for (uint32_t i = 0; i < N / 2; i++)
 		row[i] = 2 * i;
-	assert_int_equal(sparse_probe_fit(&a, &x, row, N / 2, y, K, NULL, .01, &e), 0);
+	assert_int_equal(sparse_probe_fit(&a, &x, row, N / 2, y, K, NULL, NULL, .01, &e), 0);
 	for (uint32_t i = 1; i < N; i += 2) { /* rows that are not of the fit */
 		y[i] = K;
 		x.value[x.offset[i]] = 1e30f;
 	}
-	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, NULL, .01, &e), 0);
+	assert_int_equal(sparse_probe_fit(&b, &x, row, N / 2, y, K, NULL, NULL, .01, &e), 0);
 	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
 	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
 	size_t right = 0;
@@ -175,7 +175,7 @@ static void centroids(void **state)
 			x.value[at] = value[i][j];
 		}
 	}
-	centroids_fit(&c, &x, row, 5, y, 3);
+	centroids_fit(&c, &x, row, 5, y, NULL, 3);
 	const double mean[3] = {6. / 5, 6. / 5, 3. / 5}, of[3][3] = {{3, 0, 0}, {0, 3, 0}, {0, 0, 3}};
 	for (size_t i = 0; i < 6; i++) {
 		double most = -1;
@@ -194,6 +194,45 @@ static void centroids(void **state)
 		assert_true(fabs(centroids_distance(&c, &r) - (1 - most)) < 1e-6);
 	}
 	centroids_release(&c);
+	sparse_release(&x);
+}
+
+/* A row of weight 2 is two rows. */
+static void weights(void **state)
+{
+	(void)state;
+	struct sparse x = {0};
+	struct sparse_probe a, b;
+	struct centroids c, d;
+	struct error e;
+	static uint32_t y[N], row[N], twice[2 * N];
+	static float weight[N];
+	size_t n = 0;
+	float u[8], v[8];
+	make(&x, y);
+	for (uint32_t i = 0; i < N; i++) {
+		row[i] = i;
+		weight[i] = y[i] < 2 ? 2 : 1;
+		for (float k = 0; k < weight[i]; k++)
+			twice[n++] = i;
+	}
+	assert_int_equal(sparse_probe_fit(&a, &x, row, N, y, K, weight, NULL, .01, &e), 0);
+	assert_int_equal(sparse_probe_fit(&b, &x, twice, n, y, K, NULL, NULL, .01, &e), 0);
+	centroids_fit(&c, &x, row, N, y, weight, K);
+	centroids_fit(&d, &x, twice, n, y, NULL, K);
+	for (size_t i = 0; i < N; i++) {
+		struct sparse_row own = {0};
+		sparse_row(&x, i, &own);
+		sparse_probe_logits(&a, &own, u);
+		sparse_probe_logits(&b, &own, v);
+		for (size_t j = 0; j < K; j++)
+			assert_true(fabsf(u[j] - v[j]) < .01f);
+		assert_true(fabs(centroids_distance(&c, &own) - centroids_distance(&d, &own)) < 1e-5);
+	}
+	sparse_probe_release(&a);
+	sparse_probe_release(&b);
+	centroids_release(&c);
+	centroids_release(&d);
 	sparse_release(&x);
 }
 
@@ -233,11 +272,11 @@ static void packed(void **state)
 			assert_true(row.value[j] == (float)log1p(1e4 * (double)of.count[j] / (double)total));
 		}
 	}
-	assert_int_equal(sparse_probe_fit(&a, &x, all, 50, y, 3, NULL, .01, &e), 0);
+	assert_int_equal(sparse_probe_fit(&a, &x, all, 50, y, 3, NULL, NULL, .01, &e), 0);
 	sparse_unpack(&x);
 	assert_null(x.packed);
 	assert_int_equal(x.offset[50], 4 * 49 * 50 / 2);
-	assert_int_equal(sparse_probe_fit(&b, &x, all, 50, y, 3, NULL, .01, &e), 0);
+	assert_int_equal(sparse_probe_fit(&b, &x, all, 50, y, 3, NULL, NULL, .01, &e), 0);
 	assert_memory_equal(a.w, b.w, a.d * a.stride * sizeof *a.w);
 	assert_memory_equal(a.b, b.b, a.stride * sizeof *a.b);
 	sparse_row_release(&row);
@@ -253,6 +292,7 @@ int main(void)
 		cmocka_unit_test(near_the_optimum),
 		cmocka_unit_test(rows_left_out),
 		cmocka_unit_test(centroids),
+		cmocka_unit_test(weights),
 		cmocka_unit_test(packed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
