@@ -217,10 +217,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	d->sparse.d = d->d;
 	const char *of;
 	uint64_t memory = memory_limit(&of);
-	char *large = too_large(d, "up to ", cells_ahead(stream_name(s)), memory, of);
-	if (large) /* cells without a label take none */
-		warn("%s", large);
-	free(large);
+	uint64_t ahead = cells_ahead(stream_name(s));
+	char *large;
 	if (again)
 		must(stream_index(s, &e), &e);
 	size_t k = 0;
@@ -234,6 +232,12 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 			must(copies_refuse(&b, stream_name(s), &e), &e);
 		if (got > 0)
 			read_block(d, &b, &c, w);
+		if (ahead && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
+			if ((large = too_large(d, "up to ", ahead, memory, of)))
+				warn("%s", large);
+			free(large);
+			ahead = 0;
+		}
 		if ((large = too_large(d, "more than ", d->n, memory, of)))
 			die("%s", large);
 		progress("%zu cells read", d->n);

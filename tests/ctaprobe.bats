@@ -27,7 +27,7 @@ value() {               # value KEY FILE
 	awk -F'\t' -v k="$1" '$1 == k { print $2 }' "$2"
 }
 
-@test "ctaprobe: more cells than memory: a warning before the first cell, an end when it is sure, and a sample that fits" {
+@test "ctaprobe: more cells than memory: a warning early, an end when it is sure, and a sample that fits" {
 	cd "$BATS_TEST_TMPDIR"
 	ref make many.emb cells=6000
 	ref make some.emb cells=5000 what=unlabelled # 4,285 with a label
@@ -42,6 +42,10 @@ value() {               # value KEY FILE
 	names "warning: some.emb 5000 24 0.00113 $sample"
 	scsample -q -n 3704 --stratify cell_type some.emb -o fits.emb
 	run -0 ctaprobe cells -l cell_type fits.emb
+	refute_output --partial "of memory"
+	scsim -q --cells 3000 --genes 2000 --depth 200 -o few.counts
+	export SLURM_MEM_PER_NODE=10 # their zeros take no memory
+	run -0 ctaprobe transfer --reference few.counts -l cell_type -o few.pred few.counts
 	refute_output --partial "of memory"
 	unset SLURM_MEM_PER_NODE
 	run -0 ctaprobe cells -l cell_type some.emb
