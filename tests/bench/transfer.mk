@@ -4,7 +4,7 @@ TRANSFER := $(BUILD)/transfer
 
 $(TRANSFER)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler scranpy # CellTypist gives multi_class, which later ones do not know
+	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata singler scranpy zstandard xxhash # CellTypist gives multi_class, which later ones do not know
 	@touch $@
 
 $(TRANSFER)-scanvi/ready:
@@ -23,6 +23,7 @@ bench-transfer-pairs: $(TRANSFER)/ready $(if $(SCANVI),$(TRANSFER)-scanvi/ready)
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py pairs $(TRANSFER)/pairs/pairs.tsv
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py means $(TRANSFER)/pairs/pairs.tsv
 
-bench-transfer-size: $(TRANSFER)/ready | all ## CPU time, memory and macro F1 beside CellTypist, by the number of reference cells (SIZES=)
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_size.py run $(BIN) $(TRANSFER)/size $(or $(SIZES),5000 50000 200000)
+bench-transfer-size: $(TRANSFER)/ready | all ## CPU time, memory and macro F1 beside CellTypist, by the number of reference cells (SIZES=, or ours of mixed real cells: MANY=FILE.h5ad CELLS=)
+	@export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=python; $(TRANSFER)/bin/python tests/bench/transfer_size.py \
+		$(if $(MANY),many $(BIN) $(TRANSFER)/many $(MANY) $(or $(CELLS),1000000),run $(BIN) $(TRANSFER)/size $(or $(SIZES),5000 50000 200000))
 .PHONY: bench-transfer bench-transfer-pairs bench-transfer-size
