@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The blocks of commands in docs/guide run as they stand: the lines of every ```sh block of a page, in order, by one bash with -e and
-# pipefail in a folder of its own. (Outlines are ```text.) The numbers that the tutorial prints are those of its text.
+# The blocks of commands in docs/guide run as they stand, but that trainings outside the tutorial have one epoch: the lines of every
+# ```sh block of a page, in order, by one bash with -e and pipefail in a folder of its own. (Outlines are ```text.) The numbers that the tutorial prints are those of its text.
 
 load helper
 

@@ -153,6 +153,10 @@ same_training() {
 		assert loss["easy"][:12] == loss["easy-to-hard"][:12] != loss["without"][:12]   # the slope is 1 in the first eighth of the steps
 		assert loss["easy"][20] != loss["easy-to-hard"][20]
 	END
+	run -0 --separate-stderr sctrain nb -c mlp-nb-tiny --lr 5 -o risen fixed.mc
+	assert_regex "$stderr" 'the loss rose'
+	run -0 --separate-stderr sctrain nb -c mlp-nb-tiny --lr 5 --curriculum easy-to-hard -o harder fixed.mc
+	refute_regex "$stderr" 'the loss rose' # its genes get harder, too
 	run sctrain nb -c mlp-nb-tiny --curriculum easy -o bad train.mc
 	assert_failure 1
 	names "--curriculum: train.mc maskgen --rate --rate-choice"

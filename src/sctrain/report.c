@@ -189,11 +189,11 @@ static void measure_targets(const struct train *t)
 	}
 }
 
-/* A training that made the loss worse is no failure, but its model is of no use. */
+/* A training that made the loss worse is no failure, but its model is of no use. A curriculum weighs the loss anew as it learns: its values do not compare. */
 static void warn_diverged(const struct train *t)
 {
 	const struct report *p = &t->report;
-	if (!t->ranks.rank && p->first > 0 && p->recent > 2 * p->first)
+	if (!t->objectives.one[0].head.curriculum.ratios && !t->ranks.rank && p->first > 0 && p->recent > 2 * p->first)
 		warn("the loss rose from %.3g to %.3g: the training diverged; lower --lr", p->first, p->recent);
 }
 
