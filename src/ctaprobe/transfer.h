@@ -8,6 +8,7 @@
 
 #include "cells/expressed.h"
 #include "eval/conformal.h"
+#include "eval/marker_ranks.h"
 #include "eval/sparse_probe.h"
 
 #define BETWEEN " | " /* classes of a set, as text */
@@ -33,6 +34,7 @@ struct method {
 	uint32_t *y; /* [n] ... and their classes */
 	struct sparse_probe genes; /* of counts, instead of probe and x, of the classes in back [genes.k] */
 	struct centroids centroids;
+	struct marker_ranks ranks;
 	uint32_t *back;
 };
 

@@ -16,7 +16,8 @@ enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if 
 
 /* The penalty of the regression on genes: from .001 to .01, the mean macro F1 over 18 pairs of studies changes by less than .01. */
 static const double genes_penalty = 3e-3;
-
+/* What divides the correlations of ranks before they become probabilities. */
+static const double rank_temperature = 0.03;
 enum { MOST_ROWS = 100000 }; /* that the regression on genes learns from; docs/benchmarks.md says what it costs */
 
 /* ---- method ---- */
@@ -120,6 +121,7 @@ static void genes_fit(struct method *m, const struct embeddings *d, const uint32
 	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, weight, under, genes_penalty, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
 	centroids_fit(&m->centroids, &d->sparse, row, n, y, weight, labels);
+	marker_ranks_fit(&m->ranks, &d->sparse, rows, learned, y, weight, k);
 	m->n = n;
 	free(weight);
 	free(drawn);
@@ -163,6 +165,7 @@ void method_release(struct method *m)
 	fitted_release(&m->probe);
 	sparse_probe_release(&m->genes);
 	centroids_release(&m->centroids);
+	marker_ranks_release(&m->ranks);
 	free(m->back);
 	free(m->own);
 	free(m->y);
@@ -216,27 +219,40 @@ static void nearest_score(const struct method *m, const float *x, size_t n, doub
 	free(there);
 }
 
-/* Row i of those to score, by genes. */
-static void genes_score(const struct method *m, const struct sparse *x, size_t i, double *logit, double *far)
+/* By genes: the mean of the probabilities of the regression and of the ranks. */
+static void genes_score(const struct method *m, const struct sparse *x, const uint32_t *row, size_t n, double *logit, double *far)
 {
+	size_t k = m->genes.k;
 	float *z = xmalloc(m->genes.stride * sizeof *z);
+	double *p = xmalloc(2 * k * sizeof *p), *q = p + k;
+	struct marker_rank *ranks = xmalloc((m->ranks.m + 1) * sizeof *ranks);
 	struct sparse_row r = {0};
-	sparse_row(x, i, &r);
-	sparse_probe_logits(&m->genes, &r, z);
-	for (size_t c = 0; c < m->c->n; c++)
-		logit[c] = -INFINITY;
-	for (size_t c = 0; c < m->genes.k; c++)
-		logit[m->back[c]] = (double)z[c];
-	*far = centroids_distance(&m->centroids, &r);
+	for (size_t i = 0; i < n; i++, logit += m->c->n) {
+		sparse_row(x, row ? row[i] : i, &r);
+		sparse_probe_logits(&m->genes, &r, z);
+		marker_ranks_correlation(&m->ranks, &r, ranks, q);
+		for (size_t c = 0; c < k; c++) {
+			p[c] = (double)z[c];
+			q[c] /= rank_temperature;
+		}
+		softmax(p, k);
+		softmax(q, k);
+		for (size_t c = 0; c < m->c->n; c++)
+			logit[c] = -INFINITY;
+		for (size_t c = 0; c < k; c++)
+			logit[m->back[c]] = log((p[c] + q[c]) / 2);
+		far[i] = centroids_distance(&m->centroids, &r);
+	}
 	sparse_row_release(&r);
+	free(ranks);
 	free(z);
+	free(p);
 }
 
 void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far)
 {
 	if (!d->x) {
-		for (size_t i = 0; i < n; i++)
-			genes_score(m, &d->sparse, row ? row[i] : i, logit + i * m->c->n, far + i);
+		genes_score(m, &d->sparse, row, n, logit, far);
 		return;
 	}
 	float *own = row ? rows_taken(d, row, n) : NULL;

@@ -95,14 +95,18 @@ static uint8_t *by_class(const struct detail *t, const struct ontology *o, const
 
 struct term {
 	uint32_t term, size, depth; /* TERM_NONE: of a class of its own, `depth` */
-	const uint8_t *in;
+	const uint8_t *in; /* [k] */
+	size_t k;
 };
 
-/* The smallest first; of the same classes the deepest term first. */
+/* The smallest first, of those the ones of the first classes, and of the same classes the deepest term. */
 static int by_size(const void *a, const void *b)
 {
 	const struct term *x = a, *y = b;
-	return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : (x->depth < y->depth) - (x->depth > y->depth);
+	int classes = memcmp(y->in, x->in, x->k);
+	if (x->size != y->size)
+		return (x->size > y->size) - (x->size < y->size);
+	return classes ? classes : (x->depth < y->depth) - (x->depth > y->depth);
 }
 
 /* All terms with a class, and the classes without a term. Malloced. */
@@ -113,11 +117,11 @@ static struct term *all_terms(const struct detail *t, const struct ontology *o, 
 	for (uint32_t i = 0; i < o->n; i++) {
 		uint32_t v = o->order[i], size = count(in + v * t->k, t->k);
 		if (size)
-			all[(*n)++] = (struct term){v, size, i, in + v * t->k};
+			all[(*n)++] = (struct term){v, size, i, in + v * t->k, t->k};
 	}
 	for (uint32_t c = 0; c < t->k; c++)
 		if (own[c])
-			all[(*n)++] = (struct term){TERM_NONE, 1, c, t->under + c * t->k};
+			all[(*n)++] = (struct term){TERM_NONE, 1, c, t->under + c * t->k, t->k};
 	qsort(all, *n, sizeof *all, by_size);
 	return all;
 }
@@ -130,17 +134,15 @@ static void keep_terms(struct detail *t, const struct ontology *o, char *const *
 	t->name = xcalloc(n, sizeof *t->name);
 	t->size = xmalloc(n * sizeof *t->size);
 	for (size_t i = 0; i < n; i++) {
-		size_t same = 0, at = t->holds.n;
-		while (same < at && memcmp(t->in + same * t->k, all[i].in, t->k))
-			same++;
-		if (same == at) {
-			int own = all[i].term == TERM_NONE;
-			memcpy(t->in + at * t->k, all[i].in, t->k);
-			t->size[at] = all[i].size;
-			t->id[at] = xstrdup(own ? class[all[i].depth] : o->id[all[i].term]);
-			t->name[at] = xstrdup(own ? class[all[i].depth] : o->name[all[i].term]);
-			t->holds.n++;
-		}
+		size_t at = t->holds.n;
+		int own = all[i].term == TERM_NONE;
+		if (at && !memcmp(t->in + (at - 1) * t->k, all[i].in, t->k))
+			continue;
+		memcpy(t->in + at * t->k, all[i].in, t->k);
+		t->size[at] = all[i].size;
+		t->id[at] = xstrdup(own ? class[all[i].depth] : o->id[all[i].term]);
+		t->name[at] = xstrdup(own ? class[all[i].depth] : o->name[all[i].term]);
+		t->holds.n++;
 	}
 	t->holds.k = t->k;
 	t->holds.in = t->in;

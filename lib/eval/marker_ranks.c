@@ -1,0 +1,136 @@
+#include "eval/marker_ranks.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARKERS = 10 }; /* of a class against another */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = ((const struct marker_rank *)a)->value, y = ((const struct marker_rank *)b)->value;
+	return (x > y) - (x < y);
+}
+
+/* The n largest of m values, of which the others are 0, become their ranks less the mean of all; equal ones share theirs. Returns the norm of all m. */
+static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
+{
+	double zero = -(double)n / 2, square = zero * zero * (double)(m - n);
+	qsort(e, n, sizeof *e, by_value);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && e[to].value <= e[from].value; to++)
+			;
+		double rank = (double)(m - n) + (double)(from + to) / 2 - (double)m / 2;
+		square += rank * rank * (double)(to - from);
+		for (size_t j = from; j < to; j++)
+			e[j].value = rank;
+	}
+	return sqrt(square);
+}
+
+/* Mean and variance [k, d] of the features in each class. */
+static void moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k, double *mean,
+	double *variance)
+{
+	double *cells = xcalloc(k, sizeof *cells);
+	struct sparse_row r = {0};
+	for (size_t i = 0; i < n; i++) {
+		uint32_t c = y[row[i]];
+		double own = weight ? (double)weight[row[i]] : 1;
+		if (c >= k)
+			continue;
+		cells[c] += own;
+		sparse_row(x, row[i], &r);
+		for (size_t j = 0; j < r.n; j++) {
+			double v = (double)r.value[j];
+			mean[c * x->d + r.column[j]] += own * v;
+			variance[c * x->d + r.column[j]] += own * v * v;
+		}
+	}
+	for (size_t c = 0; c < k; c++)
+		for (size_t j = c * x->d; j < (c + 1) * x->d; j++) {
+			mean[j] /= cells[c];
+			variance[j] = fmax(variance[j] / cells[c] - mean[j] * mean[j], 0);
+		}
+	sparse_row_release(&r);
+	free(cells);
+}
+
+/* Feature j, with this square of d, is among the best if it is better than the last of them. */
+static void keep_best(struct marker_rank *best, double square, size_t j)
+{
+	size_t i = MARKERS - 1;
+	for (; i > 0 && best[i - 1].value < square; i--)
+		best[i] = best[i - 1];
+	best[i] = (struct marker_rank){square, j};
+}
+
+/* Mark the features that are higher in one of two classes by the most standard deviations, of both classes. */
+static void choose(const double *a, const double *va, const double *b, const double *vb, size_t d, uint32_t *marked)
+{
+	struct marker_rank best[2][MARKERS] = {{{0}}};
+	for (size_t j = 0; j < d; j++) {
+		double difference = a[j] - b[j], square = difference * difference, variance = (va[j] + vb[j]) / 2 + 1e-6;
+		struct marker_rank *of = best[difference > 0];
+		if (square > of[MARKERS - 1].value * variance)
+			keep_best(of, square / variance, j);
+	}
+	for (size_t s = 0; s < 2; s++)
+		for (size_t i = 0; i < MARKERS && best[s][i].value > 0; i++)
+			marked[best[s][i].at] = 1;
+}
+
+void marker_ranks_fit(
+	struct marker_ranks *r, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
+{
+	size_t d = x->d, m = 0;
+	double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
+	uint32_t *at = xcalloc(d + 1, sizeof *at);
+	moments(x, row, n, y, weight, k, mean, variance);
+	for (size_t a = 0; a < k; a++)
+		for (size_t b = 0; b < a; b++)
+			choose(mean + a * d, variance + a * d, mean + b * d, variance + b * d, d, at);
+	for (size_t j = 0; j < d; j++)
+		m += at[j];
+	for (size_t j = 0, i = 0; j < d; j++)
+		at[j] = (uint32_t)(at[j] ? i++ : m);
+	*r = (struct marker_ranks){k, m, at, xcalloc(k * m + 1, sizeof *r->type)};
+	struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
+	for (size_t c = 0; c < k; c++) {
+		for (size_t j = 0; j < d; j++)
+			if (at[j] < m)
+				e[at[j]] = (struct marker_rank){mean[c * d + j], at[j]};
+		double norm = centred_ranks(e, m, m);
+		for (size_t j = 0; j < m && norm > 0; j++)
+			r->type[e[j].at * k + c] = e[j].value / norm;
+	}
+	free(e);
+	free(mean);
+	free(variance);
+}
+
+void marker_ranks_release(struct marker_ranks *r)
+{
+	free(r->at);
+	free(r->type);
+	*r = (struct marker_ranks){0};
+}
+
+void marker_ranks_correlation(const struct marker_ranks *r, const struct sparse_row *x, struct marker_rank *own, double *correlation)
+{
+	size_t n = 0;
+	for (size_t j = 0; j < x->n; j++)
+		if (r->at[x->column[j]] < r->m)
+			own[n++] = (struct marker_rank){(double)x->value[j], r->at[x->column[j]]};
+	double norm = centred_ranks(own, n, r->m), zero = -(double)n / 2;
+	memset(correlation, 0, r->k * sizeof *correlation);
+	/* the ranks of a class sum to 0: zeros may be left out if their rank is taken from all */
+	for (size_t j = 0; j < n && norm > 0; j++) {
+		const double *type = r->type + own[j].at * r->k;
+		double rank = (own[j].value - zero) / norm;
+		for (size_t c = 0; c < r->k; c++)
+			correlation[c] += rank * type[c];
+	}
+}

@@ -1,0 +1,32 @@
+/*
+ * How like the mean row of each class is a row, by ranks? Spearman's correlation over marker features: for each class and each other class, the
+ * ten whose mean is higher by the most standard deviations (Cohen's d). Ranks within a row do not change with its depth, and hardly with the
+ * platform, where the weights of a regression do.
+ */
+#ifndef MARKER_RANKS_H
+#define MARKER_RANKS_H
+
+#include "base/sparse.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct marker_ranks {
+	size_t k, m; /* classes, markers */
+	uint32_t *at; /* [d] the number of a marker, m of other features */
+	double *type; /* [m, k] ranks in the mean row of a class, less their mean, divided by their norm */
+};
+
+struct marker_rank {
+	double value; /* becomes its rank */
+	size_t at;
+};
+
+/* Of rows row[0..n) of x, whose values are > 0; those with y < k are used, and every class is among them. weight [x->n]: NULL: all are equal. */
+void marker_ranks_fit(
+	struct marker_ranks *r, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k);
+void marker_ranks_release(struct marker_ranks *r); /* accepts a zeroed struct */
+/* correlation [k]: 0 of a row or class whose markers are all equal. own [m]: scratch. */
+void marker_ranks_correlation(const struct marker_ranks *r, const struct sparse_row *x, struct marker_rank *own, double *correlation);
+
+#endif
