@@ -130,6 +130,8 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		info("%s: %zu %s to it", h->path, s.shared,
 			s.shared == 1 ? "gene has the same id as another gene and is added"
 				      : "genes have the same id as another gene and are added");
+	if (s.by_symbol)
+		info("%s: genes that are found by symbol: %zu", h->path, s.by_symbol);
 	if (map_path) {
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
@@ -389,7 +391,7 @@ static char **sample_names(void)
 static void survey_files(struct job *j, struct h5ad *file)
 {
 	struct error e;
-	int n = cli.noperand, ensembl = 0;
+	int n = cli.noperand;
 	if (map_path)
 		must(idmap_load(&j->ids, map_path, &e), &e);
 	if (table_path)
@@ -404,12 +406,9 @@ static void survey_files(struct job *j, struct h5ad *file)
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
 		survey(j, file, i);
-		ensembl += file->has_ensembl;
 		if (n > 1)
 			h5ad_release(file);
 	}
-	if (ensembl && ensembl < n)
-		warn("some files name genes by Ensembl id and some do not, so one gene gets two ids; --map can translate them");
 }
 
 static void stream_files(struct job *j, struct h5ad *file)

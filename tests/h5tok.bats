@@ -123,6 +123,35 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	refute_output --partial warning
 }
 
+@test "h5tok: a gene that one file names by symbol and another by Ensembl id is one gene, whichever file comes first" {
+	scsim -q --cells 10 --genes 200 --depth 3000 --seed 1 | scview -q -O h5ad -o sim.h5ad
+	$PYTHON -W ignore - <<-'P'
+		import anndata
+		a, symbols = anndata.read_h5ad("sim.h5ad")[:, :20].copy(), ["S%d" % i for i in range(20)]
+		a.var, a.var_names = a.var[[]], ["ENSG%011d" % i for i in range(20)]
+		a.write_h5ad("ids.h5ad")
+		a.var["feature_name"] = symbols[:18] + ["S17", "S0"]
+		a.write_h5ad("named.h5ad")
+		a.var, a.var_names = a.var[[]], symbols
+		a[:, 1:19].write_h5ad("symbols.h5ad")
+	P
+	for files in "symbols named" "named symbols" "ids named symbols"; do
+		run -0 h5tok $(printf '%s.h5ad ' $files) -o joined.counts
+		assert_line --regexp "symbol: 16$"
+		refute_output --partial warning
+		scview -q -O h5ad -o joined.h5ad joined.counts
+		$PYTHON -W ignore - $files <<-'P'
+			import anndata, sys
+			joined, same = anndata.read_h5ad("joined.h5ad"), ["ENSG%011d" % i for i in range(1, 17)]
+			assert sorted(joined.var_names) == ["ENSG%011d" % i for i in range(20)] + ["S17", "S18"]
+			for n, name in enumerate(sys.argv[1:]):
+			    a, part = anndata.read_h5ad(name + ".h5ad"), joined[10 * n:10 * n + 10]
+			    assert (part[:, same].X.toarray() == a.X[:, 1 - (name == "symbols"):].toarray()[:, :16]).all()
+			    assert (part.X.sum(1) == a.X.sum(1)).all()
+		P
+	done
+}
+
 @test "h5tok: gene ids through a mapping table, with the share that matched" {
 	printf 'key\tgene_id\n' >map.tsv
 	for g in $(seq 0 39); do printf 'GENE%d\tENSG%011d\n' $g $((100 + 7 * (g / 2))); done >>map.tsv

@@ -1,6 +1,7 @@
 /*
  * One table of genes for several files: the union of their gene ids, in order of first appearance. Ensembl version
- * suffixes are dropped. If there is a mapping, ids are looked up in it. Columns with the same id share a row.
+ * suffixes are dropped. If there is a mapping, ids are looked up in it. Columns with the same id share a row. Where one file
+ * has Ensembl ids and another symbols, genes are also found by symbol (stream/gene_match.h), and have the Ensembl id.
  */
 #ifndef GENETABLE_H
 #define GENETABLE_H
@@ -19,7 +20,7 @@ struct genetable {
 void genetable_release(struct genetable *t); /* accepts a zeroed struct */
 
 struct genetable_stats {
-	size_t genes, known, shared; /* columns that are genes; found in the mapping; that share a row with another */
+	size_t genes, known, shared, by_symbol; /* columns that are genes; in the mapping; that share a row with another; found by symbol */
 };
 
 /* Add a file's genes; map [h->ngene] is filled with their rows, GENE_DROPPED for what is no gene. ids may be NULL.
