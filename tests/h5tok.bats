@@ -136,11 +136,12 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 		a[:, 1:19].write_h5ad("symbols.h5ad")
 	P
 	for files in "symbols named" "named symbols" "ids named symbols"; do
-		run -0 h5tok $(printf '%s.h5ad ' $files) -o joined.counts
+		read -ra of <<<"$files"
+		run -0 h5tok "${of[@]/%/.h5ad}" -o joined.counts
 		assert_line --regexp "symbol: 16$"
 		refute_output --partial warning
 		scview -q -O h5ad -o joined.h5ad joined.counts
-		$PYTHON -W ignore - $files <<-'P'
+		$PYTHON -W ignore - "${of[@]}" <<-'P'
 			import anndata, sys
 			joined, same = anndata.read_h5ad("joined.h5ad"), ["ENSG%011d" % i for i in range(1, 17)]
 			assert sorted(joined.var_names) == ["ENSG%011d" % i for i in range(20)] + ["S17", "S18"]
