@@ -5,8 +5,8 @@
 #     make annotate                                                         simulated cells, of which two types are not in the reference
 #
 # How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the report also has the
-# scores of the new cells. No network is needed: types are told by logistic regression on the expression of the genes that both files have
-# (docs/experiments/transfer.md).
+# scores of the new cells. No network is needed: types are told by logistic regression on the genes that both files have and by ranks over
+# marker genes (docs/experiments/transfer.md).
 # DATA       AnnData or 10x file with the new cells; without DATA and REFERENCE, cells are simulated
 # REFERENCE  AnnData or 10x file, or several, with known cell types
 # LABEL      obs column of REFERENCE with the cell type

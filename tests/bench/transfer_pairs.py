@@ -155,29 +155,6 @@ def single_r(parts, genes):
     return classes, (np.array(found["best"], str)[:, None] == classes).astype(float), time.process_time() - start
 
 
-def with_ranks(parts, genes):
-    """Regression as ours, on half of the probability; the other half from Spearman correlations with the mean cell of each type over markers, divided by .03."""
-    import itertools
-    import numpy as np
-    from scipy.special import softmax
-    from scipy.stats import rankdata
-    from sklearn.linear_model import LogisticRegression
-    (x, y), (q, _) = parts
-    start = time.process_time()
-    fit = LogisticRegression(C=1 / (2 * .0015 * len(y)), max_iter=60, tol=1e-3).fit(x, y)
-    of = [x[y == c] for c in fit.classes_]
-    mean = np.array([np.asarray(a.mean(0)).ravel() for a in of])
-    variance = np.array([np.asarray(a.multiply(a).mean(0)).ravel() for a in of]) - mean ** 2
-    markers = set()
-    for a, b in itertools.permutations(range(len(of)), 2):
-        d = (mean[a] - mean[b]) / np.sqrt(np.maximum(variance[a] + variance[b], 0) / 2 + 1e-6)
-        markers.update(g for g in np.argsort(-d)[:10] if d[g] > 0)
-    markers = sorted(markers)
-    cells, types = (rankdata(v, axis=1) for v in (q[:, markers].toarray(), mean[:, markers]))
-    correlation = np.corrcoef(cells, types)[:len(cells), len(cells):]
-    return fit.classes_, (fit.predict_proba(q) + softmax(correlation / .03, axis=1)) / 2, time.process_time() - start
-
-
 def scanvi(python, out):
     import numpy as np
     tool(python, os.path.join(os.path.dirname(__file__), "transfer_scanvi.py"), f"{out}/ref.h5ad", f"{out}/new.h5ad", f"{out}/scanvi.npz")
@@ -185,8 +162,7 @@ def scanvi(python, out):
     return found["classes"], found["probability"], float(found["seconds"])
 
 
-THEIRS = {"scikit-learn, logistic regression": logistic_regression, "scikit-learn, 15 nearest": nearest, "CellTypist": celltypist, "SingleR": single_r,
-          "regression and ranks": with_ranks}
+THEIRS = {"scikit-learn, logistic regression": logistic_regression, "scikit-learn, 15 nearest": nearest, "CellTypist": celltypist, "SingleR": single_r}
 
 
 def run(bin_dir, folder, out, scanvi_python=""):
