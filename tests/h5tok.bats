@@ -195,6 +195,16 @@ for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
 	grep -x 'count	max	1' s
 }
 
+@test "h5tok: a file that another program writes is refused, and not called damaged" {
+	cp csr_gzip.h5ad written.h5ad
+	run -0 $PYTHON -c "
+import h5py, subprocess
+with h5py.File('written.h5ad', 'r+'):
+    print(subprocess.run(['h5tok', 'written.h5ad', '-o', 'never.counts'], capture_output=True, text=True).stderr)"
+	names "written.h5ad writing close"
+	refute_output --partial damaged
+}
+
 @test "h5tok: options that the kind of file has no use for are refused" {
 	fails "tenx3.h5: --layer is for .h5ad" h5tok --layer counts tenx3.h5
 	fails "tenx3.h5: --gene-column is for .h5ad" h5tok --gene-column symbol tenx3.h5

@@ -133,6 +133,8 @@ int h5_error(struct error *e, const char *where, const char *doing)
 {
 	char why[H5_WHY];
 	h5_why(why);
+	if (!strcmp(why, strerror(EAGAIN)))
+		return error_set(e, "%s: a program has it open for writing, such as anndata with backed='r+': close it there first", where);
 	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
 }
 
