@@ -345,7 +345,7 @@ said() {
 		    a.X = (a.X.multiply(1e4 / a.X.sum(1))).tocsr()
 		    a.X = a.X.log1p() if log else a.X
 		    a.write_h5ad("normalised%d.h5ad" % log)
-		new.var["symbol"] = ["mouse" * (i > 9) + s for i, s in enumerate(new.var.symbol)]
+		new.var["symbol"] = ["mouse" * (i > 4) + s for i, s in enumerate(new.var.symbol)]
 		new.var_names = "Mouse" + new.var_names
 		new.write_h5ad("mouse.h5ad")
 		ref[ref.obs["cell_type"] == "type1"].write_h5ad("one.h5ad")
@@ -361,7 +361,7 @@ said() {
 	}
 	told "normalised0.h5ad counts normalised" ref normalised0
 	told "normalised1.h5ad counts log" ref normalised1
-	told "none SIMG000001 MouseSIMG species" ref mouse
+	told "SIMG000001 MouseSIMG species" ref mouse
 	told "type1 cell_type two" one new
 	told "LABEL=cell_type f64 numbers" numbers new
 }

@@ -104,7 +104,7 @@ struct gene_matched gene_pairs(uint32_t *row, const struct vocab *from, const st
 			there[i] = GENE_NONE;
 		m.by_symbol += row[i] != there[i];
 	}
-	if (m.by_symbol <= m.n || 5 * m.by_symbol <= few)
+	if (m.by_symbol <= m.n || GENES_FEW * m.by_symbol <= few)
 		m.by_symbol = 0;
 	if (m.by_symbol)
 		memcpy(row, there, from->n * sizeof *row);

@@ -6,6 +6,7 @@
 #include "stream/vocab.h"
 
 #define GENE_NONE UINT32_MAX
+#define GENES_FEW 20 /* two species share fewer than one in so many genes by name: C3, F2 */
 
 struct gene_matched {
 	size_t n; /* genes of `from` that are genes of `to` */
@@ -18,8 +19,8 @@ struct gene_matched {
 struct gene_matched gene_match(uint32_t *row, const struct vocab *from, const struct vocab *to, const struct idmap *ids);
 
 /* The same for two tables of which either may have the symbols, and may lack them: a gene without a symbol has its id for one. No two genes are one gene of
- * `to`; symbols that a table has several times are left out. Symbols are used only if they match more genes than ids do, and more than a fifth of those of the
- * smaller table, as another species shares few, and not if most ids of both are Ensembl ids. */
+ * `to`; symbols that a table has several times are left out. Symbols are used only if they match more genes than ids do, and more than 1 / GENES_FEW of
+ * those of the smaller table, and not if most ids of both are Ensembl ids. */
 struct gene_matched gene_pairs(uint32_t *row, const struct vocab *from, const struct vocab *to);
 
 #endif

@@ -111,7 +111,7 @@ static void verdict_report(const struct verdict *v, char *const *name, const dou
 		if (!(v->shift->new.n[c] > 0))
 			continue;
 		measured_class("shift", name[c], shift_of(v->shift, c));
-		if (v->reference_depth > 0)
+		if (v->reference_depth > 0 && v->shift->reference.n[c] > 0)
 			measured_class("depth_ratio", name[c], depth_ratio(v->shift, c));
 	}
 	free(why);
