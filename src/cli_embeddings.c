@@ -31,8 +31,8 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		if (!w->genes)
 			note_by_symbol(name, c->expressed.by_symbol);
 		if (!d->shared || GENES_FEW * d->shared < (h->vocab.n < w->with->n ? h->vocab.n : w->with->n))
-			die("%s: the new cells (%s ...) have %zu of its %zu genes (%s ...): expected the same species and kind of gene ids", name,
-				w->with->n ? w->with->id[0] : "", d->shared, h->vocab.n, h->vocab.n ? h->vocab.id[0] : "");
+			die("%s: the new cells (%s ...) have %zu of its %zu genes (%s ...): expected the same species and kind of gene ids",
+				name, w->with->n ? w->with->id[0] : "", d->shared, h->vocab.n, h->vocab.n ? h->vocab.id[0] : "");
 	} else {
 		must(header_kind(h, "embedding", name, &e), &e);
 		c->x = header_need(h, "x", F32, FIXED, name, &e);
