@@ -312,7 +312,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("own.h5ad"); a.var = a.var[[]]; a.var_names = ["mouse" + g for g in a.var_names]; a.write("own.h5ad")'
 	h5tok -q own.h5ad -o own.counts
 	run -1 ctaprobe transfer --reference ref.counts -l cell_type own.counts -o x
-	names "ref.counts none 400 SIMG000001 mouseSIMG000001"
+	names "ref.counts have 400 SIMG000001 mouseSIMG000001"
 	assert_not_exist x
 }
 
