@@ -20,7 +20,7 @@ draw() { # NAME VALUES OTHERS [INCLUDE] < panel, row, value, low, high, other
 }
 
 # the best method without a network minus random masks: data, metric, difference
-rows ties-summary '$c["training"] == "long" && $c["method"] ~ /^(expression|50 components|median order, random masks)$/ {
+rows ties-summary '$c["training"] == "long" && $c["method"] ~ /^(expression|50 components|naive Bayes|median order, random masks)$/ {
 	for (m = 1; m <= split("few_macro_f1 macro_f1", name, " "); m++) {
 		k = $c["data"] OFS name[m]
 		x = $c[name[m]] + 0
