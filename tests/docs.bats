@@ -178,7 +178,8 @@ compare_tables() {
 		metric = {"macro F1": "macro_f1", "F1 of the rarest third": "f1_rare", "AvgBio": "avg_bio_swept", "AvgBatch": "avg_batch",
 		          "exact terms": "head_exact", "finer terms": "head_finer", "coarser terms": "head_coarser",
 		          "hierarchical F1": "head_hierarchical_f1", "macro F1 of terms": "head_macro_f1"}
-		known = {"log-normalised expression": "expression", "50 components": "pca", "untrained network": "untrained"}
+		known = {"log-normalised expression": "expression", "50 components": "pca", "naive Bayes of counts": "naive-bayes",
+		         "untrained network": "untrained"}
 		value = {}
 		for r in read("bmfm-points"):
 		    value.setdefault((r["data"], r["arm"], r["metric"]), {})[r["seed"]] = float(r["value"])
