@@ -78,8 +78,8 @@ int blas_start(int threads, struct error *e)
 static int core_level(const char *core)
 {
 	static const char *const names[] = {"",
-		" Katmai Coppermine Northwood Prescott Banias Atom Core2 Penryn Dunnington Nehalem Athlon Opteron Opteron_SSE3 Barcelona"
-		" Nano Sandybridge Bobcat Bulldozer Piledriver Steamroller ",
+		(" Katmai Coppermine Northwood Prescott Banias Atom Core2 Penryn Dunnington Nehalem Athlon Opteron Opteron_SSE3 Barcelona"
+		 " Nano Sandybridge Bobcat Bulldozer Piledriver Steamroller "),
 		" Excavator Haswell Zen ", " SkylakeX Cooperlake SapphireRapids "};
 	char word[32];
 	snprintf(word, sizeof word, " %s ", core);

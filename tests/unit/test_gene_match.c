@@ -54,7 +54,7 @@ static struct gene_matched pairs(uint32_t *row, struct vocab *a, struct vocab *b
 static void by_id(void **state)
 {
 	uint32_t row[64];
-	char symbol[8];
+	char symbol[16];
 	struct vocab a = genes(1, 12, 20), b = genes(1, 0, 20);
 	for (int i = 1; i <= 5; i++) { /* genes that b lacks have symbols of others; ids match more genes */
 		snprintf(symbol, sizeof symbol, "S%d", i);
