@@ -2,6 +2,7 @@
  * trainer_state.json of a checkpoint and train.tsv of its model: the state is refused, or is written and read back as the same; the
  * table keeps whole rows of the steps up to the checkpoint, behind the line of column names. The input is the state, a byte 0xff, the table.
  */
+#include "base/file.h"
 #include "mutate.h"
 #include "train/checkpoint.h"
 
