@@ -1,6 +1,7 @@
 /*
  * Add an embedding or predictions to an AnnData file that has its cells. The cells are matched by name: the stream's barcode is the name in
- * obs. Where names repeat, they are matched by number (column cell), and must have the same name. Nothing that is in the file is changed, except obs's list of columns, and what is replaced.
+ * obs. Where names repeat, they are matched by number (column cell), and must have the same name. Nothing that is in the file is changed,
+ * except obs's list of columns, and what is replaced.
  *
  *     embedding     x          -> obsm/X_KEY
  *                   X_umap     -> obsm/X_umap, with a key that was given obsm/X_umap_KEY (another map alike)

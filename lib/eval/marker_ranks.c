@@ -14,7 +14,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The n largest of m values, of which the others are 0, become their ranks less the mean of all; equal ones share theirs. Returns the norm of all m. */
+/* The n largest of m values, the others 0, become their ranks less the mean of all; equal ones share theirs. Returns the norm of all m. */
 static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
 {
 	double zero = -(double)n / 2, square = zero * zero * (double)(m - n);

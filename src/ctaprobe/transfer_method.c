@@ -62,7 +62,7 @@ static size_t stratum_of(const struct embeddings *d, uint32_t row, size_t groups
 	return d->y[row] * groups + (d->group ? d->group[row] : 0);
 }
 
-/* Of more than MOST_ROWS rows, draw equally many of each label in each group, as far as there are. Malloced. weight [d->n]: how many each stands for. */
+/* Of more than MOST_ROWS rows, draw equally many of each label in each group, if there are. Malloced. weight [d->n]: how many each is for. */
 static uint32_t *drawn_rows(
 	const struct embeddings *d, const uint32_t *row, size_t n, size_t labels, uint32_t seed, float *weight, size_t *drawn)
 {

@@ -189,7 +189,7 @@ static void measure_targets(const struct train *t)
 	}
 }
 
-/* A training that made the loss worse is no failure, but its model is of no use. A curriculum weighs the loss anew as it learns: its values do not compare. */
+/* A training that made the loss worse is no failure, but its model is of no use. Losses under a curriculum do not compare: it weighs them anew. */
 static void warn_diverged(const struct train *t)
 {
 	const struct report *p = &t->report;
