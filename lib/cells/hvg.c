@@ -1,5 +1,7 @@
 #include "cells/hvg.h"
 
+#include "base/sort.h"
+
 #include "cells/loess.h"
 
 #include <math.h>
@@ -87,12 +89,6 @@ static void moments(struct hvg_batch *b, size_t genes)
 	}
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 /* The p-th quantile of n sorted numbers, linear between them. */
 static double quantile(const double *sorted, size_t n, double p)
 {
@@ -106,7 +102,7 @@ static size_t bin_edges(enum hvg_flavor flavor, const double *x, size_t m, doubl
 {
 	double *sorted = xmalloc(m * sizeof *sorted);
 	memcpy(sorted, x, m * sizeof *x);
-	qsort(sorted, m, sizeof *sorted, ascending);
+	qsort(sorted, m, sizeof *sorted, compare_double);
 	size_t n = 0;
 	if (flavor == HVG_SEURAT)
 		for (; n < BINS - 1; n++)
@@ -136,11 +132,11 @@ static void bin_scale(enum hvg_flavor flavor, double *d, size_t n, double *centr
 		}
 		return;
 	}
-	qsort(d, n, sizeof *d, ascending);
+	qsort(d, n, sizeof *d, compare_double);
 	*centre = quantile(d, n, 0.5);
 	for (size_t i = 0; i < n; i++)
 		d[i] = fabs(d[i] - *centre);
-	qsort(d, n, sizeof *d, ascending);
+	qsort(d, n, sizeof *d, compare_double);
 	*scale = quantile(d, n, 0.5) / MAD_SCALE;
 }
 
@@ -318,7 +314,7 @@ static void order_by_rank(const struct hvg *h, struct candidate *all)
 		free(c);
 	}
 	for (size_t g = 0; g < h->genes; g++) {
-		qsort(rank + g * h->batches, (size_t)n[g], sizeof *rank, ascending);
+		qsort(rank + g * h->batches, (size_t)n[g], sizeof *rank, compare_double);
 		all[g].first = n[g] > 0 ? -quantile(rank + g * h->batches, (size_t)n[g], 0.5) : -INFINITY;
 		all[g].second = n[g];
 	}

@@ -1,6 +1,7 @@
 #include "cells/loess.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,18 +27,6 @@ struct fit {
 	struct vertex *v;
 	size_t nv, cap;
 };
-
-static int by_x(const void *a, const void *b)
-{
-	const struct point *p = a, *q = b;
-	return (p->x > q->x) - (p->x < q->x);
-}
-
-static int by_vertex(const void *a, const void *b)
-{
-	const struct vertex *p = a, *q = b;
-	return (p->x > q->x) - (p->x < q->x);
-}
 
 /* First of the `near` points that are nearest to q. */
 static size_t nearest(const struct fit *f, double q)
@@ -163,13 +152,13 @@ void loess(const double *x, const double *y, size_t n, double span, double *fitt
 	f.near = f.near < 1 ? 1 : f.near > n ? n : f.near;
 	for (size_t i = 0; i < n; i++)
 		f.p[i] = (struct point){x[i], y[i]};
-	qsort(f.p, n, sizeof *f.p, by_x);
+	qsort(f.p, n, sizeof *f.p, compare_double);
 	double low = f.p[0].x, high = f.p[n - 1].x;
 	double margin = MARGIN * fmax(high - low, 1e-10 * fmax(fabs(low), fabs(high)) + 1e-30);
 	add_vertex(&f, low - margin);
 	add_vertex(&f, high + margin);
 	cut(&f, 0, (ptrdiff_t)n - 1, f.v[0].x, f.v[1].x, (ptrdiff_t)((double)n * span * CELL));
-	qsort(f.v, f.nv, sizeof *f.v, by_vertex);
+	qsort(f.v, f.nv, sizeof *f.v, compare_double);
 	for (size_t k = 0; k < f.nv; k++)
 		fit_vertex(&f, &f.v[k]);
 	for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -171,9 +172,7 @@ struct group_draw {
 static int by_draw(const void *a, const void *b)
 {
 	const struct group_draw *x = a, *y = b;
-	if (x->draw != y->draw)
-		return x->draw < y->draw ? -1 : 1;
-	return (x->group > y->group) - (x->group < y->group);
+	return ORDER(x->draw, y->draw) ?: ORDER(x->group, y->group);
 }
 
 void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, double fraction, uint8_t *test)

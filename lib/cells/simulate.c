@@ -1,6 +1,7 @@
 #include "cells/simulate.h"
 
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -251,9 +252,7 @@ struct valued {
 static int by_value_down(const void *a, const void *b)
 {
 	const struct valued *p = a, *q = b;
-	if (p->x != q->x)
-		return p->x < q->x ? 1 : -1;
-	return (p->gene > q->gene) - (p->gene < q->gene);
+	return ORDER(q->x, p->x) ?: ORDER(p->gene, q->gene);
 }
 
 /* Genes with x > 0 in falling order of x, ties to the lower gene. */

@@ -1,5 +1,6 @@
 #include "encode/medians.h"
 
+#include "base/sort.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -147,12 +148,6 @@ static void finish(struct medians_gene *g, double median)
 	g->median = median;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static void next_coarse(struct medians_gene *g, const uint32_t *bin)
 {
 	g->n = 0;
@@ -198,7 +193,7 @@ static void next_keep(struct medians_gene *g, double *kept)
 		narrow(g, g->lo, g->hi, 0, g->kept);
 		return;
 	}
-	qsort(kept, g->kept, sizeof *kept, by_value);
+	qsort(kept, g->kept, sizeof *kept, compare_double);
 	uint64_t k1 = (g->n - 1) / 2 - g->below, k2 = g->n / 2 - g->below;
 	finish(g, k1 == k2 ? kept[k1] : (kept[k1] + kept[k2]) / 2);
 }

@@ -1,5 +1,7 @@
 #include "encode/rank.h"
 
+#include "base/sort.h"
+
 #include "encode/ranksort.h"
 
 #include <math.h>
@@ -62,12 +64,6 @@ static void make_room(struct rank_cell *c, size_t n)
 	c->pair = xmalloc(c->cap * sizeof *c->pair);
 }
 
-static int by_pair(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* For cells in which several entries have the same token. Writes entries to c->gene and c->x. The counts of one token are added and get one
  * of its genes. Entries without a token are copied. Returns the number of entries. */
 static size_t add_shared(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n)
@@ -75,7 +71,7 @@ static size_t add_shared(struct rank_cell *c, const struct rank_table *t, const 
 	size_t k = 0;
 	for (size_t i = 0; i < n; i++)
 		c->pair[i] = (uint64_t)t->token[gene[i]] << 32 | (uint32_t)i;
-	qsort(c->pair, n, sizeof *c->pair, by_pair);
+	qsort(c->pair, n, sizeof *c->pair, compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t at = (uint32_t)c->pair[i], x = count[at];
 		if (i && c->pair[i - 1] >> 32 == c->pair[i] >> 32 && c->pair[i] >> 32 != RANK_UNKNOWN) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "eval/distribution.h"
 #include "eval/metrics.h"
 #include "eval/paired.h"
@@ -57,15 +58,9 @@ void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, c
 	free(p);
 }
 
-static int rising(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 double bootstrap_quantile(double *v, size_t n, double q)
 {
-	qsort(v, n, sizeof *v, rising);
+	qsort(v, n, sizeof *v, compare_double);
 	double at = q * (double)(n - 1);
 	size_t i = (size_t)at;
 	return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/softmax.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,12 +76,6 @@ struct item {
 	uint8_t wrong;
 };
 
-static int by_falling_confidence(const void *a, const void *b)
-{
-	double x = ((const struct item *)a)->confidence, y = ((const struct item *)b)->confidence;
-	return (x < y) - (x > y);
-}
-
 double risk_coverage(const double *confidence, const uint8_t *right, size_t n, double risk[RISK_GRID])
 {
 	struct item *it = xmalloc(n * sizeof *it);
@@ -88,7 +83,7 @@ double risk_coverage(const double *confidence, const uint8_t *right, size_t n, d
 	int g = 0;
 	for (size_t i = 0; i < n; i++)
 		it[i] = (struct item){confidence[i], !right[i]};
-	qsort(it, n, sizeof *it, by_falling_confidence);
+	qsort(it, n, sizeof *it, compare_double_down);
 	for (size_t from = 0, to; from < n; from = to) {
 		double wrong = 0;
 		for (to = from; to < n && it[to].confidence == it[from].confidence; to++)

@@ -1,6 +1,7 @@
 #include "eval/conformal.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +9,6 @@
 struct item {
 	double score, weight;
 };
-
-static int by_score(const void *a, const void *b)
-{
-	double x = ((const struct item *)a)->score, y = ((const struct item *)b)->score;
-	return (x > y) - (x < y);
-}
 
 void conformal_init(struct conformal *c, const double *score, const uint32_t *group, size_t n, size_t groups)
 {
@@ -24,7 +19,7 @@ void conformal_init(struct conformal *c, const double *score, const uint32_t *gr
 		cells[group[i]]++;
 	for (size_t i = 0; i < n; i++)
 		it[i] = (struct item){score[i], group ? 1 / cells[group[i]] : 1};
-	qsort(it, n, sizeof *it, by_score);
+	qsort(it, n, sizeof *it, compare_double);
 	c->score = xmalloc(n * sizeof *c->score);
 	c->mass = xmalloc((n + 1) * sizeof *c->mass);
 	c->mass[0] = 0;

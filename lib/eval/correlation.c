@@ -1,6 +1,7 @@
 #include "eval/correlation.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "eval/unit.h"
 
 #include <math.h>
@@ -40,18 +41,12 @@ struct item {
 	size_t index;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = ((const struct item *)a)->value, y = ((const struct item *)b)->value;
-	return (x > y) - (x < y);
-}
-
 /* rank [n] from 1; it [n] scratch. */
 static void ranks(const double *x, size_t n, struct item *it, double *rank)
 {
 	for (size_t i = 0; i < n; i++)
 		it[i] = (struct item){x[i], i};
-	qsort(it, n, sizeof *it, by_value);
+	qsort(it, n, sizeof *it, compare_double);
 	for (size_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && it[to].value == it[from].value; to++)
 			;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "base/threads.h"
 #include "eval/neighbours.h"
 
@@ -126,9 +127,7 @@ struct order {
 static int by_far(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
-	if (x->far < y->far || x->far > y->far)
-		return x->far < y->far ? -1 : 1;
-	return (x->cell > y->cell) - (x->cell < y->cell);
+	return ORDER(x->far, y->far) ?: ORDER(x->cell, y->cell);
 }
 
 /* The cells in the order of the squared distance from their centre to the nearest row of q [m, d]. */
@@ -186,9 +185,7 @@ struct found {
 static int by_distance(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
-	if (x->distance < y->distance || x->distance > y->distance)
-		return x->distance < y->distance ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(x->distance, y->distance) ?: ORDER(x->row, y->row);
 }
 
 /* The k + 1 nearest rows without the row itself, or, if that has k + 1 equal ones, without the last. */

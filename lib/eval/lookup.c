@@ -1,6 +1,7 @@
 #include "eval/lookup.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,7 +193,7 @@ struct gene {
 static int by_median(const void *a, const void *b)
 {
 	const struct gene *x = a, *y = b;
-	return x->median < y->median ? -1 : x->median > y->median ? 1 : (x->id > y->id) - (x->id < y->id);
+	return ORDER(x->median, y->median) ?: ORDER(x->id, y->id);
 }
 
 /* Classes of medians: the genes in the order of their medians, cut where their tokens fill a class; genes of equal median share one. n [V]: their

@@ -1,6 +1,7 @@
 #include "eval/marker_ranks.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,17 +9,11 @@
 
 enum { MARKERS = 10 }; /* of a class against another */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = ((const struct marker_rank *)a)->value, y = ((const struct marker_rank *)b)->value;
-	return (x > y) - (x < y);
-}
-
 /* The n largest of m values, the others 0, become their ranks less the mean of all; equal ones share theirs. Returns the norm of all m. */
 static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
 {
 	double zero = -(double)n / 2, square = zero * zero * (double)(m - n);
-	qsort(e, n, sizeof *e, by_value);
+	qsort(e, n, sizeof *e, compare_double);
 	for (size_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && e[to].value <= e[from].value; to++)
 			;

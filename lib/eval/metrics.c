@@ -1,6 +1,7 @@
 #include "eval/metrics.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,9 +69,7 @@ struct rank {
 static int rarest_first(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
-	if (x->frequency != y->frequency)
-		return x->frequency < y->frequency ? -1 : 1;
-	return (x->class > y->class) - (x->class < y->class);
+	return ORDER(x->frequency, y->frequency) ?: ORDER(x->class, y->class);
 }
 
 double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen)

@@ -1,6 +1,7 @@
 #include "eval/paired.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "eval/bootstrap.h"
 #include "eval/distribution.h"
 #include "eval/unit.h"
@@ -65,19 +66,13 @@ struct rank {
 	int first; /* of x, or of a positive difference */
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = ((const struct rank *)a)->value, y = ((const struct rank *)b)->value;
-	return (x > y) - (x < y);
-}
-
 /* The sum of the ranks of the items that are `first`; equal values share their mean rank. ties: sum t^3 - t over groups of t equal values.
  * twice [n], may be NULL: the ranks times two, which are whole. */
 static double rank_sum(struct rank *item, size_t n, double *ties, size_t *twice)
 {
 	double sum = 0;
 	*ties = 0;
-	qsort(item, n, sizeof *item, by_value);
+	qsort(item, n, sizeof *item, compare_double);
 	for (size_t i = 0, j; i < n; i = j) {
 		size_t first = 0;
 		for (j = i; j < n && item[j].value <= item[i].value; j++)

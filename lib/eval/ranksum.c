@@ -1,6 +1,7 @@
 #include "eval/ranksum.h"
 
 #include "base/rng.h"
+#include "base/sort.h"
 #include "eval/distribution.h"
 
 #include <math.h>
@@ -8,15 +9,9 @@
 
 enum { EXACT = 16 };
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 void ranksum_sort(double *y, size_t m)
 {
-	qsort(y, m, sizeof *y, compare);
+	qsort(y, m, sizeof *y, compare_double);
 }
 
 /* How many of y [m], sorted, are below v (or, with `equal`, not above it), given that the first `from` are. */

@@ -1,15 +1,10 @@
 #include "eval/roc.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int by_falling_score(const void *a, const void *b)
-{
-	double x = ((const struct roc_item *)a)->score, y = ((const struct roc_item *)b)->score;
-	return (x < y) - (x > y);
-}
 
 /* A corner of the curve: items at or above one score. */
 struct corner {
@@ -48,7 +43,7 @@ void roc_curve(struct roc *r, struct roc_item *item, size_t n)
 		*(item[i].positive ? &r->positive : &r->negative) += 1;
 	if (!r->positive || !r->negative)
 		return;
-	qsort(item, n, sizeof *item, by_falling_score);
+	qsort(item, n, sizeof *item, compare_double_down);
 	struct corner before = {0}, here = {0};
 	double twice = 0; /* the area, in units of half a pair: exact below 2^53 */
 	uint64_t corners = 0, df = 0, dt = 0;

@@ -1,6 +1,7 @@
 #include "eval/silhouette.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/threads.h"
 
 #include <cblas.h>
@@ -186,11 +187,7 @@ struct key {
 static int by_key(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	if (x->batch != y->batch)
-		return x->batch < y->batch ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return ORDER(x->label, y->label) ?: ORDER(x->batch, y->batch) ?: ORDER(x->row, y->row);
 }
 
 /* Fill row [n], at [n], run [n + 1], first [n + 1] and of [n], the label of a run. */

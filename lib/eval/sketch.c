@@ -1,6 +1,7 @@
 #include "eval/sketch.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 static int by_low(const void *a, const void *b)
 {
 	const struct sketch_bin *x = a, *y = b;
-	return x->low != y->low ? (x->low > y->low) - (x->low < y->low) : (x->high > y->high) - (x->high < y->high);
+	return ORDER(x->low, y->low) ?: ORDER(x->high, y->high);
 }
 
 static void join(struct sketch_bin *to, const struct sketch_bin *x)

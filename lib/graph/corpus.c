@@ -1,6 +1,7 @@
 #include "graph/corpus.h"
 
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 
@@ -81,7 +82,7 @@ int corpus_add(struct corpus *c, const struct block *b, int cell_column, int tok
 static int by_cell(const void *a, const void *b)
 {
 	const struct corpus_cell *p = a, *q = b;
-	return p->cell != q->cell ? (p->cell > q->cell) - (p->cell < q->cell) : (p->key > q->key) - (p->key < q->key);
+	return ORDER(p->cell, q->cell) ?: ORDER(p->key, q->key);
 }
 
 void corpus_sort(struct corpus *c)

@@ -1,5 +1,7 @@
 #include "graph/correlation_columns.h"
 
+#include "base/sort.h"
+
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +14,13 @@ struct gene_sum {
 static int by_sum_down(const void *a, const void *b)
 {
 	const struct gene_sum *p = a, *q = b;
-	if (p->sum != q->sum)
-		return p->sum < q->sum ? 1 : -1;
-	return (p->token > q->token) - (p->token < q->token);
+	return ORDER(q->sum, p->sum) ?: ORDER(p->token, q->token);
 }
 
 static int by_cells_down(const void *a, const void *b)
 {
 	const struct gene_sum *p = a, *q = b;
-	if (p->cells != q->cells)
-		return p->cells < q->cells ? 1 : -1;
-	return (p->token > q->token) - (p->token < q->token);
+	return ORDER(q->cells, p->cells) ?: ORDER(p->token, q->token);
 }
 
 /* First cell of part i of n. */

@@ -1,6 +1,7 @@
 #include "graph/correlation_graph.h"
 
 #include "base/clock.h"
+#include "base/sort.h"
 #include "graph/correlation_screen.h"
 
 #include <math.h>
@@ -137,9 +138,7 @@ struct scored {
 static int by_score_down(const void *a, const void *b)
 {
 	const struct scored *p = a, *q = b;
-	if (p->c != q->c)
-		return p->c < q->c ? 1 : -1;
-	return (p->token > q->token) - (p->token < q->token);
+	return ORDER(q->c, p->c) ?: ORDER(p->token, q->token);
 }
 
 /* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
@@ -173,7 +172,7 @@ static void choose(struct pair *pair, size_t n, const struct correlation_columns
 static int by_token(const void *a, const void *b)
 {
 	const struct edge *p = a, *q = b;
-	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
 }
 
 struct edge *correlation_edges(

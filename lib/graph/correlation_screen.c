@@ -1,6 +1,7 @@
 #include "graph/correlation_screen.h"
 
 #include "base/cpu.h"
+#include "base/sort.h"
 #include "graph/correlation_kernel.h"
 
 #include <math.h>
@@ -148,7 +149,7 @@ static void all_tiles(const struct correlation_ranks *k, uint32_t neighbours, fl
 static int by_uv(const void *a, const void *b)
 {
 	const struct correlation_pair *p = a, *q = b;
-	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
 }
 
 /* The candidates of all genes, each pair once. */

@@ -2,6 +2,7 @@
 
 #include "base/digest.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
 static int by_genes(const void *a, const void *b)
 {
 	const struct edge *p = a, *q = b;
-	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
 }
 
 void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)

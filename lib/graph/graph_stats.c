@@ -1,5 +1,7 @@
 #include "graph/graph_stats.h"
 
+#include "base/sort.h"
+
 #include "network/network.h"
 
 #include <math.h>
@@ -60,9 +62,7 @@ struct size {
 static int by_members_down(const void *a, const void *b)
 {
 	const struct size *p = a, *q = b;
-	if (p->members != q->members)
-		return p->members < q->members ? 1 : -1;
-	return (p->first > q->first) - (p->first < q->first);
+	return ORDER(q->members, p->members) ?: ORDER(p->first, q->first);
 }
 
 static void number_modules(const uint32_t *member, size_t found, const struct linked *l, int32_t *module)
@@ -125,12 +125,6 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 	return bad;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
-	return (p > q) - (p < q);
-}
-
 int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 {
 	static const double share[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
@@ -146,7 +140,7 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 		s->negative += g->weight[i] < 0;
 	s->negative /= 2;
 	s->mean_degree = 2 * (double)s->edges / (double)s->linked;
-	qsort(degree, s->linked, sizeof *degree, by_value);
+	qsort(degree, s->linked, sizeof *degree, compare_u32);
 	for (int i = 0; i < 7; i++)
 		s->degree[i] = degree[(size_t)(share[i] * (double)(s->linked - 1))];
 	free(degree);

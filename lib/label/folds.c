@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,13 +18,7 @@ struct item {
 static int by_class_and_draw(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	if (x->spread != y->spread)
-		return x->spread > y->spread ? -1 : 1;
-	if (x->draw != y->draw)
-		return x->draw < y->draw ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return ORDER(x->class, y->class) ?: ORDER(y->spread, x->spread) ?: ORDER(x->draw, y->draw) ?: ORDER(x->index, y->index);
 }
 
 void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint64_t seed)

@@ -1,5 +1,6 @@
 #include "label/gene_sets.h"
 
+#include "base/sort.h"
 #include "base/strmap.h"
 #include "base/tsv.h"
 #include "label/gene_find.h"
@@ -17,19 +18,13 @@ void gene_sets_release(struct gene_sets *s)
 	*s = (struct gene_sets){0};
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* Sort the genes of the last set; each stays once. */
 static void close_set(struct gene_sets *s, size_t n)
 {
 	uint32_t *gene = s->gene + s->start[s->n];
 	size_t kept = 0;
 	if (n)
-		qsort(gene, n, sizeof *gene, ascending);
+		qsort(gene, n, sizeof *gene, compare_u32);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || gene[kept - 1] != gene[i])
 			gene[kept++] = gene[i];

@@ -1,5 +1,7 @@
 #include "label/ontology.h"
 
+#include "base/sort.h"
+
 #include "label/obo.h"
 
 #include <ctype.h>
@@ -32,14 +34,9 @@ void ontology_release(struct ontology *o)
 
 /* ---- finding ---- */
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static uint32_t find_id(const struct ontology *o, const char *id)
 {
-	char *const *at = o->n ? bsearch(&id, o->id, o->n, sizeof *o->id, by_text) : NULL;
+	char *const *at = o->n ? bsearch(&id, o->id, o->n, sizeof *o->id, compare_text) : NULL;
 	return at ? (uint32_t)(at - o->id) : TERM_NONE;
 }
 
@@ -135,7 +132,7 @@ struct builder {
 
 static int by_entry_id(const void *a, const void *b)
 {
-	return by_text(a, b);
+	return compare_text(a, b);
 }
 
 /* The entry of an id, or TERM_NONE. */
@@ -187,9 +184,7 @@ struct edge {
 static int by_edge(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
-	if (x->of != y->of)
-		return x->of < y->of ? -1 : 1;
-	return (x->to > y->to) - (x->to < y->to);
+	return ORDER(x->of, y->of) ?: ORDER(x->to, y->to);
 }
 
 /* The lists of edges of -> to, which are sorted here. */
@@ -377,11 +372,6 @@ struct label {
 	uint32_t term;
 };
 
-static int by_label(const void *a, const void *b)
-{
-	return strcmp(((const struct label *)a)->text, ((const struct label *)b)->text);
-}
-
 void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
 {
 	size_t n = o->n + o->naliases;
@@ -393,10 +383,10 @@ void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
 		all[i] = (struct label){xstrdup(a ? a->text + 1 : o->id[i]), a ? a->term : (uint32_t)i};
 		lower(all[i].text);
 	}
-	qsort(all, n, sizeof *all, by_label);
+	qsort(all, n, sizeof *all, compare_text);
 	for (size_t from = 0, to; from < n; from = to) {
 		int found = 0;
-		for (to = from; to < n && !by_label(&all[from], &all[to]); to++)
+		for (to = from; to < n && !compare_text(&all[from], &all[to]); to++)
 			found |= had[all[to].term];
 		for (size_t i = from; i < to; i++)
 			chosen[all[i].term] |= (uint8_t)found;

@@ -1,6 +1,7 @@
 #include "mask/input.h"
 
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,17 +177,11 @@ static uint32_t write_input(struct inputs *x, const struct counted_cell *c, uint
 	return k;
 }
 
-static int by_token(const void *a, const void *b)
-{
-	uint32_t x = ((const struct gene *)a)->token, y = ((const struct gene *)b)->token;
-	return (x > y) - (x < y);
-}
-
 /* The whole cell as targets. x->gene has its n genes. */
 static void write_targets(struct inputs *x, const struct counted_cell *c, uint32_t n)
 {
 	double d = divisor(x->p, c, x->gene, n);
-	qsort(x->gene, n, sizeof *x->gene, by_token);
+	qsort(x->gene, n, sizeof *x->gene, compare_u32);
 	for (uint32_t i = 0; i < n; i++) {
 		x->target[i] = x->gene[i].token;
 		x->target_value[i] = log_norm(x->gene[i].count, d);

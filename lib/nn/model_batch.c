@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
+
 #include "nn/model_impl.h"
 #include "nn/value.h"
 
@@ -205,7 +207,7 @@ struct length {
 static int by_length(const void *x, const void *y)
 {
 	const struct length *a = x, *b = y;
-	return a->tokens != b->tokens ? (a->tokens < b->tokens) - (a->tokens > b->tokens) : (a->cell > b->cell) - (a->cell < b->cell);
+	return ORDER(b->tokens, a->tokens) ?: ORDER(a->cell, b->cell);
 }
 
 /* Where the cells' stretches of SEQ_TILE tokens begin. The longest cells come first: their stretches take longest. */

@@ -1,5 +1,7 @@
 #include "perturb/perturb.h"
 
+#include "base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,9 +122,7 @@ static void cut_base(struct perturb *p)
 static int compare_moves(const void *a, const void *b)
 {
 	const struct perturb_move *x = a, *y = b;
-	if (x->to != y->to)
-		return x->to < y->to ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
+	return ORDER(x->to, y->to) ?: ORDER(x->from, y->from);
 }
 
 /* The rank to which a gene of rank `from` among n moves, `by` quarters down. */

@@ -1,6 +1,7 @@
 #include "stream/loader.h"
 
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,19 +165,13 @@ static int gather(struct loader *l, struct block *b, uint64_t at, uint64_t end, 
 static int by_cost_down(const void *x, const void *y)
 {
 	const struct loader_cost *a = x, *b = y;
-	return a->cost != b->cost ? (a->cost < b->cost) - (a->cost > b->cost) : (a->at > b->at) - (a->at < b->at);
+	return ORDER(b->cost, a->cost) ?: ORDER(a->at, b->at);
 }
 
 static int by_cost(const void *x, const void *y)
 {
 	const struct loader_cost *a = x, *b = y;
-	return a->cost != b->cost ? (a->cost > b->cost) - (a->cost < b->cost) : (a->at > b->at) - (a->at < b->at);
-}
-
-static int by_number(const void *x, const void *y)
-{
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-	return (a > b) - (a < b);
+	return ORDER(a->cost, b->cost) ?: ORDER(a->at, b->at);
 }
 
 /* Balance the global batch l->all (loader.h). This shard's rows, ascending, go to l->row; returns how many. */
@@ -203,7 +198,7 @@ static size_t deal(struct loader *l)
 		grow(l->row, l->row_cap, mine + 1);
 		l->row[mine++] = l->cell[i].at;
 	}
-	qsort(l->row, mine, sizeof *l->row, by_number);
+	qsort(l->row, mine, sizeof *l->row, compare_u32);
 	return mine;
 }
 

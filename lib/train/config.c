@@ -1,6 +1,7 @@
 #include "train/config_impl.h"
 
 #include "base/json.h"
+#include "base/sort.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -15,11 +16,6 @@
 
 #define CONFIG_MAX (16u << 20) /* id2label of many classes is the largest part */
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* A key that an object in j has twice, or NULL. */
 static const char *repeated_key(const cJSON *j)
 {
@@ -33,7 +29,7 @@ static const char *repeated_key(const cJSON *j)
 		key[i++] = x->string;
 	}
 	if (cJSON_IsObject(j)) {
-		qsort(key, n, sizeof *key, by_name);
+		qsort(key, n, sizeof *key, compare_text);
 		for (i = 1; i < n && !twice; i++)
 			if (strcmp(key[i - 1], key[i]) == 0)
 				twice = key[i];

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +13,6 @@
 #define LABELS_MAX (1 << 20)
 
 /* ---- classes ---- */
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 /* Names must be printable in a table, and different. */
 static int check_labels(char *const *label, size_t n, const struct config_reader *r)
@@ -29,7 +25,7 @@ static int check_labels(char *const *label, size_t n, const struct config_reader
 		sorted[i] = label[i];
 	}
 	if (!bad)
-		qsort(sorted, n, sizeof *sorted, by_text);
+		qsort(sorted, n, sizeof *sorted, compare_text);
 	for (size_t i = 1; i < n && !bad; i++)
 		if (strcmp(sorted[i - 1], sorted[i]) == 0)
 			bad = error_set(r->e, "%s: id2label: two classes are named '%.80s'", r->name, sorted[i]);

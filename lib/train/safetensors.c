@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sort.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -46,11 +47,6 @@ char *safetensors_shape(char *buf, size_t size, const uint64_t *shape, int ndim)
 }
 
 /* ---- reading ---- */
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
-}
 
 static int by_begin(const void *a, const void *b)
 {
@@ -153,7 +149,7 @@ static int parse_all(struct safetensors *s, const cJSON *j, struct error *e)
 	if (at != s->size)
 		return error_set(e, "%s: the tensors take %llu bytes, but %llu follow the header (is the file cut short?)", s->path,
 			(unsigned long long)at, (unsigned long long)s->size);
-	qsort(s->tensor, s->n, sizeof *s->tensor, by_name);
+	qsort(s->tensor, s->n, sizeof *s->tensor, compare_text);
 	for (size_t i = 1; i < s->n; i++)
 		if (strcmp(s->tensor[i - 1].name, s->tensor[i].name) == 0)
 			return error_set(e, "%s: tensor '%.80s' occurs twice", s->path, s->tensor[i].name);
@@ -245,7 +241,7 @@ void safetensors_close(struct safetensors *s)
 const struct safetensor *safetensors_find(const struct safetensors *s, const char *name)
 {
 	struct safetensor key = {.name = (char *)(uintptr_t)name};
-	return s->n ? bsearch(&key, s->tensor, s->n, sizeof key, by_name) : NULL;
+	return s->n ? bsearch(&key, s->tensor, s->n, sizeof key, compare_text) : NULL;
 }
 
 void safetensors_set_close(struct safetensors_set *s)
@@ -254,11 +250,6 @@ void safetensors_set_close(struct safetensors_set *s)
 		safetensors_close(&s->file[i]);
 	free(s->file);
 	*s = (struct safetensors_set){0};
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Is tensor i of a file where the index says? */
@@ -286,7 +277,7 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 		else
 			name[n++] = x->valuestring;
 	}
-	qsort(name, n, sizeof *name, by_text);
+	qsort(name, n, sizeof *name, compare_text);
 	s->file = xcalloc(n, sizeof *s->file);
 	for (size_t i = 0; i < n && !bad; i++) {
 		if (i && !strcmp(name[i], name[i - 1]))
@@ -455,11 +446,6 @@ int safetensors_check_beside(const struct safetensors *s, struct error *e)
 
 /* ---- writing ---- */
 
-static int out_by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct safetensor_out *)a)->name, ((const struct safetensor_out *)b)->name);
-}
-
 static uint64_t elements(const struct safetensor_out *t)
 {
 	uint64_t n = 1;
@@ -533,7 +519,7 @@ int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, const struct text_file *beside, size_t nbeside,
 	struct error *e)
 {
-	qsort(t, n, sizeof *t, out_by_name);
+	qsort(t, n, sizeof *t, compare_text);
 	for (size_t i = 1; i < n; i++)
 		if (strcmp(t[i - 1].name, t[i].name) == 0)
 			return error_set(e, "%s: two tensors named '%s'", path, t[i].name);

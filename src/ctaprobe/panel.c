@@ -6,6 +6,8 @@
  */
 #include "ctaprobe.h"
 
+#include "base/sort.h"
+
 #include "eval/correlation.h"
 #include "eval/count_regression.h"
 #include "eval/neighbours.h"
@@ -152,17 +154,11 @@ static void fill(const struct task *t, struct cells *c, double median)
 		}
 }
 
-static int by_number(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static double median_of(const double *x, size_t n)
 {
 	double *s = xmalloc(n * sizeof *s);
 	memcpy(s, x, n * sizeof *s);
-	qsort(s, n, sizeof *s, by_number);
+	qsort(s, n, sizeof *s, compare_double);
 	double m = s[n / 2];
 	free(s);
 	return m;
@@ -175,24 +171,18 @@ struct place {
 	size_t row;
 };
 
-static int by_cell(const void *a, const void *b)
-{
-	uint64_t x = ((const struct place *)a)->cell, y = ((const struct place *)b)->cell;
-	return (x > y) - (x < y);
-}
-
 static struct place *places(const struct cells *c)
 {
 	struct place *p = xmalloc((c->n + 1) * sizeof *p);
 	for (size_t i = 0; i < c->n; i++)
 		p[i] = (struct place){c->cell[i], i};
-	qsort(p, c->n, sizeof *p, by_cell);
+	qsort(p, c->n, sizeof *p, compare_u64);
 	return p;
 }
 
 static size_t row_of(const struct cells *c, const struct place *p, uint64_t cell)
 {
-	const struct place *at = bsearch(&(struct place){.cell = cell}, p, c->n, sizeof *p, by_cell);
+	const struct place *at = bsearch(&(struct place){.cell = cell}, p, c->n, sizeof *p, compare_u64);
 	return at ? at->row : SIZE_MAX;
 }
 

@@ -2,6 +2,7 @@
 #include "transfer.h"
 
 #include "base/softmax.h"
+#include "base/sort.h"
 #include "base/tsv.h"
 #include "cells/expressed.h"
 
@@ -11,17 +12,11 @@
 
 /* ---- depth ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 double median_depth(const uint64_t *depth, size_t n)
 {
 	uint64_t *v = xmalloc((n + 1) * sizeof *v);
 	memcpy(v, depth, n * sizeof *v);
-	qsort(v, n, sizeof *v, by_value);
+	qsort(v, n, sizeof *v, compare_u64);
 	double middle = n ? (double)(v[n / 2] + v[(n - 1) / 2]) / 2 : NAN;
 	free(v);
 	return middle;

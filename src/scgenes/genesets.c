@@ -7,6 +7,7 @@
 #include "eval/bootstrap.h"
 #include "eval/hypergeometric.h"
 #include "base/rng.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,12 +79,6 @@ static void choose_genes(struct genesets *s)
 
 /* ---- edges ---- */
 
-static int by_pair(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* The pairs of genes that share a set, each once, in order: s->pair [s->pairs]. */
 static void find_pairs(struct genesets *s)
 {
@@ -97,7 +92,7 @@ static void find_pairs(struct genesets *s)
 		for (uint64_t i = s->sets.start[k]; i < s->sets.start[k + 1]; i++)
 			for (uint64_t j = s->sets.start[k]; j < i; j++)
 				s->pair[s->pairs++] = (uint64_t)s->place[s->sets.gene[j]] << 32 | (uint64_t)s->place[s->sets.gene[i]];
-	qsort(s->pair, s->pairs, sizeof *s->pair, by_pair);
+	qsort(s->pair, s->pairs, sizeof *s->pair, compare_u64);
 	size_t kept = 0;
 	for (size_t i = 0; i < s->pairs; i++)
 		if (!kept || s->pair[kept - 1] != s->pair[i])
@@ -120,9 +115,7 @@ static int share_a_set(const struct genesets *s, size_t u, size_t v)
 static int by_weight(const void *a, const void *b)
 {
 	const struct scored *x = a, *y = b;
-	if (x->weight != y->weight) /* NOLINT: an order needs exact comparison */
-		return x->weight > y->weight ? -1 : 1;
-	return x->u != y->u ? (x->u > y->u) - (x->u < y->u) : (x->v > y->v) - (x->v < y->v);
+	return ORDER(y->weight, x->weight) ?: ORDER(x->u, y->u) ?: ORDER(x->v, y->v);
 }
 
 /* The edges between the genes, the largest weights first: of edge [*n], malloced. */
@@ -280,11 +273,7 @@ static void score_edges(struct genesets *s, FILE *f)
 static int by_module(const void *a, const void *b)
 {
 	const struct rich *x = a, *y = b;
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->p != y->p) /* NOLINT: an order needs exact comparison */
-		return x->p < y->p ? -1 : 1;
-	return (x->set > y->set) - (x->set < y->set);
+	return ORDER(x->module, y->module) ?: ORDER(x->p, y->p) ?: ORDER(x->set, y->set);
 }
 
 /* How many of the n genes of each module are in each set: a test for each module and set. Modules of one gene are not tested. */

@@ -1,5 +1,7 @@
 /* scgenes network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
 #include "scgenes.h"
+
+#include "base/sort.h"
 #include "cli_embeddings.h"
 
 #include "eval/neighbours.h"
@@ -41,9 +43,7 @@ static void normalise(struct gene_vectors *g, const struct header *h, const char
 static int by_genes(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
-	if (x->u != y->u)
-		return x->u < y->u ? -1 : 1;
-	return (x->v > y->v) - (x->v < y->v);
+	return ORDER(x->u, y->u) ?: ORDER(x->v, y->v);
 }
 
 /* An edge for each gene and its k nearest; those that both ends have are there once. Unit vectors: cosine = 1 - distance^2 / 2. */

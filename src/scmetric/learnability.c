@@ -4,6 +4,7 @@
  */
 #include "scmetric.h"
 
+#include "base/sort.h"
 #include "base/tsv.h"
 #include "eval/contingency.h"
 #include "eval/correlation.h"
@@ -127,15 +128,9 @@ static void add(struct results *to, const char *key, double v)
 	results_add(to, key, v);
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static double median(double *v, size_t n)
 {
-	qsort(v, n, sizeof *v, compare);
+	qsort(v, n, sizeof *v, compare_double);
 	return n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
 }
 

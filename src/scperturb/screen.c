@@ -9,6 +9,8 @@
  */
 #include "scperturb.h"
 
+#include "base/sort.h"
+
 #include "cli_inference.h"
 #include "cells/copies.h"
 #include "nn/input.h"
@@ -211,9 +213,7 @@ static void compute(struct inference *r, const struct batch *p)
 static int by_shift(const void *a, const void *b)
 {
 	const struct best *x = a, *y = b;
-	if (x->shift != y->shift)
-		return x->shift > y->shift ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
+	return ORDER(y->shift, x->shift) ?: ORDER(x->id, y->id);
 }
 
 static void write_row(struct inference *r, const struct batch *p, size_t i, size_t row)

@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "base/closest.h"
+#include "base/sort.h"
 #include "base/tsv.h"
 
 #include <stdlib.h>
@@ -140,17 +141,6 @@ struct keyed {
 	const char *label;
 };
 
-static int by_key(const void *a, const void *b)
-{
-	return strcmp(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
-}
-
-static int by_id(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* What two equal perturbations share (malloced): the name of a gene set, or the genes, whose order tells only overexpressed ones apart. */
 static char *key_of(const struct set *set, enum perturb_kind kind, const struct vocab *v)
 {
@@ -162,7 +152,7 @@ static char *key_of(const struct set *set, enum perturb_kind kind, const struct 
 	free(genes);
 	uint32_t *sorted = xmalloc(set->n * sizeof *sorted);
 	memcpy(sorted, set->gene, set->n * sizeof *sorted);
-	qsort(sorted, set->n, sizeof *sorted, by_id);
+	qsort(sorted, set->n, sizeof *sorted, compare_u32);
 	char *key = set_label(sorted, set->n, v);
 	free(sorted);
 	return key;
@@ -174,7 +164,7 @@ static void check_labels(const struct sets *s, const struct vocab *v)
 	struct keyed *k = xmalloc(s->n * sizeof *k);
 	for (size_t i = 0; i < s->n; i++)
 		k[i] = (struct keyed){key_of(&s->set[i], s->kind, v), s->set[i].label};
-	qsort(k, s->n, sizeof *k, by_key);
+	qsort(k, s->n, sizeof *k, compare_text);
 	for (size_t i = 1; i < s->n; i++) {
 		if (strcmp(k[i - 1].key, k[i].key))
 			continue;

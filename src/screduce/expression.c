@@ -7,6 +7,7 @@
 #include "cli_embeddings.h"
 
 #include "base/digest.h"
+#include "base/sort.h"
 #include "eval/pca.h"
 #include "stream/gene_match.h"
 
@@ -122,15 +123,7 @@ struct variable {
 static int most_variable_first(const void *a, const void *b)
 {
 	const struct variable *x = a, *y = b;
-	if (x->variance != y->variance)
-		return x->variance > y->variance ? -1 : 1;
-	return (x->gene > y->gene) - (x->gene < y->gene);
-}
-
-static int by_gene(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x > y) - (x < y);
+	return ORDER(y->variance, x->variance) ?: ORDER(x->gene, y->gene);
 }
 
 /* there [vocabulary of `in`] out: is the gene in the table of genes of --shared-with too? All are without it. */
@@ -190,7 +183,7 @@ static void choose_genes(struct baseline *m, struct source *in)
 	m->mean = xmalloc(m->genes * sizeof *m->mean);
 	for (size_t i = 0; i < m->genes; i++)
 		m->kept[i] = all[i].gene;
-	qsort(m->kept, m->genes, sizeof *m->kept, by_gene);
+	qsort(m->kept, m->genes, sizeof *m->kept, compare_u32);
 	for (size_t i = 0; i < m->genes; i++)
 		m->mean[i] = sum[m->kept[i]] / (double)n;
 	free(sum);

@@ -2,6 +2,7 @@
 #include "scsample.h"
 
 #include "base/decimal.h"
+#include "base/sort.h"
 #include "cells/sample.h"
 
 #include <inttypes.h>
@@ -17,12 +18,6 @@ struct partition {
 	size_t cap, n; /* n classes, the missing one included */
 	int missing; /* some cell has no value: it is class n - 1 */
 };
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
 
 static struct partition *partition_of(const struct choice *c, const char *column)
 {
@@ -276,13 +271,13 @@ static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
 	size_t n = 0;
 	for (size_t i = 0; i < cells; i++)
 		pair[i] = (uint64_t)a[i] * m + b[i];
-	qsort(pair, cells, sizeof *pair, by_number);
+	qsort(pair, cells, sizeof *pair, compare_u64);
 	for (size_t i = 0; i < cells; i++)
 		if (!i || pair[i] != pair[n - 1])
 			pair[n++] = pair[i];
 	for (size_t i = 0; i < cells; i++) {
 		uint64_t own = (uint64_t)a[i] * m + b[i];
-		a[i] = (uint32_t)((uint64_t *)bsearch(&own, pair, n, sizeof *pair, by_number) - pair);
+		a[i] = (uint32_t)((uint64_t *)bsearch(&own, pair, n, sizeof *pair, compare_u64) - pair);
 	}
 	free(pair);
 	return n;

@@ -1,0 +1,35 @@
+/* Orders for qsort and bsearch: by the value that each element is, or begins with. */
+#ifndef SORT_H
+#define SORT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define ORDER(x, y) (((x) > (y)) - ((x) < (y))) /* -1: x comes before y, 0: neither, 1: after; a ?: b orders by a, then by b */
+
+static inline int compare_u32(const void *a, const void *b)
+{
+	return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static inline int compare_u64(const void *a, const void *b)
+{
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static inline int compare_double(const void *a, const void *b)
+{
+	return ORDER(*(const double *)a, *(const double *)b);
+}
+
+static inline int compare_double_down(const void *a, const void *b)
+{
+	return compare_double(b, a);
+}
+
+static inline int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+#endif
