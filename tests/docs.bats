@@ -6,7 +6,8 @@ load helper
 
 setup() { cd "$BATS_TEST_DIRNAME/.."; }
 
-# COLUMNS names the columns of the file, one place for each column of the page, separated by ";". A place may name several numbers.
+# COLUMNS names the columns of the file, one place for each column of the page, separated by ";". A place may name several numbers, and begin with
+# "COLUMN=VALUE:", which picks the line of the file that has them.
 compare_tables() {
 	$PYTHON - "$@" <<-'END'
 		import csv, re, sys
@@ -21,7 +22,8 @@ compare_tables() {
 		        name, *where, columns = [x.strip() for x in m[1].split("|")]
 		        folder = re.sub(r"docs/(experiments/)?[^/]*$|README.md$", "docs/experiments/tables/", page)
 		        rows = [r for r in csv.DictReader(open(folder + name), delimiter="\t") if all(r[k] == v for k, v in (w.split("=", 1) for w in where))]
-		        columns = [c.split() for c in columns.split(";")]
+		        pick, columns = zip(*(p.rpartition(":")[::2] for p in columns.split(";")))
+		        pick, columns = [p.strip().split("=", 1) for p in pick], [c.split() for c in columns]
 		        tables += 1
 		        body = []
 		        for l in lines[at + 3:]:
@@ -37,13 +39,14 @@ compare_tables() {
 		            def text(c):
 		                return len(c) == 1 and any(not re.fullmatch(r"[-+0-9.e]+|NA", r[c[0]]) for r in rows)
 		            keys = [i for i, c in enumerate(columns) if text(c) or c[0] in ("k", "gamma", "genes", "rows", "masking_rate")]
-		            hit = [r for r in rows if all(cell[i].replace(",", "") == r[columns[i][0]].replace(",", "") for i in keys)]
-		            if len(hit) != 1:
-		                bad.append(f"{page}:{at + 1}: {len(hit)} lines of {name} for {[cell[i] for i in keys]}")
-		                continue
+		            mine = [r for r in rows if all(cell[i].replace(",", "") == r[columns[i][0]].replace(",", "") for i in keys)]
 		            for i, c in enumerate(columns):
 		                if i in keys:
 		                    continue
+		                hit = [r for r in mine if pick[i] == [""] or r[pick[i][0]] == pick[i][1]]
+		                if len(hit) != 1:
+		                    bad.append(f"{page}:{at + 1}: {len(hit)} lines of {name} for {[cell[i] for i in keys]}")
+		                    break
 		                got = re.findall(r"[-+]?\d*\.?\d+", re.sub(r"(?<=\d),(?=\d{3})", "", cell[i]))
 		                want = [hit[0][k] for k in c if hit[0][k] != "NA"]
 		                ok = len(got) == len(want)
