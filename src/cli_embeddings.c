@@ -47,7 +47,7 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 	if (!w->target)
 		return;
 	enum column_type t = h->col[c->target].type;
-	if (t == CATEGORICAL || t == STR)
+	if (!type_is_number(t))
 		die("%s: column '%s' is %s, expected numbers", name, w->target, type_name(t));
 	c->target_missing = header_missing(h, w->target);
 }

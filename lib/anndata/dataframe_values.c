@@ -172,10 +172,14 @@ size_t dataframe_text(
 	case DATAFRAME_I64:
 		*missing = v->missing[i];
 		return *missing ? 0 : (size_t)snprintf(buf, 32, "%" PRId64, v->i64[i]);
-	default:
+	case DATAFRAME_F64:
 		*missing = isnan(v->f64[i]);
 		return *missing ? 0 : texts_double(v->f64[i], buf);
+	case DATAFRAME_OTHER:
+		break;
 	}
+	*missing = 1;
+	return 0;
 }
 
 int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e)

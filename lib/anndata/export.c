@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hid_t plain(const struct h5ad_writer *w, enum column_type t)
-{
-	return t == U8 ? H5T_NATIVE_UINT8 : export_native(w, t);
-}
-
 static int wanted(const char *name, char *const *keep, size_t nkeep)
 {
 	for (size_t i = 0; i < nkeep; i++)
@@ -104,7 +99,7 @@ static void make_matrices(struct h5ad_writer *w)
 		h5out_append(&w->h5, &w->indptr, &zero, 1);
 		H5Gclose(x);
 	} else {
-		hid_t type = plain(w, h->col[w->main].type);
+		hid_t type = export_native(w, h->col[w->main].type);
 		h5out_array(&w->h5, &w->x, w->h5.file, "X", type, type, h->col[w->main].n, "array");
 	}
 	hid_t obsm = h5out_group(&w->h5, w->h5.file, "obsm", "dict", "0.1.0");
@@ -115,7 +110,8 @@ static void make_matrices(struct h5ad_writer *w)
 		struct obs_out *o = &w->obsm[w->nobsm];
 		o->col = (int)i;
 		o->name = export_link_name(w->obsm, w->nobsm, h->col[i].name);
-		h5out_array(&w->h5, &o->values, obsm, o->name, plain(w, h->col[i].type), plain(w, h->col[i].type), h->col[i].n, "array");
+		h5out_array(&w->h5, &o->values, obsm, o->name, export_native(w, h->col[i].type), export_native(w, h->col[i].type),
+			h->col[i].n, "array");
 		w->nobsm++;
 	}
 	H5Gclose(obsm);

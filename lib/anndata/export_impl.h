@@ -27,7 +27,7 @@ struct h5ad_writer {
 	size_t pool_cap;
 };
 
-/* The type of values in HDF5. u8 is boolean. */
+/* The type of values in HDF5. */
 hid_t export_native(const struct h5ad_writer *w, enum column_type t);
 
 /* A name that HDF5 takes for one link ('/' would make groups) and that none of the n columns in o has. The caller frees it. */

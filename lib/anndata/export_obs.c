@@ -8,31 +8,25 @@
 
 hid_t export_native(const struct h5ad_writer *w, enum column_type t)
 {
-	switch (t) {
-	case U8:
-		return w->h5.boolean;
-	case U16:
-		return H5T_NATIVE_UINT16;
-	case U32:
-		return H5T_NATIVE_UINT32;
-	case U64:
-		return H5T_NATIVE_UINT64;
-	case I8:
-		return H5T_NATIVE_INT8;
-	case I16:
-		return H5T_NATIVE_INT16;
-	case I32:
-	case CATEGORICAL:
-		return H5T_NATIVE_INT32;
-	case I64:
-		return H5T_NATIVE_INT64;
-	case F32:
-		return H5T_NATIVE_FLOAT;
-	case F64:
-		return H5T_NATIVE_DOUBLE;
-	default:
+	const struct column_kind *k = type_kind(t);
+	const hid_t whole[][2] = {{H5T_NATIVE_UINT8, H5T_NATIVE_INT8}, {H5T_NATIVE_UINT16, H5T_NATIVE_INT16},
+		{H5T_NATIVE_UINT32, H5T_NATIVE_INT32}, {H5T_NATIVE_UINT64, H5T_NATIVE_INT64}};
+	switch (k->values) {
+	case VALUES_UNSIGNED:
+	case VALUES_SIGNED:
+	case VALUES_CODE: /* -1: missing */
+		return whole[__builtin_ctzl(k->size)][k->values != VALUES_UNSIGNED];
+	case VALUES_REAL:
+		return k->size == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+	case VALUES_TEXT:
 		return w->h5.text;
 	}
+	return -1;
+}
+
+static hid_t obs_native(const struct h5ad_writer *w, enum column_type t)
+{
+	return t == U8 ? w->h5.boolean : export_native(w, t);
 }
 
 /* The type of a column in the file, where its header says that AnnData had a narrower one. */
@@ -48,7 +42,7 @@ static hid_t stored(const struct h5ad_writer *w, const struct column_spec *s)
 	for (size_t i = 0; s->dtype && i < sizeof type / sizeof *type; i++)
 		if (type[i].of == s->type && !strcmp(type[i].name, s->dtype))
 			return type[i].type;
-	return export_native(w, s->type);
+	return obs_native(w, s->type);
 }
 
 static int has_dtype(const struct column_spec *s, const char *dtype)
@@ -127,7 +121,7 @@ static void nullable(struct h5ad_writer *w, hid_t obs, struct obs_out *o, const 
 void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 {
 	const struct column_spec *s = &w->header->col[o->col];
-	int integer = s->type != STR && s->type != CATEGORICAL && s->type != F32 && s->type != F64;
+	int integer = type_is_whole(s->type);
 	signed char ordered = (signed char)s->ordered;
 	hid_t boolean = w->h5.boolean;
 	if (is_boolean(s) && has_dtype(s, "bool")) {
@@ -141,11 +135,11 @@ void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 		h5out_array(&w->h5, &o->values, g, "codes", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, "array");
 		H5Gclose(g);
 	} else if (integer && o->missing >= 0) {
-		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), export_native(w, s->type));
+		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), obs_native(w, s->type));
 	} else if (s->type == STR && o->missing >= 0 && has_dtype(s, "string")) {
 		nullable(w, obs, o, "nullable-string-array", w->h5.text, w->h5.text);
 	} else {
-		h5out_array(&w->h5, &o->values, obs, o->name, stored(w, s), export_native(w, s->type), 0,
+		h5out_array(&w->h5, &o->values, obs, o->name, stored(w, s), obs_native(w, s->type), 0,
 			s->type == STR ? "string-array" : "array");
 	}
 }

@@ -142,7 +142,7 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 {
 	const struct column_spec *s = &w->header->col[f->col];
 	struct h5out *o = &w->w.h5;
-	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
+	hid_t type = export_native(&w->w, s->type);
 	hsize_t dim[2] = {w->ncell, s->n};
 	float none32 = NAN;
 	double none64 = NAN;
@@ -328,7 +328,7 @@ static void write_array(struct h5ad_into *w, const struct fixed *f, const struct
 {
 	const struct column_spec *s = &w->header->col[f->col];
 	struct h5out *o = &w->w.h5;
-	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
+	hid_t type = export_native(&w->w, s->type);
 	hsize_t start[2] = {to, 0}, count[2] = {n, s->n};
 	hid_t mem = h5out_id(o, H5Screate_simple(2, count, NULL)), file = h5out_id(o, H5Dget_space(f->set));
 	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));

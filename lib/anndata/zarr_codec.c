@@ -80,18 +80,23 @@ static size_t length_in(enum zarr_codec id, const unsigned char *in, size_t n)
 	size_t size = 0;
 	unsigned long long frame;
 	switch (id) {
-#ifdef WITH_BLOSC
 	case ZARR_BLOSC:
+#ifdef WITH_BLOSC
 		return blosc_cbuffer_validate(in, n, &size) < 0 ? 0 : size;
+#else
+		break;
 #endif
 	case ZARR_ZSTD:
 		frame = ZSTD_getFrameContentSize(in, n);
 		return frame == ZSTD_CONTENTSIZE_UNKNOWN || frame == ZSTD_CONTENTSIZE_ERROR ? 0 : frame;
 	case ZARR_LZ4:
 		return n < 4 ? 0 : get_le32(in);
-	default:
-		return size;
+	case ZARR_GZIP:
+	case ZARR_ZLIB:
+	case ZARR_CRC32C:
+		break;
 	}
+	return size;
 }
 
 /* Decode to out [cap]; the number of bytes, or -1: damaged, or -2: more than cap (not of every codec). */

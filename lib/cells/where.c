@@ -113,9 +113,10 @@ static int compare(const struct condition *c, double v)
 		return v <= c->number;
 	case WHERE_GT:
 		return v > c->number;
-	default:
+	case WHERE_GE:
 		return v >= c->number;
 	}
+	return 0;
 }
 
 static int text_holds(const struct condition *c, const char *s, size_t n)
@@ -174,7 +175,7 @@ int where_bind(struct where *w, const struct header *h, const char *file, struct
 		c->number = parse_number(c->value);
 		if (s->type == U8 && (strcasecmp(c->value, "true") == 0 || strcasecmp(c->value, "false") == 0))
 			c->number = strcasecmp(c->value, "true") == 0;
-		int text = s->type == STR || s->type == CATEGORICAL;
+		int text = !type_is_number(s->type);
 		c->known = c->op >= WHERE_LT || means_missing(c);
 		if (isnan(c->number) && (c->op >= WHERE_LT || (!text && !means_missing(c))))
 			return error_set(

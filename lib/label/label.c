@@ -11,7 +11,7 @@ int labels_init(struct labels *l, const struct header *h, const char *name, stru
 	if (l->col < 0)
 		return -1;
 	l->spec = &h->col[l->col];
-	if (l->spec->type == F32 || l->spec->type == F64)
+	if (type_kind(l->spec->type)->values == VALUES_REAL)
 		return error_set(e, "%s: column '%s' is %s; classes come from categorical, text or whole-number columns", file, name,
 			type_name(l->spec->type));
 	l->missing = header_missing(h, name);
@@ -26,29 +26,6 @@ void labels_release(struct labels *l)
 {
 	free(l->known);
 	*l = (struct labels){0};
-}
-
-static int whole_number(const struct block *b, int col, size_t row, char *text, size_t size)
-{
-	const void *p = b->col[col].data;
-	switch (b->header->col[col].type) {
-	case U8:
-		return snprintf(text, size, "%u", ((const uint8_t *)p)[row]);
-	case U16:
-		return snprintf(text, size, "%u", ((const uint16_t *)p)[row]);
-	case U32:
-		return snprintf(text, size, "%" PRIu32, ((const uint32_t *)p)[row]);
-	case U64:
-		return snprintf(text, size, "%" PRIu64, ((const uint64_t *)p)[row]);
-	case I8:
-		return snprintf(text, size, "%d", ((const int8_t *)p)[row]);
-	case I16:
-		return snprintf(text, size, "%d", ((const int16_t *)p)[row]);
-	case I32:
-		return snprintf(text, size, "%" PRId32, ((const int32_t *)p)[row]);
-	default:
-		return snprintf(text, size, "%" PRId64, ((const int64_t *)p)[row]);
-	}
 }
 
 uint32_t labels_at(struct labels *l, const struct block *b, size_t row)
@@ -71,6 +48,8 @@ uint32_t labels_at(struct labels *l, const struct block *b, size_t row)
 		return n ? classes_add(l->classes, s, n) : MISSING_CODE;
 	}
 	char text[32];
-	int n = whole_number(b, l->col, row, text, sizeof text);
+	uint64_t whole = block_whole(b, l->col, row);
+	int n = type_kind(l->spec->type)->values == VALUES_SIGNED ? snprintf(text, sizeof text, "%" PRId64, (int64_t)whole)
+								  : snprintf(text, sizeof text, "%" PRIu64, whole);
 	return classes_add(l->classes, text, (size_t)n);
 }

@@ -8,7 +8,7 @@ int numbers_init(struct numbers *n, const struct header *h, const char *name, co
 	if (n->col < 0)
 		return -1;
 	enum column_type t = h->col[n->col].type;
-	if (t == CATEGORICAL || t == STR)
+	if (!type_is_number(t))
 		return error_set(e, "%s: column '%s' is %s, expected numbers", file, name, type_name(t));
 	n->missing = header_missing(h, name);
 	return 0;

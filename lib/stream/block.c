@@ -95,31 +95,23 @@ const char *block_str(const struct block *b, int c, size_t row, size_t *n)
 	return (const char *)b->col[c].data + o[row];
 }
 
-double block_number(const struct block *b, int col, size_t i)
+uint64_t block_whole(const struct block *b, int c, size_t i)
 {
-	const void *p = b->col[col].data;
-	switch (b->header->col[col].type) {
-	case U8:
-		return ((const uint8_t *)p)[i];
-	case U16:
-		return ((const uint16_t *)p)[i];
-	case U32:
-		return ((const uint32_t *)p)[i];
-	case U64:
-		return (double)((const uint64_t *)p)[i];
-	case I8:
-		return ((const int8_t *)p)[i];
-	case I16:
-		return ((const int16_t *)p)[i];
-	case I32:
-		return ((const int32_t *)p)[i];
-	case I64:
-		return (double)((const int64_t *)p)[i];
-	case F32:
-		return (double)((const float *)p)[i];
-	default:
-		return ((const double *)p)[i];
-	}
+	const struct column_kind *k = type_kind(b->header->col[c].type);
+	uint64_t bits = 0;
+	memcpy(&bits, (const char *)b->col[c].data + i * k->size, k->size);
+	unsigned unused = 64 - 8 * (unsigned)k->size;
+	return k->values == VALUES_SIGNED ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
+}
+
+double block_number(const struct block *b, int c, size_t i)
+{
+	const void *p = b->col[c].data;
+	const struct column_kind *k = type_kind(b->header->col[c].type);
+	if (k->values == VALUES_REAL)
+		return k->size == sizeof(float) ? (double)((const float *)p)[i] : ((const double *)p)[i];
+	uint64_t whole = block_whole(b, c, i);
+	return k->values == VALUES_SIGNED ? (double)(int64_t)whole : (double)whole;
 }
 
 static void take_values(char *to, const char *from, size_t width, const uint32_t *row, size_t n)

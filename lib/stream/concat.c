@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_whole(enum column_type t)
-{
-	return t <= I64;
-}
-
 /* Add the categories of `from` that `to` lacks. */
 static void join_categories(struct column_spec *to, const struct column_spec *from)
 {
@@ -41,7 +36,7 @@ static int same_categories(const struct column_spec *a, const struct column_spec
 
 static int is_text(const struct column_spec *c)
 {
-	return c->shape == SCALAR && (c->type == STR || c->type == CATEGORICAL);
+	return c->shape == SCALAR && !type_is_number(c->type);
 }
 
 /* NAME.missing, if the header does not have it. */
@@ -107,7 +102,8 @@ static int check_lacking(struct header *all, const struct header *h, const char 
 		if (all->col[k].shape != SCALAR)
 			return error_set(e, "%s: no column '%s', which %s has: only streams of the same lists and vectors can be joined",
 				name, all->col[k].name, first);
-		if (is_whole(all->col[k].type) && !header_companion(all->col[k].name) && need_companion(all, all->col[k].name, name, e))
+		if (type_is_whole(all->col[k].type) && !header_companion(all->col[k].name) &&
+			need_companion(all, all->col[k].name, name, e))
 			return -1;
 	}
 	return 0;

@@ -4,23 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	size_t size;
-} types[COLUMN_TYPES] = {
-	[U8] = {"u8", 1},
-	[U16] = {"u16", 2},
-	[U32] = {"u32", 4},
-	[U64] = {"u64", 8},
-	[I8] = {"i8", 1},
-	[I16] = {"i16", 2},
-	[I32] = {"i32", 4},
-	[I64] = {"i64", 8},
-	[F32] = {"f32", 4},
-	[F64] = {"f64", 8},
-	[STR] = {"str", 1},
-	[CATEGORICAL] = {"categorical", 4},
+static const struct column_kind types[] = {
+	[U8] = {"u8", 1, VALUES_UNSIGNED, "|u1"},
+	[U16] = {"u16", 2, VALUES_UNSIGNED, "<u2"},
+	[U32] = {"u32", 4, VALUES_UNSIGNED, "<u4"},
+	[U64] = {"u64", 8, VALUES_UNSIGNED, "<u8"},
+	[I8] = {"i8", 1, VALUES_SIGNED, "|i1"},
+	[I16] = {"i16", 2, VALUES_SIGNED, "<i2"},
+	[I32] = {"i32", 4, VALUES_SIGNED, "<i4"},
+	[I64] = {"i64", 8, VALUES_SIGNED, "<i8"},
+	[F32] = {"f32", 4, VALUES_REAL, "<f4"},
+	[F64] = {"f64", 8, VALUES_REAL, "<f8"},
+	[STR] = {"str", 1, VALUES_TEXT, NULL},
+	[CATEGORICAL] = {"categorical", 4, VALUES_CODE, "<i4"},
 };
+_Static_assert(sizeof types / sizeof *types == COLUMN_TYPES, "every type has its row");
 static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
 static const struct {
 	const char *name, *maker; /* maker: for messages */
@@ -28,9 +26,24 @@ static const struct {
 	{"graph", "depgraph"}, {"embedding", "scembed"}, {"prediction", "scpredict cells"}, {"medians", "rankenc --fit --sums"}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
+const struct column_kind *type_kind(enum column_type t)
+{
+	return types + t;
+}
+
 size_t type_size(enum column_type t)
 {
 	return types[t].size;
+}
+
+int type_is_whole(enum column_type t)
+{
+	return types[t].values == VALUES_UNSIGNED || types[t].values == VALUES_SIGNED;
+}
+
+int type_is_number(enum column_type t)
+{
+	return type_is_whole(t) || types[t].values == VALUES_REAL;
 }
 
 const char *type_name(enum column_type t)
@@ -409,7 +422,7 @@ static int parse_column(struct header *h, const cJSON *j, const char *name, stru
 		s++;
 	if (t == COLUMN_TYPES || s == 3)
 		return error_set(e, "%s: header: column '%s': unknown type '%.20s' or shape '%.20s'", name, col, type, shape);
-	if (s != SCALAR && (t == STR || t == CATEGORICAL))
+	if (s != SCALAR && !type_is_number((enum column_type)t))
 		return error_set(e, "%s: header: column '%s': %s values must be scalar", name, col, type);
 	if (s == RAGGED) {
 		const char *group = str_of(j, "group");

@@ -14,6 +14,17 @@
 enum column_type { U8, U16, U32, U64, I8, I16, I32, I64, F32, F64, STR, CATEGORICAL, COLUMN_TYPES };
 enum column_shape { SCALAR, RAGGED, FIXED };
 
+/* What the values of a type are. */
+enum column_values { VALUES_UNSIGNED, VALUES_SIGNED, VALUES_REAL, VALUES_CODE, VALUES_TEXT };
+
+/* All that is known of a column type. */
+struct column_kind {
+	const char *name; /* in the header of a stream */
+	size_t size; /* bytes a value; STR: of a character */
+	enum column_values values;
+	const char *npy; /* what numpy calls it; NULL: it makes no array. A missing code, 0xFFFFFFFF, is -1 there */
+};
+
 #define MISSING_CODE 0xFFFFFFFFu /* a categorical value that is missing */
 #define MISSING_SUFFIX ".missing"
 #define HEADER_MAX (256u << 20)
@@ -101,7 +112,10 @@ void header_provenance(struct header *h, const char *program, const char *option
 char *header_print(const struct header *h);
 int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e);
 
-size_t type_size(enum column_type t); /* bytes a value; STR 1, CATEGORICAL 4 */
-const char *type_name(enum column_type t); /* "u8" ... "categorical" */
+const struct column_kind *type_kind(enum column_type t);
+size_t type_size(enum column_type t);
+const char *type_name(enum column_type t);
+int type_is_whole(enum column_type t);
+int type_is_number(enum column_type t); /* whole, or real */
 
 #endif

@@ -30,7 +30,7 @@ static int npy_column(const struct header *h, const char *file)
 		header_need(h, want, COLUMN_TYPES, SCALAR, file, &view.error), die("%s", view.error.msg);
 	if (h->col[c].shape == RAGGED)
 		die("%s: column '%s' has a list for each cell, and lists make no array: use -O tsv", file, want);
-	if (h->col[c].type == STR)
+	if (!type_kind(h->col[c].type)->npy)
 		die("%s: column '%s' is text, and npy holds numbers here: use -O tsv or h5ad", file, want);
 	opt_list_free(name, n);
 	return c;
@@ -38,17 +38,6 @@ static int npy_column(const struct header *h, const char *file)
 
 void view_npy(struct stream *in)
 {
-	static const char *const descr[] = {[U8] = "|u1",
-		[U16] = "<u2",
-		[U32] = "<u4",
-		[U64] = "<u8",
-		[I8] = "|i1",
-		[I16] = "<i2",
-		[I32] = "<i4",
-		[I64] = "<i8",
-		[F32] = "<f4",
-		[F64] = "<f8",
-		[CATEGORICAL] = "<i4"};
 	int c = npy_column(stream_header(in), stream_name(in));
 	const struct column_spec *spec = &stream_header(in)->col[c];
 	char head[NPY_HEADER];
@@ -58,7 +47,7 @@ void view_npy(struct stream *in)
 	uint64_t shape[2] = {stream_rows(in), spec->n};
 	if (view.limit >= 0 && (uint64_t)view.limit < shape[0])
 		shape[0] = (uint64_t)view.limit;
-	npy_header(head, descr[spec->type], shape, spec->shape == FIXED ? 2 : 1);
+	npy_header(head, type_kind(spec->type)->npy, shape, spec->shape == FIXED ? 2 : 1);
 	text_open();
 	if (outfile_write(&view.out, head, sizeof head, &view.error))
 		die("%s", view.error.msg);
@@ -67,7 +56,6 @@ void view_npy(struct stream *in)
 		if (stream_read_at(in, k, &b, &view.error))
 			die("%s", view.error.msg);
 		size_t rows = left < b.rows ? left : b.rows;
-		/* a missing code, 0xFFFFFFFF, is -1 when read as i4 */
 		if (outfile_write(&view.out, b.col[c].data, rows * spec->n * type_size(spec->type), &view.error))
 			die("%s", view.error.msg);
 		left -= rows;

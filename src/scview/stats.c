@@ -89,7 +89,7 @@ static void print_column_stats(const struct column_spec *spec, const struct summ
 		text_field(spec->category[k], strlen(spec->category[k]));
 		text_putf("\t%" PRIu64 "\n", s->count[k]);
 	}
-	if (spec->type == STR || spec->type == CATEGORICAL || !s->n)
+	if (!type_is_number(spec->type) || !s->n)
 		return;
 	stat_row(spec->name, "min", s->min);
 	stat_row(spec->name, "mean", s->sum / (double)s->n);

@@ -54,57 +54,33 @@ static void put_gene(const struct vocab *v, uint32_t i)
 static void put_value(const struct block *b, const struct shown *s, size_t i)
 {
 	const struct column_spec *spec = &b->header->col[s->col];
-	const void *p = b->col[s->col].data;
+	const char *text;
 	uint32_t code;
+	size_t n;
 	if (s->gene) {
 		put_gene(&b->header->vocab, block_id(b, s->col, i));
 		return;
 	}
-	switch (spec->type) {
-	case U8:
-		text_uint(((const uint8_t *)p)[i]);
+	switch (type_kind(spec->type)->values) {
+	case VALUES_UNSIGNED:
+		text_uint(block_whole(b, s->col, i));
 		break;
-	case U16:
-		text_uint(((const uint16_t *)p)[i]);
+	case VALUES_SIGNED:
+		text_int((int64_t)block_whole(b, s->col, i));
 		break;
-	case U32:
-		text_uint(((const uint32_t *)p)[i]);
+	case VALUES_REAL:
+		text_real(block_number(b, s->col, i), spec->type == F32);
 		break;
-	case U64:
-		text_uint(((const uint64_t *)p)[i]);
-		break;
-	case I8:
-		text_int(((const int8_t *)p)[i]);
-		break;
-	case I16:
-		text_int(((const int16_t *)p)[i]);
-		break;
-	case I32:
-		text_int(((const int32_t *)p)[i]);
-		break;
-	case I64:
-		text_int(((const int64_t *)p)[i]);
-		break;
-	case F32:
-		text_real((double)((const float *)p)[i], 1);
-		break;
-	case F64:
-		text_real(((const double *)p)[i], 0);
-		break;
-	case CATEGORICAL:
-		code = ((const uint32_t *)p)[i];
+	case VALUES_CODE:
+		code = (uint32_t)block_whole(b, s->col, i);
 		if (code == MISSING_CODE)
 			text_puts("NA");
 		else
 			text_field(spec->category[code], strlen(spec->category[code]));
 		break;
-	case STR: {
-		size_t n;
-		const char *v = block_str(b, s->col, i, &n);
-		text_field(v, n);
-		break;
-	}
-	case COLUMN_TYPES:
+	case VALUES_TEXT:
+		text = block_str(b, s->col, i, &n);
+		text_field(text, n);
 		break;
 	}
 }
