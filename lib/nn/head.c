@@ -39,5 +39,5 @@ double head_part_weight(const struct head_spec *s, size_t part)
 
 double head_accuracy(const struct loss *l, const struct head_spec *s)
 {
-	return l->correct / l->count;
+	return l->measure / l->count;
 }

@@ -87,8 +87,8 @@ struct goal {
 /* Of one loss. A head has one, or as many as its kind has parts. */
 struct loss {
 	double sum; /* natural log, for cross-entropy */
+	double measure; /* beside the loss: rows whose prediction is right, or squared errors, as the kind's metrics need */
 	double count; /* rows with a target; where classes have weights, the sum of these; with over_all: all rows */
-	double correct; /* rows whose prediction is right */
 	double target, square; /* TARGET_VALUE: sums of the targets, and of their squares */
 };
 
@@ -133,7 +133,7 @@ struct head_kind {
 	void (*prepare_back)(struct head *h, struct model *m, const struct forward *f);
 	/* Compute the inputs of the loss from the hidden states x. */
 	void (*forward)(struct head *h, struct model *m, const struct forward *f, const void *x);
-	/* Add loss and right predictions to sum [2 parts] on the device. It calls ops only, so that it can be replayed. NULL: the host
+	/* Add loss and measure to sum [2 parts] on the device. It calls ops only, so that it can be replayed. NULL: the host
 	 * computes the loss. */
 	void (*loss)(struct head *h, struct model *m, double *sum);
 	/* For a loss that the host computes: add to sum [2] and return 1. 0: the device has computed it. NULL: always the device. */

@@ -133,7 +133,7 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 static const struct head_part parts[] = {{"is_zero", 1.5}, {"value", 1}, {0}};
 
 EXPRESSION_MEAN(is_zero, 0, sum)
-EXPRESSION_MEAN(zero_accuracy, 0, correct)
+EXPRESSION_MEAN(zero_accuracy, 0, measure)
 EXPRESSION_MEAN(mse, 1, sum)
 
 static const struct head_metric metrics[] = {

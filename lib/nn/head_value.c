@@ -57,6 +57,7 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, int 
 	for (size_t i = 0; i < h->N; i++) {
 		double off = i < h->rows && !isnan(g->value[i]) ? (double)k->host[i] - g->value[i] : 0;
 		sum[0] += off * off;
+		sum[1] += off * off;
 		k->host[i] = (real)(2 * off * h->host_scale);
 	}
 	if (train)
@@ -105,14 +106,14 @@ static void release(struct head *h, struct model *m)
 /* In the unit of the column that it predicts. */
 static double rmse(const struct loss *l, const struct head_spec *s)
 {
-	return (s->scale == 0 ? 1 : s->scale) * sqrt(l->sum / l->count);
+	return (s->scale == 0 ? 1 : s->scale) * sqrt(l->measure / l->count);
 }
 
 /* The share of the variance of the targets that the predictions explain; 0 is as good as their mean. */
 static double r2(const struct loss *l, const struct head_spec *s)
 {
 	double spread = l->square - l->target * l->target / l->count;
-	return spread > 0 ? 1 - l->sum / spread : NAN;
+	return spread > 0 ? 1 - l->measure / spread : NAN;
 }
 
 static const struct head_metric metrics[] = {

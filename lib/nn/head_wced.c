@@ -55,7 +55,7 @@ static const struct head_part parts[] = {
 	{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0}, {"value_other", 0}, {0}};
 
 EXPRESSION_MEAN(is_zero, 0, sum)
-EXPRESSION_MEAN(zero_accuracy, 0, correct)
+EXPRESSION_MEAN(zero_accuracy, 0, measure)
 EXPRESSION_MEAN(mse, 1, sum)
 EXPRESSION_MEAN(is_zero_input, 2, sum)
 EXPRESSION_MEAN(mse_input, 3, sum)

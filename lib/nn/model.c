@@ -416,7 +416,7 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 	for (size_t i = 0; i < m->nloss; i++)
 		loss[i] = (struct loss){
 			.sum = r->sums[1 + 2 * i] + r->host[2 * i],
-			.correct = r->sums[2 + 2 * i] + r->host[2 * i + 1],
+			.measure = r->sums[2 + 2 * i] + r->host[2 * i + 1],
 			.count = i ? 0 : r->count,
 		};
 	*norm = sqrt(r->sums[0]) / r->count;

@@ -62,7 +62,7 @@ enum {
 };
 
 enum {
-	SUMS = 1 + 2 * LOSSES_MAX, /* squares of the gradient; then of each loss: itself, right predictions */
+	SUMS = 1 + 2 * LOSSES_MAX, /* squares of the gradient; then of each loss: itself, its measure */
 };
 
 struct result {

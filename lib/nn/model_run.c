@@ -189,7 +189,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 		for (int k = 0; k < 2 && f->later; k++)
 			h->host_sum[k] += sum[k];
 		l->sum = f->later ? 0 : sum[0];
-		l->correct = f->later ? 0 : sum[1];
+		l->measure = f->later ? 0 : sum[1];
 	}
 }
 
@@ -205,7 +205,7 @@ static int collect_losses(struct model *m, const struct forward *f, struct loss 
 		for (size_t k = h->first; k < h->first + h->nloss && m->shape.heads >> i & 1; k++) {
 			if (!(on_host >> i & 1)) {
 				loss[k].sum = sums[1 + 2 * k];
-				loss[k].correct = sums[2 + 2 * k];
+				loss[k].measure = sums[2 + 2 * k];
 			}
 			if (!isfinite(loss[k].sum))
 				return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss[k].sum);

@@ -196,6 +196,7 @@ static void add_value(struct cell_loss *x, struct loss *sum, double y, double va
 		return;
 	x->loss += (y - value) * (y - value);
 	x->masked++;
+	sum->measure += (y - value) * (y - value);
 	sum->target += value;
 	sum->square += value * value;
 }
@@ -230,7 +231,7 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 		}
 		sum->sum += x->loss;
 		sum->count += x->masked;
-		sum->correct += x->correct;
+		sum->measure += x->correct;
 	}
 }
 
@@ -263,7 +264,7 @@ static int by_cell(const void *a, const void *b)
 /* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */
 static void standard_errors(struct cell_losses *r, const struct loss *sum, double *loss, double *accuracy)
 {
-	double mean = sum->sum / sum->count, share = sum->correct / sum->count, cells = 0;
+	double mean = sum->sum / sum->count, share = sum->measure / sum->count, cells = 0;
 	*loss = *accuracy = 0;
 	qsort(r->row, r->n, sizeof *r->row, by_cell);
 	for (size_t i = 0, k; i < r->n; i = k) {

@@ -57,7 +57,7 @@ static int add_losses(struct score *y, struct model *m, struct error *e)
 		for (size_t k = 0; k < head_parts(o->head.kind) && !of_classes(o); k++, sum++, x++) {
 			sum->sum += x->sum;
 			sum->count += x->count;
-			sum->correct += x->correct;
+			sum->measure += x->measure;
 			sum->target += x->target;
 			sum->square += x->square;
 		}
@@ -77,7 +77,7 @@ static void score_row(struct score *y, size_t head, const real *logit, size_t cl
 	uint32_t top = (uint32_t)softmax_argmax(z, classes);
 	sum->sum += softmax(z, classes) - logit[label];
 	sum->count++;
-	sum->correct += top == label;
+	sum->measure += top == label;
 	metrics_add(&y->of[head].classes, &label, &top, 1);
 }
 
@@ -91,7 +91,7 @@ static void score_set(struct score *y, size_t head, const real *logit, size_t cl
 	size_t top = softmax_argmax(z, classes);
 	sum->sum += softmax_log_sum(z, classes, NULL) - softmax_log_sum(z, classes, set);
 	sum->count++;
-	sum->correct += set[top / 32] >> top % 32 & 1;
+	sum->measure += set[top / 32] >> top % 32 & 1;
 }
 
 /* Of the heads of classes, from their logits. */

@@ -59,7 +59,7 @@ static struct model *model_on(struct ops *o, const struct model_config *c, const
 /* model_collect gives the same sums as model_forward, bit for bit. */
 static void same_loss(const struct loss *a, const struct loss *b)
 {
-	assert_true(a->sum == b->sum && a->correct == b->correct && a->count == b->count);
+	assert_true(a->sum == b->sum && a->measure == b->measure && a->count == b->count);
 }
 
 /* One step. later: it is only queued. */

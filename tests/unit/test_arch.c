@@ -260,7 +260,7 @@ static void hierarchical(void **state)
 	for (uint32_t k = 0; k < 5; k++) {
 		const uint32_t all[N] = {k, k, k, k}, half[N] = {ROW_NONE, k, k, ROW_NONE};
 		assert_true(fabs(loss_at(m, all, g, &l) - want[k]) < 2e-9);
-		assert_true(l.count == N && l.correct == (set[k] >> 2 & 1 ? N : 0));
+		assert_true(l.count == N && l.measure == (set[k] >> 2 & 1 ? N : 0));
 		for (int i = 0; i < 4 && k == 1; i++)
 			assert_true(fabs(g[i] / N - slope[i]) < 2e-9);
 		assert_true(fabs(loss_at(m, half, g, &l) - want[k] / 2) < 2e-9 && l.count == N); /* the cells without a label count */

@@ -556,7 +556,7 @@ static void overfit(void **state)
 	assert_int_equal(model_forward(m, &r.b, &(struct forward){0}, &l, &e), 0);
 	print_message("  loss %.4f after %d updates\n", l.sum / l.count, (int)opt.total);
 	assert_true(l.sum / l.count < 0.05);
-	assert_true(l.correct == l.count);
+	assert_true(l.measure == l.count);
 	free_run(&r);
 	model_free(m);
 	o->destroy(o);
