@@ -277,7 +277,7 @@ described() {
 }
 
 @test "standard input being a terminal is misuse, and records do not go to a terminal" {
-	command -v script >/dev/null || skip "no script command"
+	need_pty
 	check() {
 		[ -z "$3" ] || {
 			run script -qec "$2" /dev/null
@@ -418,6 +418,7 @@ described() {
 }
 
 @test "progress: on a terminal, of the last tool of a pipe; of others with --progress always" {
+	need_pty
 	terminal() { # COMMAND: what it prints on a terminal
 		$PYTHON -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", "set -o pipefail; " + sys.argv[1]])))' "$1" < /dev/null
 	}

@@ -83,6 +83,7 @@ setup() {
 	assert_equal "$status" 2
 	run -0 cat two.err
 	assert_output --regexp '^make: \*\*\* .* Killed$'
+	need_pty
 	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["corrmask", "table8", "SCALE=tiny", "RESULTS=three"]))' > shown < /dev/null
 	grep -q $'\r\033' shown
 	grep -q '  depgraph' shown

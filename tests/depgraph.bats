@@ -79,7 +79,7 @@ same_as_reference() {
 	same_as_reference b1 --min-overlap 30 -- min_overlap=30
 }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "depgraph equals numpy and scipy edge for edge on 12,811 real cells in Geneformer's vocabulary" {
 	local gf=$SHARED/geneformer
 	need scrna/aml_bonemarrow_vangalen2019.h5ad geneformer/gene_median_gc30M.tsv.gz

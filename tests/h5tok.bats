@@ -827,6 +827,7 @@ same_tokens() {
 	refute_output --partial "rror"
 }
 
+# bats test_tags=data
 @test "h5tok: real files: layouts, barcodes, counts and annotation as anndata reads them" {
 	need scrna/pbmc_kang2018_9015genes_labelled.h5ad original tenx
 	for f in scrna/pbmc_kang2018_9015genes_labelled.h5ad scrna/lung_luad_kim2020_2000genes.h5ad original/placenta_cellxgene_220cells_anndata0.8.h5ad \

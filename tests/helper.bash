@@ -10,22 +10,31 @@ unset CORRMASK_MAKE             # a make of a test is none of the make that runs
 BIN=${BIN:-$BATS_TEST_DIRNAME/../bin}
 PYTHON=$BATS_TEST_DIRNAME/../build/anndata/bin/python # from make deps, where Debian has no anndata
 [ -x "$PYTHON" ] || PYTHON=/usr/bin/python3
-SHARED=$BATS_TEST_DIRNAME/../../shared/data
+SHARED=${TEST_DATA:-$BATS_TEST_DIRNAME/../../shared/data} # real files, which some tests read; without them they are skipped
 PATH=$BIN:$PATH
 
-# need FILE...: skip unless these shared data files are there
-need() {
+# lacking FILE...: the first of these files of TEST_DATA that is not there, as a reason to skip
+lacking() {
 	local f
 	for f; do
-		[ -e "$SHARED/$f" ] || skip "no shared data: $f"
+		[ -e "$SHARED/$f" ] || { echo "no file $f in TEST_DATA=$SHARED"; return 0; }
 	done
 }
 
-# need_tool NAME...: skip unless the tools are built
+# skip_if REASON: skip, if there is a reason. (bats can skip in setup and tests, not in setup_file.)
+skip_if() { [ -z "$1" ] || skip "$1"; }
+
+# need FILE...: skip unless these files of TEST_DATA are there. Such a test has the tag data, by which make check-slow runs it.
+need() { skip_if "$(lacking "$@")"; }
+
+# need_pty: skip where no program gets a terminal (a chroot without /dev/pts)
+need_pty() { $PYTHON -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminals (/dev/pts)"; }
+
+# need_tool NAME...: fails unless the tools are built
 need_tool() {
 	local t
 	for t; do
-		[ -x "$BIN/$t" ] || skip "no $t in $BIN"
+		[ -x "$BIN/$t" ] || fail "no $t in $BIN"
 	done
 }
 

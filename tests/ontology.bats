@@ -291,6 +291,7 @@ ref() { # ref COMMAND ARGUMENT...
 	assert_not_exists refused.pred
 }
 
+# bats test_tags=data
 @test "the Cell Ontology, and cells with its ids: leaves, decoding and scores as plain Python has them" {
 	need ontology/cl-basic.obo.gz original/placenta_cellxgene_220cells_anndata0.8.h5ad
 	local cl=$SHARED/ontology/cl-basic.obo.gz

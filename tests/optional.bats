@@ -3,18 +3,24 @@
 load helper
 
 setup_file() {
-	need scrna/pbmc_kang2018_9015genes_labelled.h5ad
+	CELLS=scrna/pbmc_kang2018_9015genes_labelled.h5ad
+	export WHY_NOT
+	WHY_NOT=$(lacking $CELLS)
+	[ -z "$WHY_NOT" ] || return 0
 	cd "$BATS_FILE_TMPDIR" || return
-	h5tok -q "$SHARED/scrna/pbmc_kang2018_9015genes_labelled.h5ad" | scsample -q -n 300 - | scview -q -O h5ad -o cells.h5ad -
+	h5tok -q "$SHARED/$CELLS" | scsample -q -n 300 - | scview -q -O h5ad -o cells.h5ad -
 	h5tok -q --obs condition,donor cells.h5ad | scview -q -O h5ad -o unlabelled.h5ad -
 }
 
-setup() { cd "$BATS_FILE_TMPDIR" || return; }
+setup() {
+	skip_if "$WHY_NOT"
+	cd "$BATS_FILE_TMPDIR" || return
+}
 
 # tiny GOAL VARIABLE...: with one folder of results for all tests
 tiny() { pipelines "$@" SCALE=tiny RESULTS=r THREADS=2; }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "perturb without TRUTH, LABEL, GROUP and MODEL" {
 	run -0 tiny perturb DATA=cells.h5ad STATE=cell_type FROM="CD14+ Monocytes" TO="CD4 T cells"
 	assert_file_not_empty r/perturb/latest/perturb.svg
@@ -28,7 +34,7 @@ tiny() { pipelines "$@" SCALE=tiny RESULTS=r THREADS=2; }
 	assert_line --partial "None of the genes"
 }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "reliance and genes without a column of cell types, with and without GROUP" {
 	run -0 tiny reliance DATA=unlabelled.h5ad SEEDS=1
 	assert_line --regexp '^cells: split by donor'
@@ -40,7 +46,7 @@ tiny() { pipelines "$@" SCALE=tiny RESULTS=r THREADS=2; }
 	assert_line --index 0 --partial "LABEL=cell_type: no such column in obs"
 }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "genesets without an edge between genes of sets, without GENE_NAMES and GENE_SKIP" {
 	h5tok -q cells.h5ad | scview -q --vocab - | awk -F '\t' 'NR > 100 && NR < 110 { printf "%s%s", (NR == 101 ? "set\t-\t" : "\t"), $2 }' > sets.gmt
 	run -0 tiny genesets DATA=cells.h5ad GENESETS=sets.gmt
@@ -48,6 +54,7 @@ tiny() { pipelines "$@" SCALE=tiny RESULTS=r THREADS=2; }
 	assert_file_not_empty r/genesets/latest/genesets.svg
 }
 
+# bats test_tags=data
 @test "genes-map and embed name one thing that is missing; tables of no run say so" {
 	run -2 --separate-stderr tiny genes-map DATA=cells.h5ad
 	assert_equal "$(grep -c 'which model' <<< "$stderr")$(grep -c GENESETS <<< "$stderr")" 10

@@ -35,6 +35,7 @@ rows() {
 	scview -c "$(scview -n 0 "$1" | tr '\t' '\n' | grep -vx cell | sort | paste -sd,)" "$1"
 }
 
+# bats test_tags=data
 @test "from-geneformer: the pickles give the vocabulary that rankenc makes of the tables; to-geneformer gives them back" {
 	T=$SHARED/geneformer
 	need geneformer/token_dictionary_gc30M.tsv.gz

@@ -156,7 +156,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	fails "no gene 24" rankenc --fit --min-cells 24 a.counts
 }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "rankenc: medians of real cells, in order and sorted against the method, within 0.1 % of the middle" {
 	need scrna/pbmc_kang2018_1287genes.h5ad
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o k.counts
@@ -165,7 +165,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" k.tsv counts.tsv 0.001
 }
 
-# bats test_tags=slow
+# bats test_tags=slow,data
 @test "rankenc: Geneformer's own tables, V1 and V2, on real files: an independent reading of the rules" {
 	need scrna geneformer
 	G=$SHARED/geneformer
@@ -259,6 +259,7 @@ a.write_h5ad("zeros.h5ad")'
 	refute_output --partial "100.0 %"
 }
 
+# bats test_tags=data
 @test "rankenc: genes by symbol through Geneformer's name table" {
 	need original/placenta_cellxgene_220cells_anndata0.8.h5ad geneformer
 	G=$SHARED/geneformer

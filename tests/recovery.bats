@@ -2,8 +2,6 @@
 load helper
 
 setup_file() {
-	need_tool scsim scsample maskgen sctrain scembed screduce ctaprobe
-	/usr/bin/python3 -c "import sklearn" 2>/dev/null || skip "no scikit-learn"
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 200 --genes 80 --modules 8 --types 3 --depth 600 -o cells.counts
 }

@@ -349,6 +349,7 @@ latest() { readlink "results/$1/latest"; }
 
 # bats test_tags=slow
 @test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
+	need_pty
 	cat > slow.sh <<-'EOF'
 		#!/usr/bin/env bash
 		. "$P/common.sh"

@@ -167,7 +167,7 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 }
 
 @test "scmetric integration: on a terminal, no line has more than 80 characters, and nothing is lost" {
-	command -v script > /dev/null || skip "no script(1)"
+	need_pty
 	ref make a.emb cells=60
 	for name in first_of_five second third_one fourth fifth_embedding; do cp a.emb $name.emb; done
 	integration --batch-key batch {first_of_five,second,third_one,fourth,fifth_embedding}.emb -o wide.tsv

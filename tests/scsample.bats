@@ -208,6 +208,7 @@ scstream.write("mito.counts", header, list(s))'
 	names "sim.counts --max-mito 200 MT-"
 }
 
+# bats test_tags=data
 @test "scsample: --max-mito on real cells is scanpy's share" {
 	need_tool h5tok
 	f=$SHARED/scrna/pbmc_facs_zheng2017.h5ad
@@ -299,7 +300,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 		    ad.AnnData(np.ones((len(lab), 2), "f4"), obs=obs, var=pd.DataFrame(index=["a", "b"])).write_h5ad(name + ".h5ad")
 	P
 	for f in one more last; do h5tok -q $f.h5ad -o $f.counts; done
-	assert_equal "$(for f in one more last; do scview -q --header-tsv $f.counts | grep '^type:lab'; done | cut -f 2 | xargs)" "str categorical categorical"
+	assert_equal "$(for f in one more last; do scview -q --header-tsv $f.counts | awk -F '\t' '$1 == "type:lab" { print $2 }'; done | xargs)" "str categorical categorical"
 	for order in 'one more last' 'more last one' 'more one last'; do
 		streams=() sources=()
 		for f in $order; do streams+=("$f.counts") sources+=("$f.h5ad"); done
@@ -444,6 +445,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	hvg_lists sim genes.counts
 }
 
+# bats test_tags=data
 @test "scsample --hvg: the genes that scanpy chooses in real cells" {
 	need scrna/pbmc_kang2018_1287genes.h5ad scrna/pbmc_facs_zheng2017.h5ad
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o kang.counts

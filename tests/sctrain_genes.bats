@@ -135,6 +135,7 @@ near() {
 	assert_output --partial "wide.csv: line 3: 3 fields, but there are 2 classes"
 }
 
+# bats test_tags=data
 @test "sctrain genes: Geneformer's dosage-sensitive and insensitive transcription factors, from its own file" {
 	T=$SHARED/geneformer
 	need geneformer/gene_classification/dosage_sens_tf_labels.csv scrna/pbmc3k_10x.h5ad
@@ -178,6 +179,7 @@ print("\n".join(sorted("%s\t%s" % (g, c) for r in rows for c, g in r.items() if 
 	assert_equal "$(wc -l <some/genes.tsv)" 3
 }
 
+# bats test_tags=data
 @test "sctrain genes: Geneformer's dosage-sensitive genes in its two vocabularies" {
 	need geneformer/gene_classification/dosage_sens_tf_labels.csv geneformer/token_dictionary_gc30M.tsv.gz
 	G=$SHARED/geneformer

@@ -231,6 +231,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	h5tok -q large.back.h5ad | scview - | tail -n +2 | cmp - <(scview large.counts | tail -n +2)
 }
 
+# bats test_tags=data
 @test "scview -O h5ad: the obs columns are those of the file h5tok read" {
 	need original/placenta_cellxgene_220cells_anndata0.8.h5ad
 	need_tool h5tok

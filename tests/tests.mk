@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 UNIT := $(filter-out unit-intervals,$(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c))) unit-ops_lowered unit-ops_bf16
 UNIT_SLOW := unit-intervals $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated unit-cuda_mma)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
-SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
+SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -lE '^\# bats .*tags=(slow|data)' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
@@ -21,7 +21,7 @@ side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
 	$(call side_by_side,check-bats check-unit lint)
 
-check-slow: ## run the tests that are tagged slow, those of all kernels in the emulation, and check-faults
+check-slow: ## run the tests that are tagged slow, those of real files (TEST_DATA=FOLDER), those of all kernels in the emulation, and check-faults
 	$(call side_by_side,check-slow-here check-faults FAULTS=1)
 
 FAULTS ?= 40
@@ -45,7 +45,7 @@ check-unit: $(UNIT) ## run the unit tests (cmocka)
 check-bats: BATSFLAGS ?= --filter-tags '!slow'
 check-bats: $(BATS) ## run the tests of the tools (bats), but the slow ones
 
-check-slow-here: BATSFLAGS ?= --filter-tags slow
+check-slow-here: BATSFLAGS ?= --filter-tags slow --filter-tags data
 check-slow-here: $(UNIT_SLOW) $(SLOW)
 
 $(UNIT) $(filter-out unit-cuda_mma,$(UNIT_SLOW)): unit-%: $(B)/unit/test_%
@@ -189,7 +189,8 @@ analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
 
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
-lint-shell: ## shellcheck 0.9 (skipped with other versions)
+lint-shell: ## tests/check_bats.awk; shellcheck 0.9 (skipped with other versions)
+	@awk -f tests/check_bats.awk $(wildcard tests/*.bats)
 	@$(call of_12,shellcheck,0.9); shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh) && \
 	shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
