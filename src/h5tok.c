@@ -8,6 +8,7 @@
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
 #include "anndata/obstable.h"
+#include "anndata/reader.h"
 #include "stream/panels.h"
 
 #include <inttypes.h>
@@ -118,12 +119,12 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
-	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && !h->mat.largest)
+	if (want.round && h->mat.probed && !h->mat.largest)
 		warn("%s: %s: all values looked at round to 0: is it empty?", h->path, h->matrix);
-	else if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
+	else if (want.round && h->mat.probed && h->mat.largest < 20)
 		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
 			h->mat.largest);
-	if (!want.round && h->obs.where && h->ncell && h->ngene && h->mat.largest <= 1)
+	if (!want.round && h->mat.probed && h->ncell && h->ngene && h->mat.largest <= 1)
 		warn("%s: %s: no value above %u among those looked at: %s", h->path, h->matrix, h->mat.largest,
 			h->mat.largest ? "does it only say whether a gene is expressed?" : "is it empty?");
 	if (s.shared)
@@ -356,13 +357,11 @@ static char *sample_name(const char *path)
 			name = folder;
 			continue;
 		}
-		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
-		static const char *const endings[] = {".h5ad", ".h5", ".h5mu", ".zarr"};
-		for (size_t i = 0; dot && dot > last && i < sizeof endings / sizeof *endings; i++)
-			if (!strcmp(dot, endings[i]))
-				sample[dot - last] = 0;
-			else if (h5ad_matrix_name(last, &prefix) && prefix)
-				sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
+		char *sample = xstrdup(last);
+		if (h5ad_matrix_name(last, &prefix) && prefix)
+			sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
+		else
+			sample[strlen(last) - reader_ending(last)] = 0;
 		free(name);
 		return sample;
 	}

@@ -63,7 +63,7 @@ says() {
 
 @test "errors: h5tok names files that it does not read" {
 	anndata="expected .h5ad, 10x .h5 or a 10x matrix directory"
-	for z in two.zarr three.zarr; do says "$z obs anndata" h5tok $z; done
+	for z in two.zarr three.zarr; do says "$z obs AnnData" h5tok $z; done
 	run -1 h5tok m.h5mu
 	assert_output --partial "m.h5mu: mod/rna: obs: missing"
 	run -1 h5tok s.h5seurat

@@ -206,9 +206,9 @@ with h5py.File('written.h5ad', 'r+'):
 }
 
 @test "h5tok: options that the kind of file has no use for are refused" {
-	fails "tenx3.h5: --layer is for .h5ad" h5tok --layer counts tenx3.h5
-	fails "tenx3.h5: --gene-column is for .h5ad" h5tok --gene-column symbol tenx3.h5
-	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f --modality MuData" h5tok --modality GRCh38 $f; done
+	fails "tenx3.h5 --layer 10x" h5tok --layer counts tenx3.h5
+	fails "tenx3.h5 --gene-column 10x" h5tok --gene-column symbol tenx3.h5
+	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f --modality meaning" h5tok --modality GRCh38 $f; done
 }
 
 @test "h5tok: no raw counts is an error that says what was looked at" {

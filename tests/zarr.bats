@@ -146,7 +146,7 @@ open(f, 'wb').write(b)" "$2"
 	rm -rf z
 	mkdir z
 	cp "$S/v3_zstd.zarr/zarr.json" z
-	fails "z obs anndata" h5tok z
+	fails "z obs AnnData" h5tok z
 }
 
 @test "zarr: float16 gives the bytes of the .h5ad, of counts and of obs" {

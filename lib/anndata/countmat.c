@@ -178,7 +178,10 @@ static int probe_chunks(struct countmat *m, double *wrong, struct error *e)
 int countmat_probe(struct countmat *m, double *wrong, struct error *e)
 {
 	struct h5array *d = &m->data;
-	if (m->layout == LAYOUT_ENTRIES || !m->nnz)
+	if (m->layout == LAYOUT_ENTRIES)
+		return 1;
+	m->probed = 1;
+	if (!m->nnz)
 		return 1;
 	if (m->tall)
 		return probe_chunks(m, wrong, e);

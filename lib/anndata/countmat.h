@@ -25,7 +25,8 @@ struct countmat {
 	struct h5array data, indices, indptr; /* dense: data alone */
 	int tall; /* dense in chunks too tall to read by rows */
 	int round; /* set after opening: values may be fractions, and are rounded */
-	uint32_t largest; /* of the values that countmat_probe looked at */
+	int probed; /* countmat_probe has looked at values ... */
+	uint32_t largest; /* ... of which this is the largest */
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry; /* next row to hand out, and its first entry */

@@ -11,7 +11,7 @@ static const char *const sums[CROSSCHECK_SUMS] = {"n_counts", "total_counts", "n
 void crosscheck_init(struct crosscheck *k, struct h5ad *h)
 {
 	*k = (struct crosscheck){.h = h};
-	for (size_t i = 0; i < CROSSCHECK_SUMS && h->obs.where; i++) {
+	for (size_t i = 0; i < CROSSCHECK_SUMS; i++) {
 		struct dataframe_column *c = dataframe_find(&h->obs, sums[i]);
 		int number = c && (c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64 || c->kind == DATAFRAME_F64);
 		k->sum[i].from = number ? c : NULL;

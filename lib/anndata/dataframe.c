@@ -21,6 +21,7 @@ void dataframe_column_release(struct dataframe_column *c)
 	free(c->why);
 	free(c->where);
 	free(c->row);
+	texts_release(&c->held);
 	h5array_release(&c->values);
 	h5array_release(&c->mask);
 	if (c->zarr)
@@ -116,7 +117,7 @@ static int open_zarr(struct dataframe_column *c, struct store *s, const char *pa
 /* Open an array that holds strings, numbers or booleans as a column. */
 static int open_values(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
 {
-	if (s->zarr)
+	if (s->kind == &store_zarr)
 		return open_zarr(c, s, path, n, e);
 	hid_t d = h5_dataset(s->h5, path, c->where, e), type = d < 0 ? -1 : H5Dget_type(d);
 	if (d < 0)
@@ -148,7 +149,7 @@ static int open_values(struct dataframe_column *c, struct store *s, const char *
 int dataframe_strings(struct dataframe_column *c, struct store *s, const char *path, uint64_t *nrow, struct error *e)
 {
 	int64_t n = 0;
-	column_init(c, path, s, path);
+	column_init(c, "_index", s, path); /* which is no name */
 	int r = store_type(s, path) != STORE_ARRAY ? error_set(e, "%s: missing", c->where) : open_values(c, s, path, &n, e);
 	if (r == 0 && c->kind != DATAFRAME_STR)
 		r = error_set(e, "%s: holds no strings", c->where);
@@ -227,7 +228,7 @@ static int named_categories(struct dataframe_column *c, struct store *s, const c
 /* anndata 0.7: integer codes with an attribute that refers to the categories. 1 done, 0 no such attribute, -1 error. */
 static int referred_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
-	if (s->zarr)
+	if (s->kind == &store_zarr)
 		return named_categories(c, s, path, e);
 	hid_t d = h5_dataset(s->h5, path, c->where, e);
 	if (d < 0)
@@ -390,7 +391,7 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 
 static int open_compound(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
-	if (s->zarr)
+	if (s->kind == &store_zarr)
 		return error_set(e, "%s: expected a group", f->where);
 	hid_t d = h5_dataset(s->h5, path, f->where, e), type = d < 0 ? -1 : H5Dget_type(d);
 	int r = 0;

@@ -33,6 +33,7 @@ struct dataframe_column {
 	char *where; /* "FILE: /obs/donor" */
 	/* Values that are not in the file: called by dataframe_read, which prepares v, for rows [row, row + n). Else NULL. */
 	void (*read)(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v);
+	struct texts held; /* values that are all in memory (dataframe_held) */
 	const struct obstable_column *table; /* what it reads from (obstable.h) ... */
 	uint32_t *row; /* ... and which row of it; UINT32_MAX: missing. Owned */
 };
@@ -64,6 +65,9 @@ struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); 
 
 /* A lone string dataset as a column (10x: barcodes, features). */
 int dataframe_strings(struct dataframe_column *c, struct store *s, const char *path, uint64_t *nrow, struct error *e);
+
+/* A column of strings, none so far: push them to c->held. */
+void dataframe_held(struct dataframe_column *c, const char *name, const char *where);
 void dataframe_column_release(struct dataframe_column *c);
 
 /* Rows [row, row + n). */

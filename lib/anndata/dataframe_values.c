@@ -103,6 +103,19 @@ static int read_integers(struct dataframe_column *c, uint64_t row, size_t n, int
 	return r;
 }
 
+/* dataframe_column.read */
+static void read_held(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v)
+{
+	for (uint64_t i = row; i < row + n; i++)
+		texts_push(&v->str, c->held.bytes + c->held.offset[i], c->held.offset[i + 1] - c->held.offset[i]);
+}
+
+void dataframe_held(struct dataframe_column *c, const char *name, const char *where)
+{
+	*c = (struct dataframe_column){
+		.name = xstrdup(name), .kind = DATAFRAME_STR, .dataset = -1, .field = -1, .where = xstrdup(where), .read = read_held};
+}
+
 int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v, int threads, struct error *e)
 {
 	v->n = n;

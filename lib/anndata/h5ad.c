@@ -1,17 +1,13 @@
-#include "anndata/h5ad.h"
-#include "anndata/h5.h"
+/* AnnData, and MuData, which holds an AnnData for each modality. */
+#include "anndata/reader.h"
 #include "anndata/scale.h"
-#include "anndata/zarr.h"
 
 #include "base/idmap.h"
-#include "base/magic.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 static int exists(struct h5ad *h, const char *path)
 {
@@ -241,50 +237,27 @@ static int read_genes(struct h5ad *h, struct dataframe *var, const char *frame_n
 	return r;
 }
 
-static int open_anndata(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+static int open_obs(struct h5ad *h, struct error *e)
 {
-	const char *var_path = NULL;
+	return dataframe_open(&h->obs, &h->store, "obs", e);
+}
+
+static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	return find_counts(h, opt, &h->var, e);
+}
+
+static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
 	struct dataframe var = {0};
-	if (opt->annotation) {
-		int bad = dataframe_open(&h->obs, &h->store, "obs", e);
-		h->ncell = h->obs.nrow;
-		return bad;
-	}
-	if (dataframe_open(&h->obs, &h->store, "obs", e) || find_counts(h, opt, &var_path, e) ||
-		dataframe_open(&var, &h->store, var_path, e))
-		return -1;
-	h->ncell = h->obs.nrow;
-	h->ngene = h->mat.ncol;
-	int r = 0;
-	if (h->mat.nrow != h->ncell)
-		r = error_set(e, "%s: %" PRIu64 " cells, but obs has %" PRIu64, h->mat.where, h->mat.nrow, h->ncell);
-	else if (h->mat.ncol != var.nrow)
-		r = error_set(e, "%s: %" PRIu64 " genes, but %s has %" PRIu64, h->mat.where, h->mat.ncol, var_path, var.nrow);
-	else
-		r = read_genes(h, &var, var_path, opt->gene_column, e);
+	int r = dataframe_open(&var, &h->store, h->var, e) || read_genes(h, &var, h->var, opt->gene_column, e) ? -1 : 0;
 	dataframe_release(&var);
 	return r;
 }
 
-static int no_hdf5(const struct h5ad *h, struct error *e)
+int h5ad_has_ensembl(const struct h5ad *h)
 {
-	char head[64];
-	FILE *f = fopen(h->path, "re");
-	const struct magic *is = magic_find(head, f ? fread(head, 1, sizeof head, f) : 0);
-	const char *end = strrchr(h->path, '.');
-	if (f)
-		fclose(f);
-	if (end && (!strcasecmp(end, ".rds") || !strcasecmp(end, ".rda") || !strcasecmp(end, ".rdata")))
-		return error_set(e,
-			"%s: an R file, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R, as .h5ad with "
-			"zellkonverter or as a directory with DropletUtils",
-			h->path);
-	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx%s%s", h->path,
-		is ? is->name : "not an HDF5 file",
-		is && is->unpack         ? "; unpack it with "
-			: is && is->text ? "; read a table of counts with anndata, and write it as .h5ad"
-					 : "",
-		is && is->unpack ? is->unpack : "");
+	return mostly_ensembl(&h->id);
 }
 
 /* MuData: an AnnData in mod/NAME for each modality. That of the RNA is called rna by convention. */
@@ -313,168 +286,52 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 		h->modality = xasprintf("%s: mod/%s", h->path, name);
 		h->part = xasprintf("mod/%s", name);
 		free(name);
-		if (h->store.zarr)
-			h->store.zarr = h->part;
-		else
-			h->store.h5 = h->group = H5Gopen2(h->file, h->part, H5P_DEFAULT);
-		h->store.name = h->modality;
-		r = h->store.zarr || h->group >= 0 ? open_anndata(h, opt, e) : h5_error(e, h->modality, "opening the group");
+		r = store_enter(&h->store, h->part, h->modality, e);
 	}
 	texts_release(&names);
 	return r;
 }
 
-static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+static int refuse_loom(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	int is = H5Fis_hdf5(h->path);
-	h->file = is < 0 ? -1 : H5Fopen(h->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-	if (is == 0)
-		return no_hdf5(h, e);
-	if (h->file < 0)
-		return h5_error(e, h->path, "opening");
-	h->store.h5 = h->file;
-	if (exists(h, "row_attrs") && exists(h, "col_attrs"))
-		return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
-	if (exists(h, "assays"))
-		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
-	int r = exists(h, "mod") ? open_modality(h, opt, e) : exists(h, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
-	return r && !h5_refused_link() ? r : store_check(&h->store, e);
+	return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
 }
 
-static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+static int refuse_seurat(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	h->store.zarr = "";
-	h->store.folder = &h->root;
-	int r = beneath_init(&h->root, h->path, e);
-	if (r)
-		;
-	else if (exists(h, "mod"))
-		r = open_modality(h, opt, e);
-	else if (exists(h, "obs"))
-		r = open_anndata(h, opt, e);
-	else
-		r = error_set(e, "%s: a zarr store without obs, expected one that anndata wrote", h->path);
-	/* what could not be read tells more than what seemed to be missing then */
-	return h->store.failure ? store_check(&h->store, e) : r;
+	return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
 }
 
-/* An option that says nothing about this kind of file is refused: else it would seem to have been followed. */
-static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, struct error *e)
-{
-	int anndata = h->obs.where != NULL;
-	if (opt->modality && !h->modality && (anndata || strcmp(h->matrix, opt->modality)))
-		return error_set(e, "%s: --modality is for MuData (.h5mu) and the genomes of Cell Ranger 2; this has none", h->path);
-	if (opt->layer && !anndata)
-		return error_set(e, "%s: --layer is for .h5ad; a 10x file has one matrix", h->path);
-	if (opt->gene_column && !anndata)
-		return error_set(e, "%s: --gene-column is for .h5ad; a 10x file has gene ids", h->path);
-	return 0;
-}
+const struct reader reader_anndata = {
+	.name = "AnnData",
+	.in = IN_HDF5 | IN_ZARR,
+	.sign = "obs",
+	.ending = {".h5ad", ".zarr"},
+	.why_not = {[OPTION_LAYER] = FOLLOWED,
+		[OPTION_GENE_COLUMN] = FOLLOWED,
+		[OPTION_MODALITY] = "only MuData (.h5mu) has modalities",
+		[OPTION_ROUND] = FOLLOWED},
+	.provenance = "uns/" H5AD_PROVENANCE,
+	.obsm = "obsm",
+	.obs = open_obs,
+	.counts = open_counts,
+	.features = open_features,
+};
 
-int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
-{
-	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .group = -1, .root.folder = -1, .round = opt->round};
-	h->store = (struct store){.name = h->path, .h5 = -1};
-	h5_setup();
-	struct stat st;
-	size_t prefix;
-	int r;
-	if (!strcmp(path, "-"))
-		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
-	else if (stat(path, &st))
-		r = error_set(e, "%s: %s: expected .h5ad, .h5mu, .zarr, 10x .h5 or a 10x matrix directory", path, strerror(errno));
-	else if (S_ISDIR(st.st_mode) && zarr_is_store(path))
-		r = open_zarr(h, opt, e);
-	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
-		r = tenx_open_directory(h, e);
-	else if (!S_ISREG(st.st_mode))
-		r = error_set(e, "%s: HDF5 needs a regular file, not a pipe or device", path);
-	else if (!st.st_size)
-		r = error_set(e, "%s: the file is empty", path);
-	else
-		r = open_hdf5(h, opt, e);
-	if (r == 0)
-		r = unused_option(h, opt, e);
-	if (r == 0)
-		h->has_ensembl = mostly_ensembl(&h->id);
-	else
-		h5ad_release(h);
-	return r;
-}
+const struct reader reader_mudata = {
+	.name = "MuData",
+	.in = IN_HDF5 | IN_ZARR,
+	.sign = "mod",
+	.ending = {".h5mu"},
+	.why_not = {[OPTION_LAYER] = FOLLOWED, [OPTION_GENE_COLUMN] = FOLLOWED, [OPTION_MODALITY] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
+	.provenance = "uns/" H5AD_PROVENANCE,
+	.obsm = "obsm",
+	.open = open_modality,
+	.obs = open_obs,
+	.counts = open_counts,
+	.features = open_features,
+};
 
-void h5ad_release(struct h5ad *h)
-{
-	if (!h->path)
-		return;
-	countmat_release(&h->mat);
-	dataframe_release(&h->obs);
-	dataframe_column_release(&h->cell);
-	texts_release(&h->cell_text);
-	texts_release(&h->id);
-	texts_release(&h->symbol);
-	free(h->drop);
-	free(h->matrix);
-	free(h->gene_source);
-	free(h->path);
-	free(h->stem);
-	free(h->modality);
-	free(h->part);
-	store_release(&h->store);
-	beneath_release(&h->root);
-	if (h->group >= 0)
-		H5Gclose(h->group);
-	if (h->file >= 0)
-		H5Fclose(h->file);
-	*h = (struct h5ad){0};
-}
-
-/* 10x text files have none. */
-static int has_store(const struct h5ad *h)
-{
-	return h->file >= 0 || h->store.zarr;
-}
-
-int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
-{
-	char *text = has_store(h) ? store_text(&h->store, "uns/" H5AD_PROVENANCE) : NULL;
-	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
-	const cJSON *line, *old;
-	cJSON_ArrayForEach(line, list)
-	{
-		int known = !cJSON_IsString(cJSON_GetObjectItemCaseSensitive(line, "program"));
-		cJSON_ArrayForEach(old, to) known |= cJSON_Compare(old, line, 1);
-		if (!known)
-			cJSON_AddItemToArray(to, cJSON_Duplicate(line, 1));
-	}
-	cJSON_Delete(list);
-	free(text);
-	return has_store(h) ? store_check(&h->store, e) : 0;
-}
-
-int h5ad_start(struct h5ad *h, struct error *e)
-{
-	return !has_store(h) && !h->mat.where ? tenx_read_directory(h, e) : 0;
-}
-
-int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)
-{
-	texts_clear(t);
-	if (h->cell_text.n) {
-		for (size_t i = 0; i < n; i++) {
-			uint64_t at = h->cell_text.offset[row + i];
-			texts_push(t, h->cell_text.bytes + at, h->cell_text.offset[row + i + 1] - at);
-		}
-		return 0;
-	}
-	struct dataframe_column *c = h->cell.where ? &h->cell : &h->obs.index;
-	struct dataframe_values v = {0};
-	int r = dataframe_read(c, row, n, &v, 1, e), missing;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		char buf[32];
-		const char *s;
-		size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
-		texts_push(t, s, len);
-	}
-	dataframe_values_release(&v);
-	return r;
-}
+/* Known, so that the message can say how to convert them. */
+const struct reader reader_seurat = {.name = "Seurat", .in = IN_HDF5, .sign = "assays", .open = refuse_seurat};
+const struct reader reader_loom = {.name = "loom", .in = IN_HDF5, .sign = "col_attrs", .open = refuse_loom};

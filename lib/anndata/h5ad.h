@@ -22,12 +22,12 @@ struct h5ad_options {
 
 struct h5ad {
 	char *path;
+	const struct reader *reader; /* its format */
 	char *stem; /* 10x in text files: what their names begin with, "DIR/" or "DIR/GSM1_s1_" */
 	int round;
 	hid_t file; /* HDF5; else -1 */
-	hid_t group; /* of a modality; else -1 */
-	char *modality; /* MuData: "FILE: mod/rna" ... */
-	char *part; /* ... and where it is */
+	char *modality; /* MuData: "FILE: mod/rna" */
+	char *part; /* where in the file the cells are, if not at its root: "mod/rna"; 10x: "matrix", or a genome */
 	struct beneath root; /* zarr: the store's folder */
 	struct store store; /* what is read from; not for a matrix directory */
 	uint64_t ncell;
@@ -38,9 +38,8 @@ struct h5ad {
 	char *matrix; /* which matrix the counts come from: "raw/X" */
 	char *gene_source; /* where the gene ids come from: "var index", "var/ensembl_id" */
 	int has_ensembl; /* most ids are Ensembl gene ids */
-	struct dataframe obs; /* .ncol = 0 for 10x */
-	struct dataframe_column cell; /* names of the cells, when they are in the file but not in obs (10x HDF5) */
-	struct texts cell_text; /* ... or in a text file */
+	const char *var; /* AnnData: the frame of genes that belongs to the matrix */
+	struct dataframe obs; /* its index are the names of the cells */
 	struct countmat mat; /* read it with countmat_next, after h5ad_start */
 };
 
@@ -63,6 +62,8 @@ void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
 #define H5AD_PROVENANCE "corrmask_provenance"
 int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e);
 
+int h5ad_has_ensembl(const struct h5ad *h); /* are most ids Ensembl gene ids? */
+
 /* Call it before the first countmat_next. A matrix directory reads its entries here. */
 int h5ad_start(struct h5ad *h, struct error *e);
 
@@ -74,10 +75,5 @@ int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, str
  * two dimensions.
  */
 int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e);
-
-/* The parts of h5ad_open for 10x (tenx.c). */
-int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e);
-int tenx_open_directory(struct h5ad *h, struct error *e);
-int tenx_read_directory(struct h5ad *h, struct error *e);
 
 #endif

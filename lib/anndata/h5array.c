@@ -139,7 +139,7 @@ int h5array_open(struct h5array *a, struct store *s, const char *path, struct er
 	a->where = xasprintf("%s: %s", s->name, path);
 	hid_t type = -1, space = -1;
 	int direct = 0, r = -1;
-	if (s->zarr) {
+	if (s->kind == &store_zarr) {
 		r = open_zarr(a, s, path, e);
 		goto out;
 	}

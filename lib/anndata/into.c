@@ -87,7 +87,7 @@ static int read_names(struct h5ad_into *w, struct error *e)
 	if (h5_object_type(file, "obs") != H5O_TYPE_GROUP)
 		return error_set(e, "%s: no obs as anndata has written it since 0.7: %s", w->shown,
 			H5Lexists(file, "obs", H5P_DEFAULT) > 0 ? "read and write the file once with anndata" : "this is not AnnData");
-	if (dataframe_open(&w->obs, &(struct store){.name = w->shown, .h5 = file}, "obs", e) ||
+	if (dataframe_open(&w->obs, &(struct store){.kind = &store_hdf5, .name = w->shown, .h5 = file}, "obs", e) ||
 		dataframe_texts(&w->obs.index, w->obs.nrow, &names, e)) {
 		texts_release(&names);
 		return -1;
@@ -128,7 +128,7 @@ static int open_old(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct err
 {
 	const struct column_spec *s = &w->header->col[f->col];
 	if (h5_object_type(obsm, f->name) != H5O_TYPE_DATASET ||
-		h5array_open(&f->old, &(struct store){.name = w->shown, .h5 = obsm}, f->name, e))
+		h5array_open(&f->old, &(struct store){.kind = &store_hdf5, .name = w->shown, .h5 = obsm}, f->name, e))
 		return taken(w, "obsm", f->name, "", e);
 	int real = s->type == F32 || s->type == F64;
 	if (f->old.ndim != 2 || f->old.dim[0] != w->ncell || f->old.dim[1] != s->n || f->old.size != type_size(s->type) ||

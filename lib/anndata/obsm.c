@@ -1,5 +1,5 @@
 /* Embeddings of an AnnData file. */
-#include "anndata/h5ad.h"
+#include "anndata/reader.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static char *keys(struct h5ad *h)
 {
 	struct texts t = {0};
 	char *all = xstrdup("");
-	store_names(&h->store, "obsm", &t);
+	store_names(&h->store, h->reader->obsm, &t);
 	for (size_t i = 0; i < t.n; i++) {
 		char *more = xasprintf("%s%s%.*s", all, i ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
 		free(all);
@@ -45,13 +45,16 @@ static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struc
 int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e)
 {
 	struct h5array a = {0};
-	char *path = xasprintf("obsm/%s", key);
+	const char *group = h->reader->obsm;
+	if (!group)
+		return error_set(e, "%s: %s, which holds no embeddings", h->path, h->reader->name);
+	char *path = xasprintf("%s/%s", group, key);
 	int bad = 0;
-	if (!*key || strchr(key, '/') || store_type(&h->store, "obsm") != STORE_GROUP || store_type(&h->store, path) == STORE_NONE) {
-		char *there = store_type(&h->store, "obsm") == STORE_GROUP ? keys(h) : xstrdup("");
-		bad = store_check(&h->store, e) ? -1
-			: *there                ? error_set(e, "%s: obsm has no '%s': it has %s", h->path, key, there)
-						: error_set(e, "%s: it has no embeddings in obsm", h->path);
+	if (!*key || strchr(key, '/') || store_type(&h->store, group) != STORE_GROUP || !store_has(&h->store, path)) {
+		char *there = store_type(&h->store, group) == STORE_GROUP ? keys(h) : xstrdup("");
+		bad = store_check(&h->store, 0, e) ? -1
+			: *there                   ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
+						   : error_set(e, "%s: it has no embeddings in %s", h->path, group);
 		free(there);
 	}
 	bad = bad || h5array_open(&a, &h->store, path, e);

@@ -4,8 +4,7 @@
  * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. In GEO these names have a prefix, as in
  * GSM123_sample_matrix.mtx.gz, and a directory can hold the files of several samples. Of several feature types, only genes are kept.
  */
-#include "anndata/h5.h"
-#include "anndata/h5ad.h"
+#include "anndata/reader.h"
 #include "anndata/scale.h"
 
 #include "base/beneath.h"
@@ -44,15 +43,15 @@ static int no_empty_ids(const struct h5ad *h, struct error *e)
 	return 0;
 }
 
-/* The strings of `group/name`, which must be n of them (n = 0: any number). */
-static int strings(struct h5ad *h, const char *group, const char *name, uint64_t n, struct texts *t, struct error *e)
+/* The strings of the features, in this array. */
+static int strings(struct h5ad *h, const char *name, struct texts *t, struct error *e)
 {
-	char *path = xasprintf("%s/%s", group, name);
+	char *path = xasprintf("%s/%s", h->part, name);
 	struct dataframe_column c = {0};
 	uint64_t rows = 0;
 	int r = dataframe_strings(&c, &h->store, path, &rows, e);
-	if (r == 0 && n && rows != n)
-		r = error_set(e, "%s: %" PRIu64 " rows, expected %" PRIu64, c.where, rows, n);
+	if (r == 0 && rows != h->ngene)
+		r = error_set(e, "%s: %" PRIu64 " rows, expected %zu", c.where, rows, h->ngene);
 	if (r == 0)
 		r = dataframe_texts(&c, rows, t, e);
 	dataframe_column_release(&c);
@@ -65,13 +64,20 @@ static int not_counts(const char *where, const char *scale, struct error *e)
 	return error_set(e, "%s: %s: no raw counts; --round is for counts with fractions, such as those of SoupX", where, scale);
 }
 
-static int read_matrix(struct h5ad *h, const char *group, const char *ids, const char *symbols, const char *types, struct error *e)
+static int open_barcodes(struct h5ad *h, struct error *e)
+{
+	char *path = xasprintf("%s/barcodes", h->part);
+	int r = dataframe_strings(&h->obs.index, &h->store, path, &h->obs.nrow, e);
+	h->obs.where = xasprintf("%s: %s", h->path, path);
+	free(path);
+	return r;
+}
+
+static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct h5array shape = {0};
-	struct texts type = {0};
 	int64_t dim[2];
-	uint64_t cells = 0;
-	char *path = xasprintf("%s/shape", group), *barcodes = xasprintf("%s/barcodes", group);
+	char *path = xasprintf("%s/shape", h->part), *scale = NULL;
 	int r = h5array_open(&shape, &h->store, path, e);
 	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
 		r = error_set(e, "%s: expected two numbers", shape.where);
@@ -80,39 +86,45 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	if (r == 0 && (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0))
 		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
 	if (r == 0)
-		r = countmat_open_rows(&h->mat, &h->store, group, (uint64_t)dim[1], (uint64_t)dim[0], e);
-	char *scale = NULL;
+		r = countmat_open_rows(&h->mat, &h->store, h->part, (uint64_t)dim[1], (uint64_t)dim[0], e);
 	double wrong;
 	h->mat.round = h->round;
 	if (r == 0 && h->round) /* a wrong value gets its message when it is read */
 		r = countmat_probe(&h->mat, &wrong, e) < 0 || scale_of_matrix(&h->mat, &scale, e) ? -1 : 0;
 	if (scale)
 		r = not_counts(h->mat.where, scale, e);
+	h->matrix = xstrdup(h->part);
 	free(scale);
-	if (r == 0) {
-		h->ncell = (uint64_t)dim[1];
-		h->ngene = (size_t)dim[0];
-		r = dataframe_strings(&h->cell, &h->store, barcodes, &cells, e);
-	}
-	if (r == 0 && cells != h->ncell)
-		r = error_set(e, "%s: %" PRIu64 " barcodes, expected %" PRIu64, h->cell.where, cells, h->ncell);
-	if (r == 0)
-		r = strings(h, group, ids, h->ngene, &h->id, e) || strings(h, group, symbols, h->ngene, &h->symbol, e) || no_empty_ids(h, e)
-			? -1
-			: 0;
-	if (r == 0 && types) {
-		char *p = xasprintf("%s/%s", group, types);
-		if (store_type(&h->store, p) != STORE_NONE)
-			r = strings(h, group, types, h->ngene, &type, e) || keep_genes(h, &type, e) ? -1 : 0;
-		free(p);
-	}
 	h5array_release(&shape);
-	texts_release(&type);
 	free(path);
-	free(barcodes);
-	h->matrix = xstrdup(group);
-	h->gene_source = xasprintf("%s/%s", group, ids);
 	return r;
+}
+
+static int read_names(struct h5ad *h, const char *ids, const char *symbols, struct error *e)
+{
+	h->gene_source = xasprintf("%s/%s", h->part, ids);
+	return strings(h, ids, &h->id, e) || strings(h, symbols, &h->symbol, e) || no_empty_ids(h, e) ? -1 : 0;
+}
+
+static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	struct texts type = {0};
+	int r = read_names(h, "features/id", "features/name", e);
+	if (r == 0 && store_has(&h->store, "matrix/features/feature_type"))
+		r = strings(h, "features/feature_type", &type, e) || keep_genes(h, &type, e) ? -1 : 0;
+	texts_release(&type);
+	return r;
+}
+
+static int open_genes(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	return read_names(h, "genes", "gene_names", e);
+}
+
+static int open_matrix_group(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	h->part = xstrdup("matrix");
+	return 0;
 }
 
 #define NAMES 256 /* bytes of the list of names in a message */
@@ -141,31 +153,24 @@ static void find_genomes(struct h5ad *h, struct texts *genomes)
 	texts_release(&names);
 }
 
-int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+static int choose_genome(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	if (store_type(&h->store, "matrix") != STORE_NONE)
-		return read_matrix(h, "matrix", "features/id", "features/name", "features/feature_type", e);
 	struct texts genomes = {0};
 	find_genomes(h, &genomes);
-	int r = 0, pick = -1;
+	int r = 0;
+	size_t pick = genomes.n;
 	char names[NAMES] = "";
 	for (size_t i = 0; i < genomes.n; i++) {
 		add_name(names, genomes.bytes + genomes.offset[i], genomes.offset[i + 1] - genomes.offset[i]);
-		if (opt->modality && texts_is(&genomes, i, opt->modality))
-			pick = (int)i;
+		if (!opt->modality || texts_is(&genomes, i, opt->modality))
+			pick = i;
 	}
-	if (!genomes.n)
-		r = error_set(e, "%s: neither AnnData (no obs) nor 10x (no matrix, no group with genes)", h->path);
-	else if (opt->modality && pick < 0)
+	if (opt->modality && pick == genomes.n)
 		r = error_set(e, "%s: no genome %s; there are: %s", h->path, opt->modality, names);
 	else if (!opt->modality && genomes.n > 1)
 		r = error_set(e, "%s: %zu genomes (%s); choose one with --modality", h->path, genomes.n, names);
-	if (r == 0) {
-		size_t i = pick < 0 ? 0 : (size_t)pick;
-		char *group = xasprintf("%.*s", (int)(genomes.offset[i + 1] - genomes.offset[i]), genomes.bytes + genomes.offset[i]);
-		r = read_matrix(h, group, "genes", "gene_names", NULL, e);
-		free(group);
-	}
+	else
+		h->part = texts_dup(&genomes, pick);
 	texts_release(&genomes);
 	return r;
 }
@@ -267,7 +272,7 @@ static int open_text(struct tsv *t, const struct h5ad *h, const char *const *nam
 	return error_set(e, "%s: no %s%s or %s%s.gz in this directory", h->path, prefix, names[0], prefix, names[0]);
 }
 
-static int read_features(struct h5ad *h, struct error *e)
+static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
 	struct tsv t;
@@ -286,14 +291,9 @@ static int read_features(struct h5ad *h, struct error *e)
 		texts_push(&type, of, strlen(of));
 		typed |= *of != 0;
 	}
-	h->ngene = h->id.n;
-	if (got == 0 && !h->ngene)
-		got = error_set(e, "%s: no features", t.path);
-	if (got == 0 && h->ngene > GENES_MAX)
-		got = error_set(e, "%s: %zu features, expected at most %u", t.path, h->ngene, GENES_MAX);
-	if (got == 0 && typed)
-		got = keep_genes(h, &type, e);
 	h->gene_source = xstrdup(base_name(t.path));
+	if (got == 0 && h->id.n == h->ngene && typed)
+		got = keep_genes(h, &type, e);
 	texts_release(&type);
 	tsv_close(&t);
 	return got;
@@ -306,11 +306,13 @@ static int read_barcodes(struct h5ad *h, struct error *e)
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got;
+	h->obs.where = xstrdup(t.path);
+	dataframe_held(&h->obs.index, "_index", t.path);
 	while ((got = tsv_next(&t, e)) > 0)
-		texts_push(&h->cell_text, t.field[0], strlen(t.field[0]));
-	if (got == 0 && !h->cell_text.n)
+		texts_push(&h->obs.index.held, t.field[0], strlen(t.field[0]));
+	h->obs.nrow = h->obs.index.held.n;
+	if (got == 0 && !h->obs.nrow)
 		got = error_set(e, "%s: no barcodes", t.path);
-	h->ncell = h->cell_text.n;
 	tsv_close(&t);
 	return got;
 }
@@ -348,36 +350,75 @@ static int64_t count_at(const struct h5ad *h, char *p)
 	return end == p || *end || !(v >= 0 && v <= INT32_MAX) ? -1 : (int64_t)rint(v);
 }
 
-static int read_entries(struct h5ad *h, struct tsv *t, struct scale *scale, struct error *e)
+static int is_folder(const char *path)
 {
-	int got = tsv_next_whole(t, e);
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Open the matrix up to its first entry. shape: genes, cells, entries. */
+static int open_matrix(struct tsv *t, const struct h5ad *h, int64_t shape[3], struct error *e)
+{
+	static const char *const names[] = {"matrix.mtx", NULL};
+	static const int64_t most[3] = {GENES_MAX, UINT32_MAX - 1, INT64_MAX / 16};
+	if (is_folder(h->path) ? open_text(t, h, names, e) : open_file(t, h->path, 1, e) <= 0)
+		return -1;
+	int got = tsv_next_whole(t, e), r = 0;
 	if (got == 0 ||
 		(got > 0 &&
 			(strncmp(t->field[0], "%%MatrixMarket matrix coordinate", 32) || strstr(t->field[0], "pattern") ||
 				strstr(t->field[0], "symmetric"))))
-		return error_set(e, "%s: line 1: expected '%%%%MatrixMarket matrix coordinate integer general'", t->path);
-	while (got > 0 && (got = tsv_next_whole(t, e)) > 0 && t->field[0][0] == '%')
+		r = error_set(e, "%s: line 1: expected '%%%%MatrixMarket matrix coordinate integer general'", t->path);
+	while (r == 0 && got > 0 && (got = tsv_next_whole(t, e)) > 0 && t->field[0][0] == '%')
 		;
-	if (got < 0)
+	char *p = r || got <= 0 ? NULL : t->field[0];
+	for (int i = 0; i < 3 && p && r == 0; i++)
+		if ((shape[i] = number(&p, most[i])) < 0)
+			r = tsv_error(t, e, "expected three numbers: genes, cells, entries");
+	if (r == 0 && got == 0)
+		r = error_set(e, "%s: ends before its shape", t->path);
+	if (r || got < 0)
+		tsv_close(t);
+	return r || got < 0 ? -1 : 0;
+}
+
+static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	size_t prefix = 0;
+	if (is_folder(h->path))
+		return find_stem(h, e);
+	h5ad_matrix_name(h->path, &prefix);
+	h->stem = xstrndup(h->path, prefix);
+	return 0;
+}
+
+static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	struct tsv t;
+	int64_t shape[3];
+	if (open_matrix(&t, h, shape, e))
 		return -1;
-	char *p = t->field[0];
-	int64_t genes = number(&p, GENES_MAX), cells = number(&p, UINT32_MAX - 1), n = number(&p, INT64_MAX / 16);
-	if (genes < 0 || cells < 0 || n < 0)
-		return tsv_error(t, e, "expected three numbers: genes, cells, entries");
-	if ((size_t)genes != h->ngene || (uint64_t)cells != h->ncell)
-		return error_set(e,
-			"%s: %" PRId64 " x %" PRId64 ", expected %zu genes x %" PRIu64 " cells as in the feature and barcode files",
-			t->path, genes, cells, h->ngene, h->ncell);
-	countmat_entries(&h->mat, t->path, h->ncell, h->ngene, (uint64_t)n);
-	for (int64_t i = 0; i < n; i++) {
+	h->matrix = xstrdup(base_name(t.path));
+	if ((uint64_t)shape[1] == h->ncell)
+		countmat_entries(&h->mat, t.path, h->ncell, (size_t)shape[0], (uint64_t)shape[2]);
+	else
+		h->mat = (struct countmat){.where = xstrdup(t.path), .nrow = (uint64_t)shape[1], .ncol = (uint64_t)shape[0]};
+	tsv_close(&t);
+	return 0;
+}
+
+static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], struct scale *scale, struct error *e)
+{
+	int got;
+	for (int64_t i = 0; i < shape[2]; i++) {
 		got = tsv_next_whole(t, e);
 		if (got <= 0)
-			return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, n);
-		p = t->field[0];
-		int64_t g = number(&p, genes), c = number(&p, cells);
+			return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, shape[2]);
+		char *p = t->field[0];
+		int64_t g = number(&p, shape[0]), c = number(&p, shape[1]);
 		if (g < 1 || c < 1)
 			return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
-				t->field[0], genes, cells);
+				t->field[0], shape[0], shape[1]);
 		int64_t v = count_at(h, p);
 		if (v < 0)
 			return tsv_error(t, e, "'%.60s', expected a count from 0 to %d after gene and cell", t->field[0], INT32_MAX);
@@ -388,50 +429,20 @@ static int read_entries(struct h5ad *h, struct tsv *t, struct scale *scale, stru
 	}
 	got = tsv_next_whole(t, e);
 	if (got > 0 && t->field[0][0])
-		return tsv_error(t, e, "more than the %" PRId64 " entries that line 2 or 3 promises", n);
+		return tsv_error(t, e, "more than the %" PRId64 " entries that line 2 or 3 promises", shape[2]);
 	return got < 0 ? -1 : 0;
 }
 
-static int is_folder(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int open_matrix(struct tsv *t, const struct h5ad *h, struct error *e)
-{
-	static const char *const names[] = {"matrix.mtx", NULL};
-	return is_folder(h->path) ? open_text(t, h, names, e) : open_file(t, h->path, 1, e) > 0 ? 0 : -1;
-}
-
-int tenx_open_directory(struct h5ad *h, struct error *e)
+static int start(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	if (!is_folder(h->path)) {
-		size_t prefix = 0;
-		h5ad_matrix_name(h->path, &prefix);
-		h->stem = xstrndup(h->path, prefix);
-	} else if (find_stem(h, e)) {
-		return -1;
-	}
-	if (open_matrix(&t, h, e))
-		return -1;
-	h->matrix = xstrdup(base_name(t.path));
-	tsv_close(&t);
-	if (read_features(h, e) || read_barcodes(h, e))
-		return -1;
-	if (h->ncell >= UINT32_MAX)
-		return error_set(e, "%s: %" PRIu64 " barcodes, expected fewer than 2^32", h->path, h->ncell);
-	return 0;
-}
-
-int tenx_read_directory(struct h5ad *h, struct error *e)
-{
-	struct tsv t;
-	if (open_matrix(&t, h, e))
-		return -1;
 	struct scale scale = {0};
-	int r = read_entries(h, &t, &scale, e);
+	int64_t shape[3];
+	if (open_matrix(&t, h, shape, e))
+		return -1;
+	int r = (uint64_t)shape[0] != h->mat.ncol || (uint64_t)shape[1] != h->mat.nrow
+		? error_set(e, "%s: has changed since it was opened", t.path)
+		: read_entries(h, &t, shape, &scale, e);
 	char *text = r ? NULL : scale_of(&scale);
 	if (text)
 		r = not_counts(t.path, text, e);
@@ -440,3 +451,42 @@ int tenx_read_directory(struct h5ad *h, struct error *e)
 	tsv_close(&t);
 	return r;
 }
+
+#define ONE_MATRIX "it has one matrix"
+#define ONE_COLUMN "it has one column of gene ids"
+
+const struct reader reader_tenx3 = {
+	.name = "10x HDF5",
+	.in = IN_HDF5,
+	.sign = "matrix",
+	.ending = {".h5"},
+	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED},
+	.open = open_matrix_group,
+	.obs = open_barcodes,
+	.counts = open_counts,
+	.features = open_features,
+};
+
+const struct reader reader_tenx2 = {
+	.name = "10x HDF5 of Cell Ranger 2",
+	.in = IN_HDF5,
+	.sign = "*/genes",
+	.ending = {".h5"},
+	.why_not =
+		{[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_MODALITY] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
+	.open = choose_genome,
+	.obs = open_barcodes,
+	.counts = open_counts,
+	.features = open_genes,
+};
+
+const struct reader reader_tenx_text = {
+	.name = "10x matrix directory",
+	.in = IN_TEXT,
+	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED},
+	.open = open_directory,
+	.obs = read_barcodes,
+	.counts = open_entries,
+	.features = read_features,
+	.start = start,
+};

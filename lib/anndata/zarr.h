@@ -23,7 +23,7 @@
 /* Does this folder hold a zarr store? */
 int zarr_is_store(const char *folder);
 
-/* ---- groups and attributes ---- */
+/* ---- metadata; store_zarr.c is a struct store_kind ---- */
 
 /* The metadata of a group or an array. */
 struct zarr_node {
@@ -33,13 +33,8 @@ struct zarr_node {
 };
 enum store_type zarr_node_read(struct zarr_node *node, struct store *s, const char *path);
 void zarr_node_release(struct zarr_node *node); /* accepts a zeroed struct */
-
-int zarr_dimensions(struct store *s, const char *path); /* of the array at path; -1: none */
-/* What the functions of the same names in store.h do. */
-void zarr_names(struct store *s, const char *path, struct texts *t);
-int zarr_attribute_texts(struct store *s, const char *path, const char *name, struct texts *t);
-int zarr_attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n);
-char *zarr_text(struct store *s, const char *path);
+cJSON *zarr_attributes(struct store *s, const char *path); /* to be freed by cJSON_Delete; NULL: none */
+void zarr_note(struct store *s, const char *path, const char *why); /* what could not be read: store_check */
 
 /* ---- arrays ---- */
 

@@ -1,6 +1,6 @@
-#include "anndata/store.h"
+/* An HDF5 file as a store. */
 #include "anndata/h5.h"
-#include "anndata/zarr.h"
+#include "anndata/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,25 +9,29 @@
 
 void store_release(struct store *s)
 {
+	if (s->entered)
+		H5Gclose(s->h5);
 	free(s->failure);
 	*s = (struct store){0};
 }
 
-int store_check(const struct store *s, struct error *e)
+static int check(const struct store *s, int r, struct error *e)
 {
-	if (s->failure)
-		return error_set(e, "%s", s->failure);
-	return s->zarr ? 0 : h5_check(s->name, e);
+	return r && !h5_refused_link() ? r : h5_check(s->name, e);
 }
 
-enum store_type store_type(struct store *s, const char *path)
+static int enter(struct store *s, const char *path, struct error *e)
 {
-	if (s->zarr) {
-		struct zarr_node node = {0};
-		enum store_type type = zarr_node_read(&node, s, path);
-		zarr_node_release(&node);
-		return type;
-	}
+	hid_t group = H5Gopen2(s->h5, path, H5P_DEFAULT);
+	if (group < 0)
+		return h5_error(e, s->name, "opening the group");
+	s->h5 = group;
+	s->entered = 1;
+	return 0;
+}
+
+static enum store_type type_of(struct store *s, const char *path)
+{
 	char *copy = xstrdup(path);
 	int type = 0;
 	/* HDF5 may be asked about a path only if the part before its last name exists */
@@ -42,13 +46,8 @@ enum store_type store_type(struct store *s, const char *path)
 	return type == H5O_TYPE_GROUP ? STORE_GROUP : type == H5O_TYPE_DATASET ? STORE_ARRAY : STORE_NONE;
 }
 
-int store_has_matrix(struct store *s, const char *path)
+static int has_shape(struct store *s, const char *path)
 {
-	enum store_type type = store_type(s, path);
-	if (type != STORE_ARRAY)
-		return type == STORE_GROUP;
-	if (s->zarr)
-		return zarr_dimensions(s, path) != 0;
 	hid_t d = h5_dataset(s->h5, path, path, NULL), space = d < 0 ? -1 : H5Dget_space(d);
 	int there = d < 0 || (space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE); /* who reads what is refused is told so */
 	if (space >= 0)
@@ -64,21 +63,16 @@ static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void 
 	return 0;
 }
 
-void store_names(struct store *s, const char *path, struct texts *t)
+static void names(struct store *s, const char *path, struct texts *t)
 {
-	texts_clear(t);
-	if (s->zarr) {
-		zarr_names(s, path, t);
-		return;
-	}
-	hid_t g = !*path || store_type(s, path) == STORE_GROUP ? H5Gopen2(s->h5, *path ? path : ".", H5P_DEFAULT) : -1;
+	hid_t g = !*path || type_of(s, path) == STORE_GROUP ? H5Gopen2(s->h5, *path ? path : ".", H5P_DEFAULT) : -1;
 	if (g < 0)
 		return;
 	H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, t);
 	H5Gclose(g);
 }
 
-/* ---- attributes of HDF5 ---- */
+/* ---- attributes ---- */
 
 struct attribute {
 	hid_t id, type, space;
@@ -104,12 +98,10 @@ static void attribute_close(struct attribute *a)
 	H5Aclose(a->id);
 }
 
-int store_attribute_texts(struct store *s, const char *path, const char *name, struct texts *t)
+static int attribute_texts(struct store *s, const char *path, const char *name, struct texts *t)
 {
 	struct attribute a;
 	int r = -1;
-	if (s->zarr)
-		return zarr_attribute_texts(s, path, name, t);
 	if (!attribute_open(&a, s, path, name))
 		return -1;
 	if (a.n == 0) {
@@ -143,11 +135,9 @@ static int read_boolean(const struct attribute *a, int64_t *v)
 	return 0;
 }
 
-int store_attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)
+static int attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)
 {
 	struct attribute a;
-	if (s->zarr)
-		return zarr_attribute_numbers(s, path, name, v, n);
 	if (!attribute_open(&a, s, path, name))
 		return -1;
 	int r = -1;
@@ -159,12 +149,10 @@ int store_attribute_numbers(struct store *s, const char *path, const char *name,
 	return r;
 }
 
-char *store_text(struct store *s, const char *path)
+static char *text_at(struct store *s, const char *path)
 {
 	char *text = NULL, *from = NULL;
-	if (s->zarr)
-		return zarr_text(s, path);
-	hid_t d = store_type(s, path) == STORE_ARRAY ? h5_dataset(s->h5, path, path, NULL) : -1;
+	hid_t d = type_of(s, path) == STORE_ARRAY ? h5_dataset(s->h5, path, path, NULL) : -1;
 	if (d < 0)
 		return NULL;
 	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
@@ -178,3 +166,14 @@ char *store_text(struct store *s, const char *path)
 	H5Dclose(d);
 	return text;
 }
+
+const struct store_kind store_hdf5 = {
+	.type = type_of,
+	.has_shape = has_shape,
+	.names = names,
+	.attribute_texts = attribute_texts,
+	.attribute_numbers = attribute_numbers,
+	.text = text_at,
+	.enter = enter,
+	.check = check,
+};

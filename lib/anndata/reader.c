@@ -1,0 +1,248 @@
+/* The table of formats, and what is the same in all. */
+#include "anndata/reader.h"
+#include "anndata/h5.h"
+#include "anndata/zarr.h"
+
+#include "base/magic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define EXPECTED ".h5ad, .h5mu, .zarr, 10x .h5 or a 10x matrix directory"
+
+const struct reader *const readers[] = {
+	&reader_loom, &reader_seurat, &reader_mudata, &reader_anndata, &reader_tenx3, &reader_tenx2, &reader_tenx_text, NULL};
+
+size_t reader_ending(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	for (const struct reader *const *r = readers; dot && dot > name && *r; r++)
+		for (size_t i = 0; i < sizeof(*r)->ending / sizeof *(*r)->ending; i++)
+			if ((*r)->ending[i] && !strcmp(dot, (*r)->ending[i]))
+				return strlen(dot);
+	return 0;
+}
+
+static int is_given(const struct h5ad_options *opt, enum reader_option o, const char **name)
+{
+	switch (o) {
+	case OPTION_LAYER:
+		*name = "--layer";
+		return opt->layer != NULL;
+	case OPTION_GENE_COLUMN:
+		*name = "--gene-column";
+		return opt->gene_column != NULL;
+	case OPTION_MODALITY:
+		*name = "--modality";
+		return opt->modality != NULL;
+	case OPTION_ROUND:
+		*name = "--round";
+		return opt->round;
+	case READER_OPTIONS:
+		break;
+	}
+	return 0;
+}
+
+/* An option that says nothing about this kind of file is refused: else it would seem to have been followed. */
+static int refuse_options(const struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	const char *name;
+	for (enum reader_option o = 0; o < READER_OPTIONS; o++) {
+		const char *why = h->reader->why_not[o];
+		if (is_given(opt, o, &name) && (!why || *why))
+			return error_set(
+				e, "%s: %s has no meaning for %s%s%s", h->path, name, h->reader->name, why ? ": " : "", why ? why : "");
+	}
+	return 0;
+}
+
+/* Is the sign of a reader in the store? */
+static int has_sign(struct store *s, const char *sign)
+{
+	struct texts names = {0};
+	int there = 0;
+	if (strncmp(sign, "*/", 2))
+		return store_has(s, sign);
+	store_names(s, "", &names);
+	for (size_t i = 0; i < names.n && !there; i++) {
+		char *name = texts_dup(&names, i), *path = xasprintf("%s/%s", name, sign + 2);
+		there = store_type(s, name) == STORE_GROUP && store_has(s, path);
+		free(path);
+		free(name);
+	}
+	texts_release(&names);
+	return there;
+}
+
+static int no_reader(const struct h5ad *h, enum reader_container in, struct error *e)
+{
+	char signs[512] = "";
+	for (const struct reader *const *r = readers; *r; r++)
+		if ((*r)->in & in && (*r)->obs)
+			snprintf(signs + strlen(signs), sizeof signs - strlen(signs), "%s%s (%s)", *signs ? ", " : "", (*r)->sign,
+				(*r)->name);
+	return error_set(
+		e, "%s: %s of an unknown format: it has none of %s", h->path, in == IN_ZARR ? "a zarr store" : "an HDF5 file", signs);
+}
+
+static int check_shape(const struct h5ad *h, struct error *e)
+{
+	if (h->mat.nrow != h->ncell)
+		return error_set(e, "%s: %" PRIu64 " cells, but %s has %" PRIu64, h->mat.where, h->mat.nrow, h->obs.where, h->ncell);
+	if (h->mat.ncol != h->id.n)
+		return error_set(e, "%s: %" PRIu64 " genes, but %s has %zu", h->mat.where, h->mat.ncol, h->gene_source, h->id.n);
+	return 0;
+}
+
+/* Find the reader of an open file, and read with it everything but the entries of the matrix. */
+static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad_options *opt, struct error *e)
+{
+	const struct reader *const *r = readers;
+	while (*r && !((*r)->in & in && (!(*r)->sign || has_sign(&h->store, (*r)->sign))))
+		r++;
+	h->reader = *r;
+	if (!h->reader)
+		return no_reader(h, in, e);
+	if ((h->reader->open && h->reader->open(h, opt, e)) || refuse_options(h, opt, e) || h->reader->obs(h, e))
+		return -1;
+	h->ncell = h->obs.nrow;
+	if (opt->annotation)
+		return 0;
+	if (h->reader->counts(h, opt, e))
+		return -1;
+	h->ngene = h->mat.ncol;
+	if (h->reader->features(h, opt, e) || check_shape(h, e))
+		return -1;
+	h->has_ensembl = h5ad_has_ensembl(h);
+	return 0;
+}
+
+static int no_hdf5(const struct h5ad *h, struct error *e)
+{
+	char head[64];
+	FILE *f = fopen(h->path, "re");
+	const struct magic *is = magic_find(head, f ? fread(head, 1, sizeof head, f) : 0);
+	const char *end = strrchr(h->path, '.');
+	if (f)
+		fclose(f);
+	if (end && (!strcasecmp(end, ".rds") || !strcasecmp(end, ".rda") || !strcasecmp(end, ".rdata")))
+		return error_set(e,
+			"%s: an R file, expected " EXPECTED "; write its counts from R, as .h5ad with "
+			"zellkonverter or as a directory with DropletUtils",
+			h->path);
+	return error_set(e, "%s: this is %s, expected " EXPECTED "%s%s", h->path, is ? is->name : "not an HDF5 file",
+		is && is->unpack         ? "; unpack it with "
+			: is && is->text ? "; read a table of counts with anndata, and write it as .h5ad"
+					 : "",
+		is && is->unpack ? is->unpack : "");
+}
+
+static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	int is = H5Fis_hdf5(h->path);
+	h->file = is < 0 ? -1 : H5Fopen(h->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+	if (is == 0)
+		return no_hdf5(h, e);
+	if (h->file < 0)
+		return h5_error(e, h->path, "opening");
+	h->store = (struct store){.kind = &store_hdf5, .name = h->path, .h5 = h->file};
+	return store_check(&h->store, read_with(h, IN_HDF5, opt, e), e);
+}
+
+static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	h->store = (struct store){.kind = &store_zarr, .name = h->path, .part = "", .folder = &h->root};
+	return store_check(&h->store, beneath_init(&h->root, h->path, e) ? -1 : read_with(h, IN_ZARR, opt, e), e);
+}
+
+int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
+{
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .root.folder = -1, .round = opt->round};
+	h5_setup();
+	struct stat st;
+	size_t prefix;
+	int r;
+	if (!strcmp(path, "-"))
+		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
+	else if (stat(path, &st))
+		r = error_set(e, "%s: %s: expected " EXPECTED, path, strerror(errno));
+	else if (S_ISDIR(st.st_mode) && zarr_is_store(path))
+		r = open_zarr(h, opt, e);
+	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
+		r = read_with(h, IN_TEXT, opt, e);
+	else if (!S_ISREG(st.st_mode))
+		r = error_set(e, "%s: HDF5 needs a regular file, not a pipe or device", path);
+	else if (!st.st_size)
+		r = error_set(e, "%s: the file is empty", path);
+	else
+		r = open_hdf5(h, opt, e);
+	if (r)
+		h5ad_release(h);
+	return r;
+}
+
+void h5ad_release(struct h5ad *h)
+{
+	if (!h->path)
+		return;
+	countmat_release(&h->mat);
+	dataframe_release(&h->obs);
+	texts_release(&h->id);
+	texts_release(&h->symbol);
+	free(h->drop);
+	free(h->matrix);
+	free(h->gene_source);
+	free(h->path);
+	free(h->stem);
+	free(h->modality);
+	free(h->part);
+	store_release(&h->store);
+	beneath_release(&h->root);
+	if (h->file >= 0)
+		H5Fclose(h->file);
+	*h = (struct h5ad){0};
+}
+
+int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
+{
+	const char *path = h->reader->provenance;
+	char *text = path ? store_text(&h->store, path) : NULL;
+	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
+	const cJSON *line, *old;
+	cJSON_ArrayForEach(line, list)
+	{
+		int known = !cJSON_IsString(cJSON_GetObjectItemCaseSensitive(line, "program"));
+		cJSON_ArrayForEach(old, to) known |= cJSON_Compare(old, line, 1);
+		if (!known)
+			cJSON_AddItemToArray(to, cJSON_Duplicate(line, 1));
+	}
+	cJSON_Delete(list);
+	free(text);
+	return path ? store_check(&h->store, 0, e) : 0;
+}
+
+int h5ad_start(struct h5ad *h, struct error *e)
+{
+	return h->reader->start ? h->reader->start(h, e) : 0;
+}
+
+int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)
+{
+	texts_clear(t);
+	struct dataframe_column *c = &h->obs.index;
+	struct dataframe_values v = {0};
+	int r = dataframe_read(c, row, n, &v, 1, e), missing;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		char buf[32];
+		const char *s;
+		size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
+		texts_push(t, s, len);
+	}
+	dataframe_values_release(&v);
+	return r;
+}
