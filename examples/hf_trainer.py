@@ -35,7 +35,7 @@ def main(masked, output, size="tiny"):
                                      **({"shared_positions": True} if ranks else {}))                       # for corrmask's tools
     arguments = transformers.TrainingArguments(output_dir=output + ".checkpoints", max_steps=steps, per_device_train_batch_size=1,
                                                learning_rate=1e-3, lr_scheduler_type="linear", warmup_steps=steps // 10, weight_decay=0.001,
-                                               dataloader_num_workers=2, remove_unused_columns=False, logging_steps=20, report_to="none")
+                                               dataloader_num_workers=0, remove_unused_columns=False, logging_steps=20, report_to="none")
     trainer = transformers.Trainer(model=transformers.BertForMaskedLM(config), args=arguments, train_dataset=batches, data_collator=collate)
     trainer.train()
     trainer.save_model(output)

@@ -53,6 +53,42 @@ setup() {
 	assert_equal "$(ls tmp)" ""
 }
 
+@test "a Python that is killed leaves no tool and no folder; what is left after a power cut goes with the next call, not before" {
+	export TMPDIR=$PWD/killed
+	mkdir -p killed/corrmask-abandone killed/corrmask-inuse123 slow
+	touch killed/corrmask-abandone/.owner killed/corrmask-inuse123/.owner
+	printf '#!/bin/sh\necho "$$" > %q/pid\nsleep 60 & echo $! >> %q/pid; wait\n' "$PWD" "$PWD" > slow/h5tok
+	chmod +x slow/h5tok
+	printf 'import anndata, corrmask\ncorrmask.tokenize(anndata.read_h5ad("new.h5ad"), "vocab.tsv", progress=False)\n' > forever.py
+	exec 8< killed/corrmask-inuse123/.owner
+	flock -x 8
+	for signal in KILL TERM HUP; do
+		rm -f pid
+		PATH=$PWD/slow:$PATH $PYTHON -W ignore forever.py &
+		python=$!
+		until [ "$(wc -l < pid)" = 2 ]; do sleep .05; done 2>/dev/null
+		kill -$signal $python
+		wait $python || :
+		for _ in 1 2 3 4 5 6 7 8; do
+			sleep .1
+			[ "$(ls killed)" != corrmask-inuse123 ] || break
+		done
+		assert_equal "$(ls killed)" corrmask-inuse123
+		for pid in $(< pid); do
+			[ ! -e "/proc/$pid" ] || grep -q 'State:.Z' "/proc/$pid/status"
+		done
+	done
+}
+
+@test "what is missing is one sentence: a path for an AnnData, a Python package" {
+	run -1 $PYTHON -W ignore -c 'import corrmask; corrmask.annotate("new.h5ad", "new.h5ad", label="a")'
+	assert_line --regexp "^corrmask.Error: .*new.h5ad.*read_h5ad"
+	mkdir -p without
+	echo 'raise ModuleNotFoundError("no", name="xxhash")' > without/xxhash.py
+	PYTHONPATH=without:$PYTHONPATH run -1 $PYTHON -W ignore -c 'import corrmask; corrmask.stream'
+	assert_line --regexp '^ImportError: .*pip install .*xxhash'
+}
+
 @test "messages of tools go to standard error as they come; without progress only errors do, in the exception" {
 	printf 'import anndata, corrmask, sys\ncorrmask.tokenize(anndata.read_h5ad("new.h5ad"), "vocab.tsv", progress=len(sys.argv) == 1)\n' > say.py
 	run -0 --separate-stderr $PYTHON -W ignore say.py

@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
-from corrmask._tools import Error, folder_of_tools, run, script, talk
+from corrmask._tools import Error, folder_of_tools, run, script, talk, workspace
 
 if TYPE_CHECKING:
     import anndata
@@ -42,10 +41,19 @@ def __getattr__(name: str) -> Any:
     if name != "stream":
         raise AttributeError("module 'corrmask' has no attribute %r" % name)
     import importlib
-    return importlib.import_module("corrmask.stream")
+    try:
+        return importlib.import_module("corrmask.stream")
+    except ModuleNotFoundError as error:
+        raise ImportError("corrmask needs the Python package %s: pip install numpy xxhash zstandard anndata" % error.name, name=error.name) from None
 
 
 # ---- AnnData as a file that the tools read ----
+
+def _in_memory(adata: anndata.AnnData, copy: bool = False) -> anndata.AnnData:
+    if isinstance(adata, (str, os.PathLike)):
+        raise Error("corrmask: %s is the name of a file, expected an AnnData: give anndata.read_h5ad(%r)" % (adata, os.fspath(adata)))
+    return adata.copy() if copy else adata
+
 
 def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]], of: str = "") -> List[str]:
     for name in names:
@@ -148,7 +156,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     import pandas
 
     from corrmask import stream
-    adata = adata.copy() if copy else adata
+    adata = _in_memory(adata, copy)
     columns = [label] + ([group] if group not in (None, "auto") else [])
     if isinstance(reference, (str, os.PathLike)):
         run([script("columns.sh"), label, group or "none", os.fspath(reference)], progress=progress)       # now, not after the counts are read
@@ -156,7 +164,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         columns = _columns(reference, columns, " of the reference") + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
             and c != label])
-    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+    with workspace() as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
         run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), _file(reference, folder, "reference", columns)],
             [_tool("scsample"), "--where", label + "!=NA", "--min-class", "%s:%d" % (label, min_cells), *talk(False), "-o", known], progress=progress)
@@ -204,9 +212,9 @@ def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *
     import numpy
 
     from corrmask import stream
-    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+    with workspace() as folder:
         out = os.path.join(folder, "cells.tok") if path is None else os.fspath(path)
-        _tokens(adata, model, folder, out, _columns(adata, obs), layer, max_len, threads, progress)
+        _tokens(adata, model, folder, out, _columns(_in_memory(adata), obs), layer, max_len, threads, progress)
         if path is not None:
             return None
         with stream.read(out) as cells:
@@ -230,8 +238,8 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
     import numpy
 
     from corrmask import stream
-    adata = adata.copy() if copy else adata
-    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+    adata = _in_memory(adata, copy)
+    with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
         _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
         run([_tool("scembed"), "-M", _model(model, folder), *(["--pool", pool] if pool else []),
@@ -262,8 +270,8 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
         raise ValueError("how=%r: expected delete, overexpress, activate or inhibit" % how)
     if (state is None) != (source is None) or (state is None) != (target is None):
         raise ValueError("state, source and target belong together")
-    columns = _columns(adata, [state, group])
-    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+    columns = _columns(_in_memory(adata), [state, group])
+    with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
         _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
         run([_tool("scperturb"), "apply", "-u", *talk(False), "--" + how, genes if isinstance(genes, str) else ",".join(genes),
@@ -284,12 +292,12 @@ def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = No
     preset         "scib-metrics", "scib" or "bmfm": metrics and their means
 
     Returns a table with a row for each metric and a column for each embedding."""
-    columns = _columns(adata, [label, batch])
+    columns = _columns(_in_memory(adata), [label, batch])
     embeddings = [embeddings] if isinstance(embeddings, str) else embeddings
     for key in embeddings:
         if key not in adata.obsm:
             raise Error("corrmask: obsm has no %r: it has %s" % (key, ", ".join(adata.obsm)))
-    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder:
+    with workspace() as folder:
         path = _file(adata, folder, "cells", columns, counts=False, obsm=embeddings)
         return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch-key", batch] if batch else []), "--embedding", ",".join(embeddings),
                            *(["--centred"] if centred else []), "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path],

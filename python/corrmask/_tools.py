@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from typing import IO, Any, Iterator, List, Sequence
 
@@ -83,39 +86,81 @@ def _line_of(name: str, messages: str) -> str:
     return (own or [line for line in lines if line] or [""])[-1]
 
 
+# A shell reads a pipe that this Python alone can write to. A line says that all is well; the end of the pipe, that Python is gone, however it went.
+WATCH = 'trap "" HUP INT TERM; read -r well && exit; '
+
+
+@contextlib.contextmanager
+def _watched(action: str, *arguments: str) -> Iterator[int]:
+    """If Python ends inside the block, a shell does the action. The value is the shell's process group."""
+    p = subprocess.Popen(["/bin/sh", "-c", WATCH + action, "sh", *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                         **_in_group(0))
+    assert p.stdin
+    try:
+        yield p.pid
+    finally:
+        with contextlib.suppress(OSError), p.stdin:
+            p.stdin.write(b"\n")
+        p.wait()
+
+
+def _in_group(group: int) -> Any:
+    """Options of Popen: in this process group, 0: a new one, from before the program starts."""
+    return {"process_group": group} if sys.version_info >= (3, 11) else {"preexec_fn": lambda: os.setpgid(0, group)}
+
+
+def _remove_abandoned() -> None:
+    """Folders of workspace() whose Python was killed, and whose shell, too."""
+    for path in glob.glob(os.path.join(tempfile.gettempdir(), "corrmask-????????", ".owner")):
+        with contextlib.suppress(OSError), open(path, "rb") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def workspace() -> Iterator[str]:
+    """A temporary folder. It goes at the end of the block, and when Python is killed; .owner is locked as long as Python lives."""
+    _remove_abandoned()
+    with tempfile.TemporaryDirectory(prefix="corrmask-") as folder, open(os.path.join(folder, ".unlocked"), "wb") as owner:
+        with _watched('for i in 1 2 3 4 5; do rm -rf -- "$1" && exit; sleep 1; done', folder):
+            fcntl.flock(owner, fcntl.LOCK_EX)
+            os.rename(owner.name, os.path.join(folder, ".owner"))
+            yield folder
+
+
 @contextlib.contextmanager
 def pipe(*commands: Sequence[str], progress: bool = True) -> Iterator[IO[bytes]]:
     """Run commands, each reading what the one before writes; the value is the standard output of the last one. At the end of the block all have
-    ended well, or Error is raised. If the block ends by an exception, KeyboardInterrupt too, all are killed."""
+    ended well, or Error is raised. If the block ends by an exception, KeyboardInterrupt too, or Python is killed, all are killed."""
     env, running, kept = environment(), [], []  # type: ignore[var-annotated]
     names = [os.path.basename(c[0]) for c in commands]
     get, put = os.pipe()
     thread = threading.Thread(target=_pass_on, args=(open(get, "rb", 0), kept, progress), daemon=True)
     thread.start()
-    try:
-        before: Any = subprocess.DEVNULL
+    with _watched("kill -KILL 0") as group:     # the group has what a script runs, too
         try:
-            for c in commands:
-                # in a session of its own, so that what a script runs can be killed with it
-                p = subprocess.Popen(c, stdin=before, stdout=subprocess.PIPE, stderr=put, env=env, start_new_session=True)
-                if running:
-                    before.close()
-                running.append(p)
-                before = p.stdout
+            before: Any = subprocess.DEVNULL
+            try:
+                for c in commands:
+                    p = subprocess.Popen(c, stdin=before, stdout=subprocess.PIPE, stderr=put, env=env, **_in_group(group))
+                    if running:
+                        before.close()
+                    running.append(p)
+                    before = p.stdout
+            finally:
+                os.close(put)
+            yield before
+            before.read()       # what the block left is not needed, but the tool must not end by it
+            status = [p.wait() for p in running]
+            thread.join()
         finally:
-            os.close(put)
-        yield before
-        before.read()       # what the block left is not needed, but the tool must not end by it
-        status = [p.wait() for p in running]
-        thread.join()
-    finally:
-        for p in running:
-            if p.poll() is None:
+            if any(p.poll() is None for p in running):
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(p.pid, signal.SIGKILL)
-            p.wait()
-            if p.stdout:
-                p.stdout.close()
+                    os.killpg(group, signal.SIGKILL)
+            for p in running:
+                p.wait()
+                if p.stdout:
+                    p.stdout.close()
     # a tool whose reader ended before it has no fault
     failed = [i for i, s in enumerate(status) if s not in (0, SIGPIPE)] or [i for i, s in enumerate(status) if s]
     if failed:
