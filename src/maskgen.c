@@ -396,11 +396,9 @@ static void describe_input(cJSON *o)
 	cJSON_AddStringToObject(o, "zeros", zero_kinds[zeros]);
 }
 
-/* The files of a corpus, so that --resume and other ranks see when one of them has changed. */
+/* The files, so that --resume and other ranks see when one of them has changed. */
 static void describe_files(cJSON *o, struct stream *in)
 {
-	if (stream_parts(in) == 1)
-		return;
 	cJSON *list = cJSON_AddArrayToObject(o, "files");
 	for (size_t i = 0; i < stream_parts(in); i++) {
 		struct stream *part = stream_part(in, i);
@@ -477,24 +475,22 @@ static void count_classes(struct run *r)
 	opt_list_free(keep, n);
 }
 
-/* Start after the last checkpoint, or at step 0 if there is none. So the same command starts a run and continues it. */
+/* Start after the last checkpoint, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */
 static void resume_from(struct run *r)
 {
 	struct error e;
 	struct train_state state;
-	uint64_t step;
-	char digest[33];
-	int got = checkpoint_latest(resume, &step, &e);
-	if (got < 0 || (got && checkpoint_state(&state, resume, step, &e)))
+	enum train_progress got = checkpoint_progress(&state, resume, &e);
+	if (got == TRAIN_FAULT)
 		die("%s", e.msg);
-	if (!got) {
+	if (got == TRAIN_NEW) {
 		info("%s has no checkpoint: starting at step 0", resume);
 		return;
 	}
-	masked_digest(&r->header, digest);
-	if (strcmp(digest, state.digest))
-		die("%s/checkpoint-%llu was trained on stream %s, and this is %s: cells, graph or options differ", resume,
-			(unsigned long long)step, state.digest, digest);
+	char *differ = masked_differences(state.stream, state.digest, &r->header);
+	uint64_t step = got == TRAIN_FINISHED ? r->loader.steps : state.step;
+	if (differ)
+		die("--resume: %s was trained on another stream: %s", resume, differ);
 	train_state_release(&state);
 	if (step > r->loader.steps)
 		die("%s/checkpoint-%llu is past the %llu steps of this stream", resume, (unsigned long long)step,

@@ -64,7 +64,7 @@ fails() {
 	scsample -q --where 'cell_type!=type1' 3.tok -o changed.tok
 	for files in "1.tok 3.tok 2.tok" "1.tok 2.tok" "all.tok" "1.tok 2.tok changed.tok"; do
 		# shellcheck disable=SC2086
-		fails "cells, graph or options differ" maskgen --resume r $files
+		fails "--resume: files" maskgen --resume r $files
 	done
 	# rows and digest of every file
 	run -0 bash -c "maskgen -q @list.txt | scview --header-tsv | grep '^loader.files'"

@@ -138,7 +138,8 @@ def data(path):
         return [[x for i, x in enumerate(line.split(b"\t")) if i not in TIMES] for line in content.split(b"\n")]
     if path.endswith("trainer_state.json"):
         state = json.loads(content)
-        del state["seconds"], state["digest"]
+        del state["digest"]
+        state.pop("seconds", None)
         return state
     return content
 

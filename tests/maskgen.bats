@@ -355,7 +355,7 @@ loader() {
 	scview -c step,cell,input,position,target whole | awk 'NR > 1 && $1 >= 30' > a
 	scview -c step,cell,input,position,target rest | tail -n +2 | cmp - a
 	run -1 maskgen $how --rate 0.2 --resume part s.tok -o x
-	assert_output --partial "was trained on stream"
+	names "--resume part rate: 0.15 0.2"
 	rm -rf part
 }
 

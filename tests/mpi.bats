@@ -66,7 +66,7 @@ same_training() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one three
 	ranks 3 "$(loader 4) | $MLM -q --accum 2 -o accum"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one accum
-	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv vocab.tsv)"
+	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
 }
 
 @test "mpi: several heads: the loss counts the targets of all ranks" {
@@ -290,7 +290,7 @@ same_training() {
 	cp -r two/checkpoint-42 two/train.tsv other
 	run ranks 3 "$(loader 4) | $MLM --resume -o other"
 	assert_failure 1
-	names "--resume: other digest"
+	names "--resume: other shards: 2 3"
 }
 
 @test "mpi: fine-tuning on two ranks is fine-tuning on one" {

@@ -105,7 +105,7 @@ near() {
 	assert_exist cut/checkpoint-*/genes.tsv
 	run sctrain genes "${A[@]}" --fold 2/4 --resume -o cut train.masked
 	assert_failure 1
-	assert_output --partial "was trained with genes"
+	names "--resume: cut genes:"
 	sctrain genes -q "${F[@]}" "${A[@]}" --resume -o cut train.masked
 	cmp whole/model.safetensors cut/model.safetensors
 	cmp whole/genes.tsv cut/genes.tsv

@@ -136,7 +136,7 @@ above() {
 	names "--resume: stopped donor class-weight none focal 1 1.5"
 	run sctrain cells -q "${a[@]}" --head donor:focal,gamma=1 --resume -o stopped step.masked
 	assert_failure 1
-	names "config.json differs"
+	names "--resume: stopped configuration weight: 2 1"
 	sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 --resume -o stopped step.masked
 	cmp all-of-it/model.safetensors stopped/model.safetensors
 }
@@ -168,7 +168,7 @@ above() {
 	assert_not_exists cut/model.safetensors
 	run sctrain cells -q --config tiny --label cell_type --head size:mse --dropout 0.1 --lr 0.001 --save-every 2 --resume -o cut step.masked
 	assert_failure 1
-	names "config.json differs"
+	names "--resume: cut configuration size donor"
 	sctrain cells -q "${a[@]}" --resume -o cut step.masked
 	cmp whole/model.safetensors cut/model.safetensors
 	cmp <(cut -f1-4,7- whole/train.tsv) <(cut -f1-4,7- cut/train.tsv)

@@ -41,4 +41,10 @@ static inline void json_add_real(cJSON *object, const char *key, double x)
 	cJSON_AddRawToObject(object, key, text);
 }
 
+/*
+ * Where two values differ, for messages (malloced; NULL: nowhere): "loader epochs: 2 in A, 4 in B; ...", at most `most` places, "none" for what is
+ * not there. Each may be NULL. Numbers and texts that json_add_real wrote are no numbers before they are printed and parsed.
+ */
+char *json_differences(const cJSON *a, const cJSON *b, const char *in_a, const char *in_b, int most);
+
 #endif

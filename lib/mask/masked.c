@@ -145,22 +145,75 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 	return 0;
 }
 
-void masked_digest(const struct header *h, char hex[33])
+/* Numbers as a reader of the header prints them: json_add_real writes others, such as 2.0 for 2. */
+static cJSON *reread(cJSON *j)
 {
-	cJSON *j = cJSON_CreateObject(), *loader = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), 1);
+	char *text = xchecked(cJSON_PrintUnformatted(j));
+	cJSON *read = cJSON_Parse(text);
+	free(text);
+	cJSON_Delete(j);
+	return read;
+}
+
+/* The key "loader" without what differs between shards, and between the start of a training and its continuation. */
+static cJSON *loader_of(const struct header *h)
+{
+	cJSON *loader = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), 1);
 	cJSON_DeleteItemFromObjectCaseSensitive(loader, "first_step");
 	cJSON_DeleteItemFromObjectCaseSensitive(loader, "shard");
+	return loader ? loader : cJSON_CreateNull();
+}
+
+void masked_digest(const struct header *h, char hex[33])
+{
+	cJSON *j = cJSON_CreateObject(), *loader = loader_of(h);
+	if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(loader, "files")) == 1)
+		cJSON_DeleteItemFromObjectCaseSensitive(loader, "files"); /* earlier versions did not say which one file it was */
 	vocab_digest(&h->vocab, hex);
-	cJSON_AddItemToObject(j, "loader", loader ? loader : cJSON_CreateNull());
+	cJSON_AddItemToObject(j, "loader", loader);
 	cJSON_AddStringToObject(j, "vocab", hex);
 	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
-	/* numbers as a reader of the header prints them: json_add_real writes others, such as 2.0 for 2 */
-	char *written = cJSON_PrintUnformatted(j);
-	cJSON *read = cJSON_Parse(written);
-	char *text = cJSON_PrintUnformatted(read);
-	cJSON_Delete(read);
-	free(written);
+	char *text = xchecked(cJSON_PrintUnformatted(j = reread(j)));
 	digest_bytes(text, strlen(text), hex);
 	free(text);
 	cJSON_Delete(j);
+}
+
+cJSON *masked_description(const struct header *h)
+{
+	enum { SHORT = 256 };
+	char hex[DIGEST_SIZE];
+	cJSON *j = cJSON_CreateObject(), *out = cJSON_AddObjectToObject(j, "loader"), *loader = reread(loader_of(h));
+	for (const cJSON *x = loader->child; x; x = x->next) {
+		char *text = xchecked(cJSON_PrintUnformatted(x));
+		digest_bytes(text, strlen(text), hex);
+		char *in_short = xasprintf("%d entries, digest %s", cJSON_GetArraySize(x), hex);
+		cJSON_AddItemToObject(out, x->string, strlen(text) < SHORT ? cJSON_Duplicate(x, 1) : cJSON_CreateString(in_short));
+		free(in_short);
+		free(text);
+	}
+	cJSON_Delete(loader);
+	vocab_digest(&h->vocab, hex);
+	cJSON_AddStringToObject(j, "vocabulary", hex);
+	cJSON_AddItemToObject(j, "provenance", cJSON_Duplicate(h->provenance, 1));
+	return j;
+}
+
+char *masked_differences(const cJSON *stream, const char *digest, const struct header *h)
+{
+	static const struct {
+		const char *key, *word;
+	} part[] = {{"vocabulary", "vocabulary "}, {"loader", ""},
+		{"provenance", "program "}}; /* whose options say again what the loader says */
+	char own[DIGEST_SIZE], *found = NULL, *text = NULL;
+	cJSON *now = masked_description(h);
+	for (size_t i = 0; stream && i < sizeof part / sizeof *part && !found; i++) {
+		found = json_differences(cJSON_GetObjectItemCaseSensitive(stream, part[i].key),
+			cJSON_GetObjectItemCaseSensitive(now, part[i].key), "before", "now", 4);
+		text = found ? xasprintf("%s%s", part[i].word, found) : NULL;
+	}
+	cJSON_Delete(now);
+	free(found);
+	masked_digest(h, own);
+	return text || !strcmp(own, digest) ? text : xasprintf("digest %s before, %s now", digest, own);
 }

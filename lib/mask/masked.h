@@ -38,9 +38,17 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 
 /*
  * The digest is the same for all shards of a masked stream and for any first step: XXH3-128, in hex, of the compact JSON
- *     {"loader":{all keys in their order, but first_step and shard},"vocab":DIGEST,"provenance":[...]}
+ *     {"loader":{all keys in their order, but first_step, shard, and files if it is one},"vocab":DIGEST,"provenance":[...]}
  * with DIGEST from vocab_digest. So provenance must not contain the shard or the first step.
  */
 void masked_digest(const struct header *h, char hex[33]);
+
+/*
+ * What the digest is of, and the file, to be kept with a model and compared by masked_differences: {"loader":{...},"vocabulary":DIGEST,"provenance":[...]},
+ * with a digest in the place of what is long. The caller deletes it.
+ */
+cJSON *masked_description(const struct header *h);
+/* How the stream differs from the one that was described (NULL: by an earlier version, which kept the digest alone); malloced, NULL: not at all. */
+char *masked_differences(const cJSON *stream, const char *digest, const struct header *h);
 
 #endif

@@ -36,14 +36,6 @@ static int remove_folder(const char *path, struct error *e)
 	return bad;
 }
 
-int checkpoint_finished(const char *model)
-{
-	char *path = at(model, "model.safetensors");
-	int there = access(path, F_OK) == 0;
-	free(path);
-	return there;
-}
-
 /* Make a folder, so that a power cut does not take it. */
 static int make_folder(const char *path, struct error *e)
 {
@@ -80,7 +72,7 @@ static int remove_file(const char *dir, const char *name, struct error *e)
 
 int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e)
 {
-	static const char *const top[] = {"config.json", "vocab.tsv", CHECKPOINT_TRAIN};
+	static const char *const top[] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN};
 	/* no file may go before the weights: they mean that the model is whole */
 	int bad = all && checkpoint_finished(model) && (remove_file(model, "model.safetensors", e) || folder_sync(model, e));
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++)
@@ -142,21 +134,10 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	if (checkpoint_state(s, model, step, e))
 		return -1;
 	char *dir = checkpoint_path(model, step, ""), *weights = at(dir, "model.safetensors"), *moments = at(dir, "optimizer.safetensors"),
-	     *config = at(dir, "config.json"), *best_path = at(dir, "best.safetensors");
+	     *best_path = at(dir, "best.safetensors");
 	struct weights_report r;
-	struct model_config c;
-	struct config_heads heads = {0};
-	int bad = config_load(&c, config, e) || config_heads_load(&heads, config, e);
-	if (!bad) {
-		if (c.masked_most <= 0) /* written before the configuration had the masks' range */
-			c.masked_least = model_config(m)->masked_least, c.masked_most = model_config(m)->masked_most;
-		char *had = config_print(&c, heads.head, heads.n), *has = config_print(model_config(m), model_head(m, 0), model_nhead(m));
-		if (strcmp(had, has))
-			bad = error_set(e, "%s: differs from the configuration of this run", config);
-		free(had);
-		free(has);
-	}
-	if (!bad && s->best_step) {
+	int bad = 0;
+	if (s->best_step) {
 		bad = weights_load(m, best_path, &r, e);
 		*best = xcalloc(model_size(m, PARAM), sizeof **best);
 		model_read_all(m, PARAM, *best);
@@ -165,9 +146,7 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	if (!bad && r.fresh)
 		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
 	bad = bad || load_moments(m, moments, e);
-	config_heads_release(&heads);
 	free(best_path);
-	free(config);
 	free(moments);
 	free(weights);
 	free(dir);
@@ -222,7 +201,7 @@ static int save_model(const char *dir, struct model *m, const struct model_files
 static int save_into(const char *dir, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e)
 {
 	char *moments = at(dir, "optimizer.safetensors"), *best = at(dir, "best.safetensors");
-	struct text_file state = {"trainer_state.json", train_state_print(s)};
+	struct text_file state = {TRAIN_STATE, train_state_print(s)};
 	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
 		(s->best_step && weights_save_copy(m, files->best, best, e)) || save_text(dir, &state, e) || folder_sync(dir, e);
 	free(best);
@@ -261,9 +240,15 @@ int checkpoint_save(
 	return bad ? -1 : 0;
 }
 
-int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e)
+int checkpoint_finish(const char *model, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e)
 {
-	return save_model(model, m, files, e); /* the weights last: a folder with weights is a finished model */
+	struct train_state end = *s;
+	end.seconds = 0;
+	struct text_file state = {TRAIN_STATE, train_state_print(&end)};
+	int bad = save_text(model, &state, e) ||
+		save_model(model, m, files, e); /* the weights last: a folder with weights is a finished model */
+	free(state.text);
+	return bad;
 }
 
 /* ---- tables of steps ---- */

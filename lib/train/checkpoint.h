@@ -1,6 +1,6 @@
 /*
  * A model on disk. A model directory has Hugging Face's layout,
- *     MODEL/config.json  model.safetensors  vocab.tsv            written at the end, model.safetensors last
+ *     MODEL/config.json  model.safetensors  vocab.tsv  trainer_state.json       written at the end, model.safetensors last
  *     MODEL/genes.tsv, groups.tsv ...                            tables that some models have
  *     MODEL/train.tsv                                            one row a finished step, grows while training
  *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json
@@ -28,7 +28,7 @@ struct model_files {
 	const real *best; /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
 };
 
-/* Read MODEL/checkpoint-STEP: its state, parameters and both moments into m, and best.safetensors into *best (malloced, NULL
+/* Read MODEL/checkpoint-STEP, of this configuration: its state, parameters and both moments into m, and best.safetensors into *best (malloced, NULL
  * where the state has no best step). */
 int checkpoint_load(struct train_state *s, struct model *m, real **best, const char *model, uint64_t step, struct error *e);
 
@@ -36,9 +36,8 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 int checkpoint_save(
 	const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep, struct error *e);
 
-/* Write the top-level files. */
-int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e);
-int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safetensors */
+/* Write the top-level files; the state, but for its seconds, is that of the end. */
+int checkpoint_finish(const char *model, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e);
 
 /* Make the directory if need be and lock it against a second trainer. Returns a descriptor that holds the lock, or -1. */
 int checkpoint_lock(const char *model, struct error *e);

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STATE_FORMAT 1
+#define STATE_MAX (4u << 20)
 
 /* ---- checkpoint folders ---- */
 
@@ -52,14 +54,28 @@ int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps,
 	return (int64_t)n;
 }
 
-int checkpoint_latest(const char *model, uint64_t *step, struct error *e)
+int checkpoint_finished(const char *model)
 {
-	uint64_t *steps;
-	int64_t n = checkpoint_list(model, "", &steps, e);
-	if (n > 0)
-		*step = steps[n - 1];
+	char *path = xasprintf("%s/model.safetensors", model);
+	int there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
+enum train_progress checkpoint_progress(struct train_state *s, const char *model, struct error *e)
+{
+	char *own = xasprintf("%s/" TRAIN_STATE, model);
+	uint64_t *steps = NULL;
+	int finished = checkpoint_finished(model), has_own = finished && access(own, F_OK) == 0, bad = 0;
+	int64_t n = has_own ? 0 : checkpoint_list(model, "", &steps, e);
+	*s = (struct train_state){0};
+	if (has_own)
+		bad = train_state_load(s, own, e);
+	else if (n > 0)
+		bad = checkpoint_state(s, model, steps[n - 1], e);
 	free(steps);
-	return n < 0 ? -1 : n > 0;
+	free(own);
+	return bad || n < 0 ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;
 }
 
 /* ---- trainer_state.json ---- */
@@ -67,6 +83,7 @@ int checkpoint_latest(const char *model, uint64_t *step, struct error *e)
 void train_state_release(struct train_state *s)
 {
 	cJSON_Delete(s->settings);
+	cJSON_Delete(s->stream);
 	*s = (struct train_state){0};
 }
 
@@ -78,7 +95,8 @@ char *train_state_print(const struct train_state *s)
 	cJSON_AddNumberToObject(j, "step", (double)s->step);
 	cJSON_AddNumberToObject(j, "steps", (double)s->steps);
 	json_add_real(j, "epoch", s->epoch);
-	json_add_real(j, "seconds", s->seconds);
+	if (s->seconds > 0)
+		json_add_real(j, "seconds", s->seconds);
 	cJSON_AddStringToObject(j, "masked_digest", s->digest);
 	if (*s->kernels)
 		cJSON_AddStringToObject(j, "kernels", s->kernels);
@@ -89,6 +107,8 @@ char *train_state_print(const struct train_state *s)
 		cJSON_AddNumberToObject(best, "stale", (double)s->stale);
 	}
 	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
+	if (s->stream)
+		cJSON_AddItemReferenceToObject(j, "stream", s->stream);
 	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text), hex[DIGEST_SIZE];
 	digest_bytes(line, strlen(line), hex);
 	memcpy(strstr(line, DIGEST_PREFIX) + strlen(DIGEST_PREFIX), hex, strlen(hex));
@@ -127,18 +147,22 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(j, "kernels");
 	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
 		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
-		strlen(digest->valuestring) != 32 || !number(epoch) || !number(seconds) || json_whole(best, "step", 0, &s->best_step) ||
-		json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step || (best && (!s->best_step || !number(value))))
+		strlen(digest->valuestring) != 32 || !number(epoch) || (seconds && !(number(seconds) && seconds->valuedouble >= 0)) ||
+		json_whole(best, "step", 0, &s->best_step) || json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
+		(best && (!s->best_step || !number(value))))
 		return error_set(e, "%s: not the state of a trainer", path);
 	if (format != STATE_FORMAT)
 		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);
 	s->epoch = epoch->valuedouble;
-	s->seconds = seconds->valuedouble;
+	s->seconds = seconds ? seconds->valuedouble : 0;
 	s->best = best ? value->valuedouble : 0;
 	strcpy(s->digest, digest->valuestring);
 	snprintf(s->kernels, sizeof s->kernels, "%s", cJSON_IsString(kernels) ? kernels->valuestring : "");
 	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
-	return settings_are_good(s->settings) ? 0 : error_set(e, "%s: no settings, or none that a trainer writes", path);
+	s->stream = cJSON_DetachItemFromObjectCaseSensitive(j, "stream");
+	return settings_are_good(s->settings) && (!s->stream || cJSON_IsObject(s->stream))
+		? 0
+		: error_set(e, "%s: no settings, or none that a trainer writes", path);
 }
 
 /* States of earlier versions have no digest. */
@@ -155,15 +179,16 @@ static int check_digest(const cJSON *j, char *text, size_t n, const char *path, 
 
 int train_state_load(struct train_state *s, const char *path, struct error *e)
 {
-	char text[65536];
 	*s = (struct train_state){0};
 	FILE *f = fopen(path, "re");
 	if (!f)
 		return error_set(e, "%s: %s", path, strerror(errno));
-	size_t n = fread(text, 1, sizeof text, f);
+	char *text = xmalloc(STATE_MAX);
+	size_t n = fread(text, 1, STATE_MAX, f);
 	cJSON *j = cJSON_ParseWithLength(text, n);
 	int bad = parse_state(s, j, path, e) || check_digest(j, text, n, path, e);
 	cJSON_Delete(j);
+	free(text);
 	fclose(f);
 	if (bad)
 		train_state_release(s);
@@ -172,7 +197,7 @@ int train_state_load(struct train_state *s, const char *path, struct error *e)
 
 int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
 {
-	char *path = checkpoint_path(model, step, "/trainer_state.json");
+	char *path = checkpoint_path(model, step, "/" TRAIN_STATE);
 	int bad = train_state_load(s, path, e);
 	if (!bad && s->step != step) {
 		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);

@@ -10,15 +10,18 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#define TRAIN_STATE "trainer_state.json"
+
 struct train_state {
 	uint64_t step, steps; /* finished, total */
 	double epoch; /* finished, with its fraction */
-	double seconds; /* training time so far */
+	double seconds; /* training time so far; 0 for a finished model, whose files depend on no clock */
 	char digest[33]; /* masked_digest of the stream */
 	uint64_t best_step; /* with the best value of the validation so far; 0: not measured yet */
 	double best; /* that value */
 	uint64_t stale; /* validations since, none of them better */
 	char kernels[96]; /* what computes: "OpenBLAS 0.3.21 Zen, avx2", "cuda"; empty: not known */
+	cJSON *stream; /* masked_description of the stream; NULL: of an earlier version */
 	cJSON *settings; /* object of numbers and strings: everything else that the weights depend on */
 };
 
@@ -29,8 +32,13 @@ void train_state_release(struct train_state *s);
 char *checkpoint_path(const char *model, uint64_t step, const char *suffix);
 int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps, struct error *e);
 
-/* The highest complete checkpoint of a model directory: 1 and *step, 0 none (or no such directory), -1 error. */
-int checkpoint_latest(const char *model, uint64_t *step, struct error *e);
+/*
+ * How far the training of a model directory is, which need not exist, and its state: of a finished model that of MODEL/trainer_state.json (earlier
+ * versions wrote none; then that of its newest checkpoint, or TRAIN_UNKNOWN and no state), else of the newest checkpoint. TRAIN_FAULT: e is set.
+ */
+enum train_progress { TRAIN_NEW, TRAIN_UNFINISHED, TRAIN_FINISHED, TRAIN_UNKNOWN, TRAIN_FAULT };
+enum train_progress checkpoint_progress(struct train_state *s, const char *model, struct error *e);
+int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safetensors */
 
 /* Read a trainer_state.json, that of MODEL/checkpoint-STEP; the text of one (malloced). */
 int train_state_load(struct train_state *s, const char *path, struct error *e);

@@ -270,6 +270,18 @@ int weights_load_heads(struct model *m, const char *path, const struct head_spec
 	return bad;
 }
 
+int weights_digest(const char *path, char hex[DIGEST_SIZE], struct error *e)
+{
+	struct safetensors_set set;
+	int bad = safetensors_set_open(&set, path, e) ? explain_missing(path, e) : 0;
+	if (!bad && set.n == 1 && *set.file->digest)
+		strcpy(hex, set.file->digest);
+	else
+		bad = bad || safetensors_set_digest(&set, hex, e);
+	safetensors_set_close(&set);
+	return bad ? -1 : 0;
+}
+
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e)
 {
 	return weights_load_heads(m, path, NULL, r, e);

@@ -27,6 +27,8 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
  * NULL: none, its own tensors are fresh.
  */
 int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e);
+/* The digest of weights_report, which the file of ours says itself; another one is read. */
+int weights_digest(const char *path, char hex[DIGEST_SIZE], struct error *e);
 /* beside [nbeside]: files of the model's folder, whose digests the file gets. */
 int weights_save(struct model *m, const char *path, const struct text_file *beside, size_t nbeside, struct error *e);
 /* values [model_size], laid out as model_read_all gives them, in the model's place. */

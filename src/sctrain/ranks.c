@@ -4,6 +4,8 @@
  */
 #include "sctrain.h"
 
+#include "base/json.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -125,45 +127,19 @@ void train_leave(struct ranks *r)
 	ranks_release(r);
 }
 
-/* Where two values of JSON first differ: "heads 0 weight" in path [n], malloced texts of both in *a and *b. */
-static void first_difference(const cJSON *x, const cJSON *y, char *path, size_t n, char **a, char **b)
+static cJSON *value_of(const char *text)
 {
-	int objects = cJSON_IsObject(x) && cJSON_IsObject(y), lists = cJSON_IsArray(x) && cJSON_IsArray(y), at = 0;
-	for (const cJSON *c = objects || lists ? x->child : NULL, *d; c; c = c->next, at++) {
-		d = lists ? cJSON_GetArrayItem(y, at) : cJSON_GetObjectItemCaseSensitive(y, c->string);
-		if (d && cJSON_Compare(c, d, 1))
-			continue;
-		size_t used = strlen(path);
-		if (lists)
-			snprintf(path + used, n - used, "%s%d", used ? " " : "", at);
-		else
-			snprintf(path + used, n - used, "%s%s", used ? " " : "", c->string);
-		first_difference(c, d, path, n, a, b);
-		return;
-	}
-	for (const cJSON *d = objects ? y->child : NULL; d; d = d->next) {
-		size_t used = strlen(path);
-		if (cJSON_GetObjectItemCaseSensitive(x, d->string))
-			continue;
-		snprintf(path + used, n - used, "%s%s", used ? " " : "", d->string);
-		first_difference(NULL, d, path, n, a, b);
-		return;
-	}
-	*a = x ? cJSON_PrintUnformatted(x) : xstrdup("none");
-	*b = y ? cJSON_PrintUnformatted(y) : xstrdup("none");
+	cJSON *j = cJSON_Parse(text);
+	return j ? j : cJSON_CreateString(text);
 }
 
 static void describe_difference(const char *mine, const char *theirs, int rank, char *text, size_t n)
 {
-	char path[128] = "", *a, *b;
-	cJSON *x = cJSON_Parse(mine), *y = cJSON_Parse(theirs);
-	if (x && y)
-		first_difference(x, y, path, sizeof path, &a, &b);
-	else
-		a = xstrdup(mine), b = xstrdup(theirs);
-	snprintf(text, n, "%s%s%.80s on rank 0, %.80s on rank %d", path, *path ? ": " : "", b, a, rank);
-	free(a);
-	free(b);
+	cJSON *x = value_of(theirs), *y = value_of(mine);
+	char *here = xasprintf("on rank %d", rank), *found = json_differences(x, y, "on rank 0", here, 1);
+	snprintf(text, n, "%s", found ? found : "");
+	free(here);
+	free(found);
 	cJSON_Delete(x);
 	cJSON_Delete(y);
 }

@@ -7,7 +7,8 @@
  *     objectives.c                         the list of objectives, and their batches
  *     train.c                              the training loop, the same for every task
  *     options.c                            its command line
- *     start.c                              its streams, model and checkpoint, before the first step
+ *     start.c                              its streams and its model, before the first step
+ *     resume.c                             --resume: is what is in the model directory of this training, and how far
  *     report.c                             train.tsv and progress
  *     validation.c                         --eval and --best
  *     score.c                              the metrics of a model; also for eval.c
@@ -19,6 +20,7 @@
 
 #include "train/batch.h"
 #include "train/checkpoint.h"
+#include "train/config.h"
 #include "train/ranks.h"
 #include "train/step.h"
 #include "mask/masked.h"
@@ -219,10 +221,21 @@ struct train_options {
 
 /* Read and check the command line, and make the objectives. Both structs are static. */
 struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **cli, struct objectives *list);
-/* All options that change the weights and are not in the configuration or the stream; for checkpoints. */
+/* All options that change the weights and are not in the configuration or the stream, for checkpoints; two of them are not in those of earlier
+ * versions. */
 cJSON *options_settings(const struct train *t);
-/* Die unless a checkpoint has the present settings, because a resumed training must give the same weights as an uninterrupted one. */
-void options_check_settings(const cJSON *was, const cJSON *is, const char *model);
+#define SETTING_INIT "init"
+#define SETTING_EVAL_CELLS "eval-cells"
+
+/* ---- --resume (resume.c) ---- */
+
+/* Lock the model directory and see what it holds, and its state. Dies where the options do not allow to go on. */
+enum train_progress resume_open(const struct train *t, struct train_state *was);
+/* Die unless the model directory's stream, configuration and settings are the present ones: a resumed training must give the same weights as an
+ * uninterrupted one, and a finished model must be the one that was asked for. */
+void resume_check(const struct train *t, const struct model_config *c, enum train_progress progress, const struct train_state *was);
+void resume_load(struct train *t, uint64_t step); /* the checkpoint */
+void resume_nothing(struct train *t); /* a finished model: read what comes through a pipe, so that the program before us does not fail */
 
 /* ---- several ranks (ranks.c) ---- */
 

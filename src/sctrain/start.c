@@ -18,35 +18,6 @@ typedef unsigned long long ull; /* for messages */
 
 /* ---- the model directory ---- */
 
-enum folder { FOLDER_FRESH, FOLDER_RESUME, FOLDER_FINISHED };
-
-/* Lock the folder and decide what to do. FOLDER_RESUME: *step is that of the newest checkpoint. */
-static enum folder check_folder(const struct train *t, uint64_t *step)
-{
-	struct error e;
-	const struct train_options *o = t->options;
-	const char *model = t->cli->output;
-	if (o->init && cli_same_place(o->init, model))
-		die("--init %s is the model to be written: choose another -o", o->init);
-	if (checkpoint_lock(model, &e) < 0) /* the descriptor stays open: it is the lock */
-		die("%s", e.msg);
-	if (o->force)
-		return FOLDER_FRESH;
-	if (checkpoint_finished(model)) {
-		if (!o->resume)
-			die("%s holds a finished model: --force replaces it", model);
-		info("%s is finished already: nothing to do", model);
-		return FOLDER_FINISHED;
-	}
-	int have = checkpoint_latest(model, step, &e);
-	if (have < 0)
-		die("%s", e.msg);
-	if (have && !o->resume)
-		die("%s holds an unfinished training (checkpoint-%llu): --resume continues it, --force starts again from step 0", model,
-			(ull)*step);
-	return have ? FOLDER_RESUME : FOLDER_FRESH;
-}
-
 void train_clear(const struct train *t, int all)
 {
 	struct error e;
@@ -172,15 +143,14 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 }
 
 /* Those of the architecture, if it has its own. */
-static const struct optim *defaults(const struct train *t)
+static const struct optim *defaults(const struct train *t, const struct model_config *c)
 {
-	const struct arch *a = model_config(t->model)->arch;
-	return a->optim ? a->optim : &t->task->optim;
+	return c->arch->optim ? c->arch->optim : &t->task->optim;
 }
 
-static uint64_t default_warmup(const struct train *t)
+static uint64_t default_warmup(const struct train *t, const struct optim *d)
 {
-	uint64_t steps = t->info.steps, own = defaults(t)->warmup ? defaults(t)->warmup : t->task->warmup;
+	uint64_t steps = t->info.steps, own = d->warmup ? d->warmup : t->task->warmup;
 	if (own == WARMUP_NONE)
 		return 0;
 	if (own) /* Geneformer warms up for 500 steps, even of 834 */
@@ -190,28 +160,27 @@ static uint64_t default_warmup(const struct train *t)
 
 /* A network as small as the preset tiny learns little at the rate of Geneformer's fine-tuning. Measured on 3,740 cells of the lung (Kim 2020) with
  * 9 types, ten epochs: macro F1 .51 at 5e-5, .73 at 2e-4, .93 at 1e-3. */
-static double default_rate(const struct train *t)
+static double default_rate(const struct model_config *c, double rate)
 {
 	enum { SMALL = 128 };
-	double rate = defaults(t)->lr;
-	return model_config(t->model)->hidden_size < SMALL && rate < 1e-3 ? 1e-3 : rate;
+	return c->hidden_size < SMALL && rate < 1e-3 ? 1e-3 : rate;
 }
 
-static void choose_optim(struct train *t)
+static void choose_optim(struct train *t, const struct model_config *c)
 {
 	const struct train_options *in = t->options;
 	struct optim *o = &t->optim;
-	const struct optim *d = defaults(t);
+	const struct optim *d = defaults(t, c);
 	uint64_t steps = t->info.steps;
 	optim_init(o);
 	o->beta2 = d->beta2 > 0 ? d->beta2 : o->beta2;
 	o->variant = d->variant;
 	o->schedule = in->schedule < 0 ? d->schedule : (enum schedule)in->schedule;
-	o->lr = in->lr < 0 ? default_rate(t) : in->lr;
+	o->lr = in->lr < 0 ? default_rate(c, d->lr) : in->lr;
 	o->weight_decay = in->weight_decay < 0 ? d->weight_decay : in->weight_decay;
 	o->max_norm = in->clip < 0 ? d->max_norm : in->clip;
 	o->total = steps;
-	o->warmup = in->warmup < 0 ? default_warmup(t) : (uint64_t)(in->warmup < 1 ? in->warmup * (double)steps : in->warmup);
+	o->warmup = in->warmup < 0 ? default_warmup(t, d) : (uint64_t)(in->warmup < 1 ? in->warmup * (double)steps : in->warmup);
 }
 
 /* ---- --init ---- */
@@ -292,29 +261,6 @@ static void load_init(struct train *t)
 	free(weights);
 }
 
-/* ---- --resume ---- */
-
-static void load_checkpoint(struct train *t, uint64_t step)
-{
-	struct error e;
-	char digest[33];
-	const char *model = t->cli->output, *name = t->source.name;
-	cJSON *settings = t->state.settings;
-	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
-		die("--resume: %s", e.msg);
-	masked_digest(t->header, digest);
-	if (strcmp(digest, t->state.digest))
-		die("--resume: %s is not the masked stream that %s was trained on (digest %s, expected %s)", name, model, digest,
-			t->state.digest);
-	if (t->info.first_step > step)
-		die("--resume: %s starts at step %llu, but %s has finished %llu: earlier batches are missing", name,
-			(ull)t->info.first_step, model, (ull)step);
-	options_check_settings(t->state.settings, settings, model);
-	cJSON_Delete(settings);
-	t->saved = step;
-	info("%s: resuming after step %llu of %llu", model, (ull)step, (ull)t->info.steps);
-}
-
 /* ---- --mpi ---- */
 
 /* Check the settings that must be the same on all ranks. */
@@ -335,10 +281,11 @@ static void check_ranks(struct train *t)
 static void share_start(struct train *t, int resume)
 {
 	struct error e;
-	struct train_state x = t->state; /* the digest is equal already; this rank keeps its own `settings` */
+	struct train_state x = t->state; /* the digest is equal already; this rank keeps its own JSON */
 	must(ranks_share(&t->ranks, &x, sizeof x, &e), &e);
 	must(ranks_share_model(&t->ranks, t->model, resume, &e), &e);
 	x.settings = t->state.settings;
+	x.stream = t->state.stream;
 	t->state = x;
 	if (t->info.first_step > x.step)
 		die("%s starts at step %llu, but rank 0 resumes after step %llu: earlier batches are missing", t->source.name,
@@ -422,13 +369,11 @@ static void settle_kernels(struct train *t, int resume)
 /* Set the weights and the state to start from. resume: after `step` finished steps. */
 static void start_weights(struct train *t, int resume, uint64_t step)
 {
-	t->state = (struct train_state){.steps = t->info.steps, .settings = options_settings(t)};
-	masked_digest(t->header, t->state.digest);
 	t->saved = UINT64_MAX;
 	if (!resume && t->info.first_step)
 		die("%s starts at step %llu, and there is no checkpoint to resume from", t->source.name, (ull)t->info.first_step);
 	if (resume && !t->ranks.rank)
-		load_checkpoint(t, step);
+		resume_load(t, step);
 	else if (t->options->init && !t->ranks.rank)
 		load_init(t);
 	if (!resume)
@@ -461,41 +406,54 @@ static void warn_ignored_values(const struct train *t, const struct model_config
 		t->source.name, c->arch->positions ? ", at positions that mean nothing (their order is random)" : "");
 }
 
-int train_start(struct train *t)
+/* The streams, and what they make of the heads and of the configuration. */
+static void open_all(struct train *t, struct model_config *c)
 {
-	struct error e;
-	struct model_config c;
-	uint64_t step = 0;
-	enum folder folder = FOLDER_FRESH;
-	if (t->options->mpi)
-		train_join(&t->ranks, t->cli);
-	open_source(t);
-	if (!t->ranks.rank)
-		folder = check_folder(t, &step);
-	must(ranks_share(&t->ranks, &folder, sizeof folder, &e), &e);
-	if (folder == FOLDER_FINISHED)
-		return 0;
-	int resume = folder == FOLDER_RESUME;
-	choose_config(&c, t);
+	choose_config(c, t);
 	open_validation(t);
 	for (struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
 		if (o->kind->open)
 			o->kind->open(o, t);
 		if (o->kind->configure)
-			o->kind->configure(o, t, &c);
-		check_position(t, &o->head, &c);
+			o->kind->configure(o, t, c);
+		check_position(t, &o->head, c);
 		if (o->head.from && o->head.from >= t->info.steps)
 			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
-	cli_needs_values(&c, t->source.in);
-	if (t->validation.source.in) {
-		cli_needs_values(&c, t->validation.source.in);
+	cli_needs_values(c, t->source.in);
+	if (t->validation.source.in)
+		cli_needs_values(c, t->validation.source.in);
+	choose_optim(t, c);
+	t->state = (struct train_state){.steps = t->info.steps, .stream = masked_description(t->header), .settings = options_settings(t)};
+	masked_digest(t->header, t->state.digest);
+}
+
+int train_start(struct train *t)
+{
+	struct error e;
+	struct model_config c;
+	struct train_state was = {0};
+	enum train_progress progress = TRAIN_NEW;
+	if (t->options->mpi)
+		train_join(&t->ranks, t->cli);
+	open_source(t);
+	if (!t->ranks.rank)
+		progress = resume_open(t, &was);
+	open_all(t, &c);
+	if (progress != TRAIN_NEW)
+		resume_check(t, &c, progress, &was);
+	must(ranks_share(&t->ranks, &progress, sizeof progress, &e), &e);
+	uint64_t step = was.step;
+	train_state_release(&was);
+	if (progress == TRAIN_FINISHED) {
+		resume_nothing(t);
+		return 0;
 	}
+	int resume = progress == TRAIN_UNFINISHED;
 	if (!t->ranks.rank)
 		warn_ignored_values(t, &c);
 	make_model(t, &c, t->options->init || resume);
-	choose_optim(t);
 	start_weights(t, resume, step);
 	if (!t->ranks.rank)
 		validation_check(t);

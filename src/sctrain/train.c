@@ -271,7 +271,7 @@ static void finish(struct train *t)
 	choose_best(t);
 	report_close(t); /* before the weights, which make the folder a finished model */
 	if (!t->ranks.rank)
-		must(checkpoint_finish(t->cli->output, t->model, &files, &e), &e);
+		must(checkpoint_finish(t->cli->output, t->model, &t->state, &files, &e), &e);
 	report_run(t);
 }
 

@@ -129,6 +129,8 @@ def dump(path):
 def table(path):
     with scstream.read(path) as s:
         header = {k: v for k, v in s.header.items() if k != "provenance"}
+        if len(header.get("loader", {}).get("files", [])) == 1:  # newer versions say which file it was
+            del header["loader"]["files"]
         columns = {c["name"]: [] for c in header["columns"]}
         for b in s:
             for c in header["columns"]:

@@ -1,0 +1,159 @@
+/*
+ * --resume. A model directory, finished or not, is of one training: its stream, its configuration, and the options that change the weights
+ * (trainer_state.json, config.json). Another training is refused, with all that differs.
+ */
+#include "sctrain.h"
+
+#include "base/json.h"
+#include "cli_files.h"
+#include "train/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef unsigned long long ull; /* for messages */
+
+enum train_progress resume_open(const struct train *t, struct train_state *was)
+{
+	struct error e;
+	const struct train_options *o = t->options;
+	const char *model = t->cli->output;
+	if (o->init && cli_same_place(o->init, model))
+		die("--init %s is the model to be written: choose another -o", o->init);
+	if (checkpoint_lock(model, &e) < 0) /* the descriptor stays open: it is the lock */
+		die("%s", e.msg);
+	if (o->force)
+		return TRAIN_NEW;
+	enum train_progress progress = checkpoint_progress(was, model, &e);
+	switch (progress) {
+	case TRAIN_FAULT:
+		die("%s%s", o->resume ? "--resume: " : "", e.msg);
+	case TRAIN_NEW:
+		break;
+	case TRAIN_UNFINISHED:
+		if (!o->resume)
+			die("%s holds an unfinished training (checkpoint-%llu): --resume continues it, --force starts again from step 0",
+				model, (ull)was->step);
+		break;
+	case TRAIN_FINISHED:
+	case TRAIN_UNKNOWN:
+		if (!o->resume)
+			die("%s holds a finished model: --force replaces it", model);
+		if (progress == TRAIN_UNKNOWN)
+			die("--resume: %s holds a finished model, and no " TRAIN_STATE
+			    " that says from which stream and options (earlier versions wrote none): it may be another one than is asked for: use "
+			    "it as it is, choose another -o, or --force replaces it",
+				model);
+		break;
+	}
+	return progress;
+}
+
+/* ---- is it this training? ---- */
+
+static char *config_differences(
+	const struct train *t, const struct model_config *now, enum train_progress progress, const struct train_state *was)
+{
+	struct error e;
+	struct model_config c;
+	struct config_heads heads;
+	struct head_spec own[HEADS_MAX];
+	char *dir = progress == TRAIN_FINISHED ? xstrdup(t->cli->output) : checkpoint_path(t->cli->output, was->step, ""),
+	     *path = xasprintf("%s/config.json", dir);
+	if (config_load(&c, path, &e) || config_heads_load(&heads, path, &e))
+		die("--resume: %s", e.msg);
+	if (c.masked_most <= 0) /* written before the configuration had the masks' range */
+		c.masked_least = now->masked_least, c.masked_most = now->masked_most;
+	for (size_t i = 0; i < t->objectives.n; i++)
+		own[i] = t->objectives.one[i].head;
+	char *a = config_print(&c, heads.head, heads.n), *b = config_print(now, own, t->objectives.n);
+	cJSON *x = cJSON_Parse(a), *y = cJSON_Parse(b);
+	char *found = json_differences(x, y, "before", "now", 4);
+	cJSON_Delete(x);
+	cJSON_Delete(y);
+	config_heads_release(&heads);
+	free(a);
+	free(b);
+	free(path);
+	free(dir);
+	return found;
+}
+
+static char *settings_differences(const struct train *t, const struct train_state *was)
+{
+	char *text = xchecked(cJSON_PrintUnformatted(t->state.settings));
+	cJSON *now = cJSON_Parse(text);
+	if (!was->stream) { /* an earlier version, which did not keep these */
+		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_INIT);
+		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_EVAL_CELLS);
+	}
+	char *found = json_differences(was->settings, now, "before", "now", 4);
+	cJSON_Delete(now);
+	free(text);
+	return found;
+}
+
+void resume_check(const struct train *t, const struct model_config *c, enum train_progress progress, const struct train_state *was)
+{
+	const char *model = t->cli->output;
+	char *differ[] = {masked_differences(was->stream, was->digest, t->header), settings_differences(t, was),
+		config_differences(t, c, progress, was)};
+	static const char *const of[] = {"masked stream", "options", "configuration"};
+	char *text = NULL;
+	FILE *f = xmemopen(&text, &(size_t){0});
+	for (int i = 0; i < 3; i++) {
+		if (differ[i])
+			fprintf(f, "%s: %s; ", of[i], differ[i]);
+		free(differ[i]);
+	}
+	xmemclose(f, &text);
+	if (*text && progress == TRAIN_FINISHED)
+		die("--resume: %s holds a finished model of another training: %sits own stream and options leave nothing to do; for another model choose "
+		    "another -o (--init %s starts from its weights), or --force replaces it",
+			model, text, model);
+	if (*text)
+		die("--resume: %s/checkpoint-%llu is of another training: %sgive the same options and the same stream again; --force starts from step 0",
+			model, (ull)was->step, text);
+	free(text);
+	if (progress == TRAIN_UNFINISHED && t->info.first_step > was->step)
+		die("--resume: %s starts at step %llu, but %s has finished %llu: earlier batches are missing", t->source.name,
+			(ull)t->info.first_step, model, (ull)was->step);
+}
+
+/* ---- going on ---- */
+
+void resume_load(struct train *t, uint64_t step)
+{
+	struct error e;
+	const char *model = t->cli->output;
+	struct train_state now = t->state;
+	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
+		die("--resume: %s", e.msg);
+	cJSON_Delete(t->state.settings);
+	cJSON_Delete(t->state.stream);
+	t->state.settings = now.settings; /* equal, but those of an earlier version say less */
+	t->state.stream = now.stream;
+	t->saved = step;
+	info("%s: resuming after step %llu of %llu", model, (ull)step, (ull)t->info.steps);
+}
+
+/* Is the input something else than a file, which can be left unread? */
+static int is_piped(const struct cli *c)
+{
+	struct stat st;
+	const char *path = c->noperand ? c->operand[0] : "-";
+	return (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st)) == 0 && !S_ISREG(st.st_mode);
+}
+
+void resume_nothing(struct train *t)
+{
+	struct error e;
+	struct block b = {0};
+	if (!t->ranks.rank)
+		info("%s is finished already: nothing to do", t->cli->output);
+	while (is_piped(t->cli) && stream_read(t->source.in, &b, &e) > 0)
+		;
+	block_release(&b);
+}
