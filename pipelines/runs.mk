@@ -133,14 +133,19 @@ endef
 FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
 	annotate/annotate.mk finetune/finetune.mk genes/genes.mk r2mae/r2mae_cells.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
-include $(filter-out %/runs.mk,$(FILES_MK))
-# After the other goals, one by one: two makes at once spoil each other's files
-in_turn := $(filter-out $(elsewhere),$(MAKECMDGOALS))
-$(foreach g,$(filter $(elsewhere),$(MAKECMDGOALS)),$(eval $g: | $(in_turn))$(eval in_turn += $g))
+# Before the files, whose own checks know only what is spelt right
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
 $(call stop,$(unknown))
 $(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DATA=$(firstword $(file_goals))))
 endif
+# A goal that no file of make has and that is nearly the name of an experiment: $(call near,WORD) is " (did you mean ...?)", or nothing
+near = $(shell awk -v near=$(call quote,$1) -f $(PIPELINES)/variables.awk $(FILES_MK))
+misspelt = $(foreach g,$(filter-out $(experiments) %-commands,$(MAKECMDGOALS)),$(if $(shell grep -lE '(^| )$g( |:)' $(MAKEFILE_LIST) $(FILES_MK) $(wildcard tests/*.mk tests/bench/*.mk cuda/*.mk docs/*.mk)),,$(if $(call near,$g),no target '$g'$(call near,$g))))
+$(call stop,$(misspelt))
+include $(filter-out %/runs.mk,$(FILES_MK))
+# After the other goals, one by one: two makes at once spoil each other's files
+in_turn := $(filter-out $(elsewhere),$(MAKECMDGOALS))
+$(foreach g,$(filter $(elsewhere),$(MAKECMDGOALS)),$(eval $g: | $(in_turn))$(eval in_turn += $g))
 
 # For make help: the experiments, and their variables with the values that they have now
 list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
@@ -149,5 +154,5 @@ help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
 	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; $(call list_variables,)
 list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(if $(filter undefined,$(origin own_$(OF)_$v)),$(call given,$v),$(own_$(OF)_$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
 # make help OF=demo: one experiment
-help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)': make help lists them)) \
+help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)'$(call near,$(OF)): make help lists them)) \
 	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the defaults:'; $(call list_variables,$(OF))

@@ -3,6 +3,7 @@
 # all experiments. An experiment is a target with ##.
 #     awk -f variables.awk FILE.mk...                             the names of all variables
 #     awk -v of='demo fig3' -v check='DTA SCALE' -f ...           what is wrong with these names, if these experiments are made
+#     awk -v near=dmo -f variables.awk FILE.mk...                 " (did you mean demo?)", or nothing
 #     awk -v of=demo -v words=1 -f variables.awk ...              the variables of one experiment, for the completion of a shell
 #     LABEL_NOW=cell_type awk -v help=1 [-v of=demo] -f ...       a list under the targets of each file, with the value that NAME_NOW has
 
@@ -68,13 +69,14 @@ function edits(a, b,    i, j, d, t, x, y) {
 		}
 	return t[length(a), length(b)]
 }
-function closest(word,    i, d, best, least) {
-	for (i = 1; i <= variables; i++)
-		if (mine(all[i])) {
-			d = edits(toupper(word), all[i])
-			if (3 * d <= (length(all[i]) > 3 ? length(all[i]) : 3) && (best == "" || d < least)) { best = all[i]; least = d }
-		}
-	return best == "" ? "" : " (did you mean " best "?)"
+function consider(word, name,    d) {
+	d = edits(word, name)
+	if (3 * d <= (length(name) > 3 ? length(name) : 3) && (best == "" || d < least)) { best = name; least = d }
+}
+function meant() { return best == "" ? "" : " (did you mean " best "?)" }
+function closest(word,    i) {
+	for (i = 1; i <= variables; i++) if (mine(all[i])) consider(toupper(word), all[i])
+	return meant()
 }
 # one of the experiments `of` has the variable
 function mine(name,    i, j) {
@@ -93,6 +95,11 @@ function print_file(f,    i, k, name, left) {
 	}
 }
 END {
+	if (near != "") {
+		for (i = 1; i <= experiments; i++) consider(near, experiment[i])
+		print meant()
+		exit
+	}
 	for (i = 1; i <= experiments; i++) {
 		spread(experiment[i], home[experiment[i]])
 		spread(experiment[i], "runs.mk")

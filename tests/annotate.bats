@@ -332,6 +332,7 @@ said() {
 	told "MIN_CELLS=0: " REFERENCE=../ref.h5ad DATA=../new.h5ad MIN_CELLS=0
 	told "ONTOLOGY=no.obo: no such file" REFERENCE=../ref.h5ad DATA=../new.h5ad ONTOLOGY=no.obo
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
+	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad DATA=../new.h5ad
 	run find . -name '*.counts'
 	assert_output ""
 }

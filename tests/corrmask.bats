@@ -125,6 +125,10 @@ setup() {
 	run -2 corrmask dmeo
 	assert_line --index 0 "corrmask: unknown command 'dmeo' (did you mean demo?)"
 	assert_line --index 1 "Try 'corrmask --help'."
+	run -2 make -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" dmeo
+	assert_output --partial "no target 'dmeo' (did you mean demo?)"
+	run -2 make -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" help OF=dmeo
+	assert_output --partial "no experiment 'dmeo' (did you mean demo?)"
 	run -2 corrmask rankencc
 	assert_line --index 0 "corrmask: unknown command 'rankencc' (did you mean rankenc?)"
 	run -2 corrmask hlep

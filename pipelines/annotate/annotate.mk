@@ -35,7 +35,7 @@ annotate: ## cell types for your cells from a reference: a report and an annotat
 $(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
-$(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(call several,DATA),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
+$(call stop,$(if $(value DATA),$(or $(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?),$(call several,DATA)),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
 endif
 
 ifeq ($(value DATA),)
