@@ -2,7 +2,7 @@
 cells. A type has one colour on all of them; unknown cells, and cells without a type, are grey."""
 import chart
 from chart import element
-from run import columns_of, number, read_table, tool
+from run import columns_of, number, read_table, spread, tool
 
 GREY_ONES = ("unknown", "no type")
 MOST_MARKERS = 30  # types
@@ -41,7 +41,7 @@ def maps(run, most, figure):
         cells = [counted(of) for of in panels.values()]
         both = {t: sum(c.get(t, 0) for c in cells) for c in cells for t in c}
         types = sorted(both, key=lambda t: (t in GREY_ONES, -both[t], t))
-        drawn = [i for i in range(0, len(at), len(at) // most + 1) if "nan" not in at[i]]
+        drawn = [i for i in spread(len(at), most) if "nan" not in at[i]]
         if not drawn:
             continue
         xy = [tuple(map(float, at[i].split())) for i in drawn]

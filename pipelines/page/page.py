@@ -27,7 +27,7 @@ import chart
 import cell_types
 from chart import element
 from metrics import Metrics, details, table
-from run import Run, columns_of, commands, digests, has, messages, natural, number, read_table, read_text, stages, tool, trainings, versions
+from run import Run, columns_of, commands, digests, has, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
@@ -204,7 +204,7 @@ def add_maps(by_column, name, stream, wanted):
     present = [c for c in dict.fromkeys(wanted) if c in columns]
     for column in present or [""]:
         value = tool("scview", "-q", "-c", column, stream)[1:] if column else ["cells"] * len(at)
-        rows = [(tuple(map(float, xy.split())), v) for xy, v in list(zip(at, value))[::len(at) // MOST_CELLS + 1] if "nan" not in xy]
+        rows = [(tuple(map(float, xy.split())), v) for xy, v in ((at[i], value[i]) for i in spread(len(at), MOST_CELLS)) if "nan" not in xy]
         if rows and (not column or len({v for _, v in rows}) > 1):  # one donor makes no map
             by_column.setdefault(column, []).append((name, [xy for xy, _ in rows], [v for _, v in rows]))
 

@@ -49,6 +49,11 @@ def number(text):
         return None
 
 
+def spread(n, most):
+    """At most `most` of the numbers below n, evenly spaced."""
+    return [i * n // min(n, most) for i in range(min(n, most))]
+
+
 def tool(name, *arguments):
     """The output of one of the tools, as lines; the tools of the build (BIN) come first."""
     path = os.path.join(BIN, name) if BIN else name
