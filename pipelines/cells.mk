@@ -73,12 +73,13 @@ $(PREPARED)/corpus.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 	$(call prepared_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 endif
 
+map_genes = $(if $(value GENE_NAMES),--map $(call text,GENE_NAMES))
 ifeq ($(value MEDIANS),)
 prepared_vocab = -m $(PREPARED)/vocab.tsv
 $(PREPARED)/vocab.tsv: $(PREPARED)/corpus.counts
 	$(call prepared_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
 else
-prepared_vocab = -m $(call text,MEDIANS) $(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) $(if $(value GENE_NAMES),--map $(call text,GENE_NAMES))
+prepared_vocab = -m $(call text,MEDIANS) $(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) $(map_genes)
 endif
 PREPARED_TOK := $(PREPARED)/train.tok $(PREPARED)/test.tok $(if $(value CORPUS),$(PREPARED)/corpus.tok)
 $(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv)

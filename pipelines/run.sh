@@ -20,13 +20,13 @@ names_files() {
 	esac
 }
 
-# stamp FILE: its size and times; of the folder of a model a digest of those of all its files, and of the dictionaries that tokens.sh finds beside it
+# stamp FILE: its size and times; of the folder of a model a digest of those of all its files, and of all dictionaries of Geneformer that are near it (model.sh)
 stamp() {
 	local all
-	if [ -d "$1" ] && compgen -G "$1/*.safetensors*" > /dev/null; then
+	if [ -d "$1" ] && { compgen -G "$1/*.safetensors*" || compgen -G "$1/token_dictionary*.pkl"; } > /dev/null; then
 		all=$({
 			find -L "$1" -maxdepth 1 -type f -printf '%s %f %T@ %C@\n'
-			find -L "$1/geneformer" "$1/../geneformer" -name '*.pkl' -printf '%s %P %T@ %C@\n' 2> /dev/null || true
+			find -L "$1/.." "$1"/{,../,../../}geneformer{,/*/} -maxdepth 1 -name '*_dict*.pkl' -printf '%s %f %T@ %C@\n' 2> /dev/null || true
 		} | LC_ALL=C sort)
 		awk '{ bytes += $1 } END { printf "%d bytes, %d files, ", bytes, NR }' <<< "$all"
 		sha256sum <<< "$all" | cut -c 1-16
@@ -87,7 +87,7 @@ twice() {
 }
 
 check() {
-	local setting name value f again numbers='^[0-9]+( +[0-9]+)*$'
+	local setting name value f again model='' variable='' vocab='' tokens='' numbers='^[0-9]+( +[0-9]+)*$'
 	for setting; do
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
@@ -113,19 +113,16 @@ check() {
 		elif [ -n "$value" ] && names_files "$name"; then
 			files "$value"
 			for f in "${files[@]}"; do
-				[ -e "$f" ] || { echo "$name=$f: no such file or folder"; return; }
+				[[ -e $f || $name = INIT || $name = MODEL ]] || { echo "$name=$f: no such file or folder"; return; }
 			done
-			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "${files[0]}/model*.safetensors*" > /dev/null &&
-				! compgen -G "${files[0]}/*.ckpt" > /dev/null; then
-				if [ -e "${files[0]}/pytorch_model.bin" ]; then
-					echo "$name=$value: pytorch_model.bin, pickled weights: load and save it once with transformers, which writes model.safetensors"
-				else
-					echo "$name=$value: no model.safetensors in it: expected the folder of a model"
-				fi
-				return
-			fi
+			case $name in
+			INIT | MODEL) model=${files[0]} variable=$name ;;
+			VOCAB | MEDIANS) vocab=${files[0]} ;;
+			TOKEN_TABLE) tokens=${files[0]} ;;
+			esac
 		fi
 	done
+	[ -z "$model" ] || "$here/model.sh" "$variable" "$model" "$vocab" "$tokens"
 }
 
 # finished RUN: it has a report, a table or a figure, or it is of an experiment that makes none

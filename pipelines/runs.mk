@@ -61,6 +61,14 @@ $$($1)/settings: FORCE
 	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3)
 endef
 
+# $(eval $(call model,FOLDER,VARIABLE,VOCAB,TOKENS)): FOLDER/model.tsv says what the model is that the user names by VARIABLE (model.sh). VOCAB and TOKENS
+# are the variables for a vocabulary in place of its own. $(call found_model,FOLDER): the model's folder for the tools, as a word of the shell
+define model
+$1/model.tsv: | $1/settings
+	@$$(script)/model.sh $2 $$(call one_file,$2) $$(call one_file,$3) $$(call one_file,$4) $1
+endef
+found_model = "$$(awk -F '\t' '$$1 == "model" { print $$2 }' $1/model.tsv)"
+
 # $(eval $(call grid,FOLDER,TEXT)): FOLDER/grid, which changes with TEXT: then a table must be made again although no training is new
 define grid
 $1/grid: FORCE | $1/settings

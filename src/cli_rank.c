@@ -119,6 +119,9 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	r->known = m.n;
 	r->genes = genes->n;
 	r->like = xstrdup(genes->id[genes->n / 2]);
+	cli_measured("genes_by_alias", (double)m.by_alias);
+	if (r->v.alias)
+		info("%zu genes have old ids, symbols or synonyms: aliases in %s", m.by_alias, r->vocab);
 	if (m.by_symbol || m.ambiguous)
 		info("%zu %s matched by symbol, as %s ids are not Ensembl ids; %zu left out, as several genes of %s have %s symbol",
 			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,

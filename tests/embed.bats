@@ -71,8 +71,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	cp -r model repository/Geneformer-V1
 	rm repository/Geneformer-V1/vocab.tsv
 	told() { run -2 pipelines embed "${@:2}" THREADS=1; assert_output --partial "$1"; }
-	told "MODEL=repository/Geneformer-V1: no vocab.tsv in it, and no dictionaries of 122 tokens in the folder geneformer next to it" \
-		DATA=all.h5ad MODEL=repository/Geneformer-V1
+	told "MODEL=repository/Geneformer-V1: no vocab.tsv in it, and no dictionaries of 122 tokens" DATA=all.h5ad MODEL=repository/Geneformer-V1
 	geneformer() { $PYTHON -B "$BATS_TEST_DIRNAME/../python/scstream" to-geneformer "$@"; }
 	(head -n 3 vocab.tsv; tail -n +4 vocab.tsv | head -n 50) > short.tsv
 	geneformer short.tsv repository/geneformer/token_dictionary_gc104M.pkl repository/geneformer/gene_median_dictionary_gc104M.pkl

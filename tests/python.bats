@@ -97,7 +97,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	no "gap.pkl: expected the numbers from 0 to 1, each once" gap.pkl median.pkl
 	no "median.pkl: no median for gene ENSG2 of token.pkl" token.pkl median.pkl
 	no "negative.pkl: median -1.0 of gene ENSG2, expected a number above 0" token.pkl negative.pkl
-	no "vocab.tsv: not a pickle of names and numbers" vocab.tsv median.pkl
+	no "vocab.tsv: expected a pickled dictionary" vocab.tsv median.pkl
 	no "[Errno 2] No such file or directory: 'nowhere.pkl'" nowhere.pkl median.pkl
 }
 

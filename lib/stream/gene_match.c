@@ -1,32 +1,45 @@
 #include "stream/gene_match.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t find_by_id(const struct vocab *v, const char *id, const struct idmap *ids)
+/* By an alias, as Geneformer does, else by the id. *by_alias counts the first. */
+static int64_t find_by_name(const struct vocab *v, const char *name, size_t n, size_t *by_alias)
 {
-	const char *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
-	size_t base;
-	int64_t t = mapped ? vocab_find(v, mapped) : -1;
+	char *text = xstrndup(name, n);
+	for (size_t i = 0; v->alias && i < n; i++)
+		text[i] = (char)toupper((unsigned char)text[i]);
+	int64_t t = vocab_find_alias(v, text, n);
+	*by_alias += t >= 0;
+	memcpy(text, name, n);
 	if (t < 0)
-		t = vocab_find(v, id);
-	if (t < 0 && ensembl_id(id, strlen(id), &base)) {
-		char *plain = xstrndup(id, base);
-		t = vocab_find(v, plain);
-		free(plain);
-	}
+		t = vocab_find(v, text);
+	free(text);
 	return t;
 }
 
-static size_t match_ids(uint32_t *row, const struct vocab *from, const struct vocab *to, const struct idmap *ids)
+static int64_t find_by_id(const struct vocab *v, const char *id, const struct idmap *ids, size_t *by_alias)
 {
-	size_t n = 0;
+	const char *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
+	size_t base;
+	int64_t t = mapped ? find_by_name(v, mapped, strlen(mapped), by_alias) : -1;
+	if (t < 0)
+		t = find_by_name(v, id, strlen(id), by_alias);
+	if (t < 0 && ensembl_id(id, strlen(id), &base))
+		t = find_by_name(v, id, base, by_alias);
+	return t;
+}
+
+static struct gene_matched match_ids(uint32_t *row, const struct vocab *from, const struct vocab *to, const struct idmap *ids)
+{
+	struct gene_matched m = {0};
 	for (size_t i = 0; i < from->n; i++) {
-		int64_t t = find_by_id(to, from->id[i], ids);
+		int64_t t = find_by_id(to, from->id[i], ids, &m.by_alias);
 		row[i] = t < (int64_t)to->nspecial ? GENE_NONE : (uint32_t)t;
-		n += row[i] != GENE_NONE;
+		m.n += row[i] != GENE_NONE;
 	}
-	return n;
+	return m;
 }
 
 /* Look the genes [n] that have no row yet up among the symbols [first, end) of the other table. Ambiguous: several have the name. */
@@ -61,7 +74,7 @@ static int mostly_ensembl(const struct vocab *v)
 
 struct gene_matched gene_match(uint32_t *row, const struct vocab *from, const struct vocab *to, const struct idmap *ids)
 {
-	struct gene_matched m = {.n = match_ids(row, from, to, ids)};
+	struct gene_matched m = match_ids(row, from, to, ids);
 	if (!mostly_ensembl(from))
 		match_symbols(row, from->id, from->n, to->symbol, to->nspecial, to->n, &m);
 	m.n += m.by_symbol;

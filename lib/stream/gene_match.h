@@ -11,6 +11,7 @@
 struct gene_matched {
 	size_t n; /* genes of `from` that are genes of `to` */
 	size_t by_symbol; /* of those: by the symbol */
+	size_t by_alias; /* of those: by an alias of the vocabulary */
 	size_t ambiguous; /* genes left out, as several genes of `to` have their symbol */
 };
 

@@ -357,6 +357,8 @@ static cJSON *print_vocab(const struct vocab *v)
 	cJSON_AddStringToObject(j, "medians_digest", hex);
 	cJSON_AddItemToObject(j, "id", cJSON_CreateStringArray((const char *const *)v->id, (int)v->n));
 	cJSON_AddItemToObject(j, "symbol", cJSON_CreateStringArray((const char *const *)v->symbol, (int)v->n));
+	if (v->alias)
+		cJSON_AddItemToObject(j, "aliases", cJSON_CreateStringArray((const char *const *)v->alias, (int)v->n));
 	/* cJSON prints 15 digits if these are nearly exact. The digest needs the 17 digits that are exact. */
 	cJSON *median = cJSON_AddArrayToObject(j, "median");
 	for (size_t i = 0; i < v->n; i++) {
@@ -456,14 +458,16 @@ static int parse_vocab(struct vocab *v, const cJSON *j, const char *name, struct
 	const char *digest = str_of(j, "digest"), *mdigest = str_of(j, "medians_digest");
 	if (!cJSON_IsArray(id) || !cJSON_IsArray(symbol) || !cJSON_IsArray(median) || !cJSON_IsNumber(special) || !digest || !mdigest)
 		return error_set(e, "%s: header: vocab needs id, symbol, median, special and the two digests", name);
+	const cJSON *aliases = cJSON_GetObjectItemCaseSensitive(j, "aliases"), *a = aliases ? aliases->child : NULL;
 	const cJSON *s = symbol->child, *m = median->child, *i = id->child;
-	for (; i; i = i->next, s = s->next, m = m->next) {
+	for (; i; i = i->next, s = s->next, m = m->next, a = a ? a->next : NULL) {
 		if (!s || !m || !cJSON_IsString(i) || !i->valuestring[0] || !cJSON_IsString(s) || v->n == VOCAB_MAX ||
-			!(cJSON_IsNull(m) || (cJSON_IsNumber(m) && m->valuedouble > 0)))
+			(aliases && !cJSON_IsString(a)) || !(cJSON_IsNull(m) || (cJSON_IsNumber(m) && m->valuedouble > 0)))
 			return error_set(e, "%s: header: vocab row %zu: expected an id, a symbol and a median above 0 or null", name, v->n);
 		vocab_push(v, i->valuestring, s->valuestring, cJSON_IsNull(m) ? NAN : m->valuedouble);
+		vocab_alias(v, a ? a->valuestring : "");
 	}
-	if (s || m || special->valuedouble != (double)v->nspecial || !v->n)
+	if (s || m || a || special->valuedouble != (double)v->nspecial || !v->n)
 		return error_set(e, "%s: header: vocab: the lists differ in length, or `special` is wrong", name);
 	char hex[33], mhex[33];
 	vocab_digest(v, hex);

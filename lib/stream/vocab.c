@@ -13,7 +13,11 @@ void vocab_release(struct vocab *v)
 	for (size_t i = 0; i < v->n; i++) {
 		free(v->id[i]);
 		free(v->symbol[i]);
+		if (v->alias)
+			free(v->alias[i]);
 	}
+	free(v->alias);
+	strmap_release(&v->aliases);
 	free(v->id);
 	free(v->symbol);
 	free(v->median);
@@ -40,25 +44,59 @@ void vocab_push(struct vocab *v, const char *id, const char *symbol, double medi
 		v->id = xrealloc(v->id, v->cap, sizeof *v->id);
 		v->symbol = xrealloc(v->symbol, v->cap, sizeof *v->symbol);
 		v->median = xrealloc(v->median, v->cap, sizeof *v->median);
+		if (v->alias)
+			v->alias = xrealloc(v->alias, v->cap, sizeof *v->alias);
 	}
 	if (v->nspecial == v->n && is_special(v, id))
 		v->nspecial++;
 	v->id[v->n] = xstrdup(id);
 	v->symbol[v->n] = xstrdup(symbol ? symbol : "");
+	if (v->alias)
+		v->alias[v->n] = xstrdup("");
 	v->median[v->n++] = median;
 	free(v->sorted);
 	v->sorted = NULL;
 }
 
+void vocab_alias(struct vocab *v, const char *alias)
+{
+	if (!*alias)
+		return;
+	if (!v->alias) {
+		v->alias = xcalloc(v->cap, sizeof *v->alias);
+		for (size_t i = 0; i < v->n; i++)
+			v->alias[i] = xstrdup("");
+	}
+	free(v->alias[v->n - 1]);
+	v->alias[v->n - 1] = xstrdup(alias);
+}
+
+static int index_aliases(struct vocab *v, const char *name, struct error *e)
+{
+	strmap_release(&v->aliases);
+	for (size_t i = 0; v->alias && i < v->n; i++)
+		for (const char *s = v->alias[i], *end; *s; s = *end ? end + 1 : end) {
+			end = s + strcspn(s, "|");
+			uint32_t row = end > s ? strmap_put(&v->aliases, s, (size_t)(end - s), (uint32_t)i) : (uint32_t)i;
+			if (row != i)
+				return error_set(e, "%s: '%.*s' is an alias of %s and of %s; aliases must be unique", name, (int)(end - s),
+					s, v->id[row], v->id[i]);
+		}
+	return 0;
+}
+
 void vocab_copy(struct vocab *to, const struct vocab *from)
 {
 	*to = (struct vocab){0};
-	for (size_t i = 0; i < from->n; i++)
+	for (size_t i = 0; i < from->n; i++) {
 		vocab_push(to, from->id[i], from->symbol[i], from->median[i]);
+		vocab_alias(to, from->alias ? from->alias[i] : "");
+	}
 	to->nspecial = from->nspecial;
 	if (from->sorted) {
 		to->sorted = xmalloc(from->n * sizeof *to->sorted);
 		memcpy(to->sorted, from->sorted, from->n * sizeof *to->sorted);
+		index_aliases(to, "", NULL); /* those of `from` were unique */
 	}
 }
 
@@ -81,6 +119,8 @@ int vocab_index(struct vocab *v, const char *name, struct error *e)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		unsigned char c = vocab_control(v->id[i]) ? vocab_control(v->id[i]) : vocab_control(v->symbol[i]);
+		if (!c && v->alias)
+			c = vocab_control(v->alias[i]);
 		if (c)
 			return error_set(e, "%s: the name of gene %zu has the control character 0x%02x", name, i, c);
 	}
@@ -94,7 +134,7 @@ int vocab_index(struct vocab *v, const char *name, struct error *e)
 		if (strcmp(v->id[a], v->id[b]) == 0)
 			return error_set(e, "%s: gene id %s occurs twice, in rows %u and %u; ids must be unique", name, v->id[a], a, b);
 	}
-	return 0;
+	return index_aliases(v, name, e);
 }
 
 int64_t vocab_find(const struct vocab *v, const char *id)
@@ -111,6 +151,12 @@ int64_t vocab_find(const struct vocab *v, const char *id)
 			hi = mid;
 	}
 	return -1;
+}
+
+int64_t vocab_find_alias(const struct vocab *v, const char *name, size_t n)
+{
+	uint32_t row = strmap_get(&v->aliases, name, n);
+	return row == STRMAP_NONE ? -1 : (int64_t)row;
 }
 
 const char *vocab_token_name(const struct vocab *v, enum token which)
@@ -152,11 +198,11 @@ void vocab_push_bmfm(struct vocab *v)
 		vocab_push(v, last[i], "", NAN);
 }
 
-static int parse_row(struct vocab *v, const struct tsv *t, struct error *e)
+static int parse_row(struct vocab *v, const struct tsv *t, size_t columns, struct error *e)
 {
 	char **f = t->field, *end;
-	if (t->n != 4)
-		return tsv_error(t, e, "found %zu fields, expected 4 (token, gene_id, symbol, median)", t->n);
+	if (t->n != columns)
+		return tsv_error(t, e, "found %zu fields, expected %zu, as in the first line", t->n, columns);
 	unsigned long token = strtoul(f[0], &end, 10);
 	if (!isdigit((unsigned char)f[0][0]) || *end || token != v->n)
 		return tsv_error(t, e, "token '%.40s', expected %zu (tokens are numbered from 0 without gaps)", f[0], v->n);
@@ -171,20 +217,22 @@ static int parse_row(struct vocab *v, const struct tsv *t, struct error *e)
 	if (v->n == VOCAB_MAX)
 		return tsv_error(t, e, "more than %u genes", VOCAB_MAX);
 	vocab_push(v, f[1], f[2], median);
+	vocab_alias(v, columns == 5 ? f[4] : "");
 	return 0;
 }
 
 static int load(struct vocab *v, struct tsv *t, const char *path, struct error *e)
 {
-	static const char *const names[] = {"token", "gene_id", "symbol", "median"};
+	static const char *const names[] = {"token", "gene_id", "symbol", "median", "aliases"};
 	int got = tsv_next(t, e);
 	if (got < 0)
 		return -1;
-	for (size_t i = 0; got && i < 4; i++)
-		if (t->n != 4 || strcmp(t->field[i], names[i]))
+	size_t columns = t->n == 5 ? 5 : 4;
+	for (size_t i = 0; got && i < columns; i++)
+		if (t->n != columns || strcmp(t->field[i], names[i]))
 			return tsv_error(t, e, "expected a vocabulary, which begins with the column names token, gene_id, symbol, median");
 	while ((got = tsv_next(t, e)) > 0)
-		if (parse_row(v, t, e))
+		if (parse_row(v, t, columns, e))
 			return -1;
 	if (got < 0)
 		return -1;
@@ -302,13 +350,11 @@ int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *media
 
 int vocab_save(const struct vocab *v, FILE *f)
 {
-	fputs("token\tgene_id\tsymbol\tmedian\n", f);
+	fprintf(f, "token\tgene_id\tsymbol\tmedian%s\n", v->alias ? "\taliases" : "");
 	for (size_t i = 0; i < v->n; i++) {
 		fprintf(f, "%zu\t%s\t%s\t", i, v->id[i], v->symbol[i]);
-		if (isnan(v->median[i]))
-			fputs("NA\n", f);
-		else
-			fprintf(f, "%.17g\n", v->median[i]);
+		fprintf(f, isnan(v->median[i]) ? "NA" : "%.17g", v->median[i]);
+		fprintf(f, v->alias ? "\t%s\n" : "\n", v->alias ? v->alias[i] : NULL);
 	}
 	return fflush(f) || ferror(f) ? -1 : 0;
 }

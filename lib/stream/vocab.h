@@ -2,12 +2,15 @@
  * Gene vocabulary: what token (or gene) number i means. Row i holds the gene id (Ensembl id, or the name of a special
  * token such as <pad>), the symbol ("" if unknown) and the non-zero median of the gene's normalised counts (NaN if unknown).
  * Special tokens come first. As a file it is one TSV, gzip accepted:
- *     token <TAB> gene_id <TAB> symbol <TAB> median      (median NA for special tokens)
+ *     token <TAB> gene_id <TAB> symbol <TAB> median [<TAB> aliases]      (median NA for special tokens)
+ * Aliases are old ids, symbols and synonyms in upper case, with '|' between, by which the genes of a file are found too, as Geneformer finds them by
+ * its table ensembl_mapping_dict. No two genes have the same one.
  */
 #ifndef VOCAB_H
 #define VOCAB_H
 
 #include "base/error.h"
+#include "base/strmap.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -18,9 +21,11 @@ struct vocab {
 	size_t n; /* rows, special tokens included */
 	size_t nspecial; /* leading rows that are special tokens */
 	char **id, **symbol; /* [n], owned */
+	char **alias; /* [n], owned, "" for a gene without; NULL: no gene has any */
 	double *median; /* [n] */
 	size_t cap;
 	uint32_t *sorted; /* [n] rows in order of id; NULL until vocab_index */
+	struct strmap aliases; /* alias -> row; empty until vocab_index */
 };
 
 void vocab_release(struct vocab *v); /* accepts a zeroed struct */
@@ -29,6 +34,7 @@ void vocab_copy(struct vocab *to, const struct vocab *from); /* `to` zeroed or r
 /* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special; in a vocabulary that begins with
  * [UNK], as those of BMFM do, a row with an id [...] too. */
 void vocab_push(struct vocab *v, const char *id, const char *symbol, double median);
+void vocab_alias(struct vocab *v, const char *alias); /* aliases of the last row, which has none yet */
 
 /* The special tokens that programs look for: <pad>, <mask>, <cls> and <eos>, in BMFM's vocabularies [PAD], [MASK], [CLS] and [SEP]. */
 enum token { TOKEN_PAD, TOKEN_MASK, TOKEN_CLS, TOKEN_EOS };
@@ -44,11 +50,13 @@ int64_t vocab_cls(const struct vocab *v, unsigned k);
 /* The first control character of s (below 0x20, or 0x7f), 0 if there is none. Ids and symbols have none: they are fields of tables. */
 unsigned char vocab_control(const char *s);
 
-/* Prepare vocab_find. -1 with e set when two rows share an id, or a name has a control character. `name` is the file, for the message. */
+/* Prepare vocab_find. -1 with e set when two rows share an id or an alias, or a name has a control character. `name` is the file, for the message. */
 int vocab_index(struct vocab *v, const char *name, struct error *e);
 
 /* Row of an id, or -1. Needs vocab_index after the last push. */
 int64_t vocab_find(const struct vocab *v, const char *id);
+/* Row of the gene that has this name [n], in upper case, among its aliases, or -1. Needs vocab_index too. */
+int64_t vocab_find_alias(const struct vocab *v, const char *name, size_t n);
 
 /* Read or write the TSV above. Load checks: token numbers run 0, 1, ...; ids unique and not empty; medians > 0 or NA.
  * `v` is zeroed or released before and holds nothing on failure. Load leaves it indexed. */

@@ -6,7 +6,8 @@
 #
 # In scanpy: sc.pp.neighbors(adata, use_rep="X_corrmask"), sc.pl.umap(adata). Memory is that of the model and of a batch of cells, and of the map:
 # 4 bytes a number for MAP_CELLS cells. Cells are embedded in parts, so an interrupted run goes on after the last part. The vocabulary is the
-# model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or what Geneformer's repository has beside the model (its folder geneformer).
+# model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or, of a Geneformer as it lies on the hub, that of the dictionaries beside it, with its table of
+# old ids and symbols (scstream(1), model). The first line says what was found.
 # Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA         AnnData or 10x file
 # MODEL        folder of a model: sctrain's, transformers', a published Geneformer or a released BMFM-RNA
@@ -34,22 +35,22 @@ EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN
 $(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
 EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scview)
 embed_stage = $(call stage_in,$(EMBED),$1)
-embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
+embed_model = $(if $(value MODEL),$(call found_model,$(EMBED)),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
 embed: ## embed the cells of a file with a trained model: an .h5ad with the embedding and a map, and a report (DATA= MODEL=)
-$(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt $(EMBED)/embedded.h5ad))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
 	(make demo DATA=)),$(call several,DATA)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
+$(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
 
 ifneq ($(value MODEL),)
-$(EMBED)/cells.tok: | $(EMBED)/settings $(EMBED_TOOLS)
+$(eval $(call model,$(EMBED),MODEL,MEDIANS,TOKEN_TABLE))
+$(EMBED)/cells.tok: $(EMBED)/model.tsv | $(EMBED_TOOLS)
 	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call one_file,DATA))
-	$(call embed_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call one_file,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
-		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+	$(call embed_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
 else
 $(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings $(EMBED_TOOLS)
 	$(call embed_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
@@ -59,7 +60,7 @@ $(EMBED)/group: $(EMBED)/cells.tok
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
 	$(call embed_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)

@@ -36,7 +36,7 @@ own_table1_STARTS := scratch $(ft_pretrained)
 $(eval $(call own,table1,STARTS $(if $(value DATA),LABEL),genes))
 genes: ## fine-tune for classes of genes, folds over genes (DATA= GENE_LABELS= INIT= FOLDS=)
 table1: ## table 1: classes of genes by masking strategy, within and across tissues (DATA= CROSS= GENE_LABELS=)
-$(call check,genes table1,DATA CORPUS CROSS INIT $(if $(value INIT),VOCAB) GENE_LABELS)
+$(call check,genes table1,DATA CORPUS CROSS GENE_LABELS $(ft_model))
 $(eval $(call page,genes,$(GC),$(GC)/report.txt))
 $(foreach s,$(filter-out $(FT_STARTS) $(ft_pretrained),$(STARTS)),$(error genes: STARTS: unknown start '$s' (expected $(sort $(FT_STARTS) $(ft_pretrained)))))
 ifneq ($(filter genes table1,$(MAKECMDGOALS)),)
@@ -56,24 +56,25 @@ define gc_start
 $$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv \
 		$$(call ft_needs,$1)
 	$$(call gc_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh genes $$(GC)/$1-$$*.model $$< \
-		--strategy none --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
+		--strategy none $$(ft_values) --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) --seed $$(SEED) -@ $$(THREADS)
 $$(GC)/$1.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.pred)
 	$$(call gc_stage,ctaprobe-$1) $$(BIN)/ctaprobe genes -v --gene-scores $$(GC)/$1.genes.tsv --roc $$(GC)/$1.roc.tsv -o $$@ $$^
 $$(GC)/$1.cross.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred)
 	$$(call gc_stage,ctaprobe-$1-cross) $$(BIN)/ctaprobe genes -v -o $$@ $$^
 $$(GC_FOLDS:%=$$(GC)/$1-%.pred): $$(GC)/$1-%.pred: $$(FT)/test.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scpredict-$1-$$*) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
+	$$(call gc_stage,scpredict-$1-$$*) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
 $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred): $$(GC)/$1-%.cross.pred: $$(GC)/cross.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scpredict-$1-$$*-cross) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
+	$$(call gc_stage,scpredict-$1-$$*-cross) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
 endef
 $(foreach m,$(STARTS),$(eval $(call gc_start,$m)))
 
 # The cells of other tissues in the vocabulary of the models
 $(GC)/cross.counts: | $(GC)/settings
 	$(call gc_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
-$(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT)$(value MEDIANS),,$(PREPARED)/vocab.tsv)
-	$(call gc_stage,rankenc-cross) $(BIN)/rankenc -v $(if $(value INIT),-m $(call text,VOCAB),$(prepared_vocab)) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+$(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT),$(FT)/model.tsv,$(if $(value MEDIANS),,$(PREPARED)/vocab.tsv))
+	$(call gc_stage,rankenc-cross) $(if $(value INIT),$(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v $(prepared_vocab) \
+		--max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 
 $(eval $(call grid,$(GC),$(STARTS)))
 $(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/grid $(PIPELINES)/genes/report.sh

@@ -34,20 +34,20 @@ GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GE
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
 GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scgenes depgraph scview)
 gm_stage = $(call stage_in,$(GM),$1)
-gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
+gm_model = $(if $(value MODEL),$(call found_model,$(GM)),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
 genes-map: ## map of genes from a trained model, its modules named by gene sets (DATA= MODEL= GENESETS=)
-$(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 $(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
 ifneq ($(filter genes-map,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model?),$(call several,DATA),$(call several,GENESETS),$(if $(value GENESETS),,GENESETS=FILE.gmt is needed with DATA=: the sets that name modules)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
+$(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 
 ifneq ($(value MODEL),)
-$(GM)/all.tok: | $(GM)/settings $(GM_TOOLS)
-	$(call gm_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call one_file,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
-		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+$(eval $(call model,$(GM),MODEL,MEDIANS,TOKEN_TABLE))
+$(GM)/all.tok: $(GM)/model.tsv | $(GM_TOOLS)
+	$(call gm_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
 else
 $(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings $(GM_TOOLS)
 	$(call gm_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<

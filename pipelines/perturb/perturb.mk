@@ -11,7 +11,7 @@
 # STATE    obs column of the states
 # FROM     the state whose cells are perturbed
 # TO       the state that shifts are measured towards
-# MODEL    a model with its vocab.tsv, such as one of sctrain; none: a network is trained here
+# MODEL    folder of a model, as for make embed; none: a network is trained here
 # DELETE   genes: all, a list, or a file (scperturb apply --delete)
 # TRUTH    file of genes that should be found, one per line; for simulated cells, the regulator and its targets
 # PERTURBED  maximum number of cells to use of each state
@@ -30,19 +30,20 @@ PERTURB_SETTINGS := $(if $(value MODEL),$(PREPARED_SETTINGS) MODEL,$(PRETRAINED_
 $(eval $(call run_folder,PERTURB,perturb,$(PERTURB_SETTINGS)))
 PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed scview)
 perturb_stage = $(call stage_in,$(PERTURB),$1)
-perturb_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
-perturb_vocab = $(if $(value MODEL),$(call text,MODEL)/vocab.tsv,$(PREPARED)/vocab.tsv)
+perturb_model = $(if $(value MODEL),$(call found_model,$(PERTURB)),$(PRETRAINED)/random-$(SEED).model)
+$(if $(value MODEL),$(eval $(call model,$(PERTURB),MODEL,MEDIANS,TOKEN_TABLE)))
 
 perturb: ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
-$(call check,perturb,DATA MODEL TRUTH PERTURBED)
+$(call check,perturb,DATA $(if $(value MODEL),MODEL MEDIANS TOKEN_TABLE) TRUTH PERTURBED)
 $(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed with DATA=: the column of the states, and two of them))))
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
 
 $(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)
 	$(call perturb_stage,scsample) $(BIN)/scsample -v --where $(call text,STATE)=$(call text,FROM) --where $(call text,STATE)=$(call text,TO) \
 		--cap $(call text,STATE):$(PERTURBED) --seed $(SEED) -o $@ $<
-$(PERTURB)/cells.tok: $(PERTURB)/cells.counts $(if $(value MODEL),,$(PREPARED)/vocab.tsv)
-	$(call perturb_stage,rankenc) $(BIN)/rankenc -v -m $(perturb_vocab) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+$(PERTURB)/cells.tok: $(PERTURB)/cells.counts $(if $(value MODEL),$(PERTURB)/model.tsv,$(PREPARED)/vocab.tsv)
+	$(call perturb_stage,rankenc) $(if $(value MODEL),$(PIPELINES)/tokens.sh $(PERTURB)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v \
+		-m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 $(PERTURB)/shift.tsv: $(PERTURB)/cells.tok $(PREPARED)/group $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors) \
 		$(PIPELINES)/perturb/shift.sh
 	$(call perturb_stage,shift) $(PIPELINES)/perturb/shift.sh $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from corrmask._tools import Error, folder_of_tools, run, script, talk, workspace
+from corrmask.model import open_model as resolve
 
 if TYPE_CHECKING:
     import anndata
@@ -185,22 +187,21 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 
 
 def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], max_len: Optional[int],
-            threads: Optional[int], progress: bool) -> None:
-    """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path."""
+            threads: Optional[int], progress: bool) -> str:
+    """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path. Returns the folder of the model for the tools."""
     model, own = os.fspath(model), os.path.join(folder, "cells.tok")
     cells = _file(adata, folder, "cells", columns, layer, named=path != own)
     options = ["--obs", ",".join(columns) or "none", *_layer(layer), *_threads(threads), *talk(progress)]
-    if os.path.isdir(model):        # the script knows models of sctrain, Geneformer and BMFM-RNA; the folder `model` has a converted one
-        run([script("embed/tokens.sh"), model, "", "", "", str(max_len or ""), cells, own, *options], progress=progress)
-        if path != own:
-            run([_tool("scsample"), "-q", "-o", path, own])
-    else:
-        run([_tool("h5tok"), "--rank", model, *(["--max-len", str(max_len)] if max_len else []), *options, "-o", path, cells], progress=progress)
-
-
-def _model(model: Path, folder: str) -> str:
-    converted = os.path.join(folder, "model")
-    return converted if os.path.exists(converted) else os.fspath(model)
+    made = os.path.join(folder, "model")
+    found = resolve("", made, model) if os.path.isfile(model) else resolve(model, made)
+    if found.text and progress:
+        sys.stderr.write(found.text + "\n")
+    with open(os.path.join(folder, "model.tsv"), "w") as f:
+        f.write(found.table())
+    run([script("tokens.sh"), f.name, str(max_len or ""), cells, own, *options], progress=progress)
+    if path != own:
+        run([_tool("scsample"), "-q", "-o", path, own])
+    return found.model
 
 
 def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *, obs: Sequence[str] = (), layer: Optional[str] = None,
@@ -241,8 +242,8 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
     adata = _in_memory(adata, copy)
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
-        _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
-        run([_tool("scembed"), "-M", _model(model, folder), *(["--pool", pool] if pool else []),
+        found = _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
+        run([_tool("scembed"), "-M", found, *(["--pool", pool] if pool else []),
              *(["--emb-layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
              *talk(progress), "-o", made, tokens], progress=progress)
         with stream.read(made) as cells:
@@ -273,11 +274,11 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
     columns = _columns(_in_memory(adata), [state, group])
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
-        _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
+        found = _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
         run([_tool("scperturb"), "apply", "-u", *talk(False), "--" + how, genes if isinstance(genes, str) else ",".join(genes),
              *(["--controls", str(controls)] if controls else []), *(["--where", "%s=%s" % (state, source)] if state else []),
              *(["--max-len", str(max_len)] if max_len else []), tokens],
-            [_tool("scembed"), "-M", _model(model, folder), *_threads(threads), *talk(progress), "-o", made], progress=progress)
+            [_tool("scembed"), "-M", found, *_threads(threads), *talk(progress), "-o", made], progress=progress)
         return _table(run([_tool("scperturb"), "shift", *(["--state", state, "--from", str(source), "--to", str(target)] if state else []),
                            *(["--group", group] if group else []), *talk(progress), made], progress=progress))
 

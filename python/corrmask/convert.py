@@ -19,6 +19,7 @@ import tempfile
 import numpy as np
 
 import corrmask.stream as scstream
+from corrmask import model
 from corrmask.stream import Error
 
 ROWS = 1000                     # of a record batch, as datasets writes them
@@ -40,7 +41,7 @@ def need_pyarrow():
 # ---- vocabularies ----
 
 def read_vocab(path):
-    """The table of rankenc --fit (token, gene_id, symbol, median), plain or gzip, as the vocab of a header."""
+    """The table of rankenc --fit (token, gene_id, symbol, median, and aliases if there are any), plain or gzip, as the vocab of a header."""
     with open(path, "rb") as f:
         data = f.read()
     rows = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode().splitlines()
@@ -48,60 +49,35 @@ def read_vocab(path):
     for i, line in enumerate(rows):
         field = line.split("\t")
         if i == 0 and field[:2] == ["token", "gene_id"]:
+            vocab.update({"aliases": []} if field[4:] == ["aliases"] else {})
             continue
-        if len(field) != 4 or field[0] != str(len(vocab["id"])):
+        if len(field) != 4 + ("aliases" in vocab) or field[0] != str(len(vocab["id"])):
             raise Error("%s: line %d: expected token %d, gene_id, symbol and median, with tabs between" % (path, i + 1, len(vocab["id"])))
         try:
             median = None if field[3] == "NA" else float(field[3])
         except ValueError:
             raise Error("%s: line %d: median '%s', expected a number or NA" % (path, i + 1, field[3])) from None
-        for name, value in zip(vocab, (field[1], field[2], median)):
+        for name, value in zip(vocab, (field[1], field[2], median, *field[4:])):
             vocab[name].append(value)
     if not vocab["id"]:
         raise Error("%s: no tokens in it" % path)
     return vocab
 
 
-class _Unpickler(pickle.Unpickler):
-    """A pickle can call any function. One of names and numbers needs only these."""
-    ALLOWED = {("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "scalar"), ("numpy", "dtype")}
-
-    def find_class(self, module, name):
-        if (module, name) not in self.ALLOWED:
-            raise pickle.UnpicklingError("it calls %s.%s" % (module, name))
-        return np.dtype if name == "dtype" else np.int16(0).__reduce__()[0]     # wherever this numpy has it
-
-
-def read_pickle(path):
-    """A dictionary of names and numbers, or of names and names."""
-    try:
-        with open(path, "rb") as f:
-            found = _Unpickler(f).load()
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, UnicodeDecodeError) as error:
-        raise Error("%s: not a pickle of names and numbers: %s" % (path, error)) from None
-    if not isinstance(found, dict) or not found or not all(isinstance(k, str) for k in found):
-        raise Error("%s: expected a pickled dictionary of names" % path)
-    return found
-
-
-def from_geneformer(tokens, medians, names, output):
-    token, median = read_pickle(tokens), read_pickle(medians)
-    symbol = {gene: name for name, gene in reversed(list(read_pickle(names).items()))} if names else {}
-    order = sorted(token, key=token.get)
-    if [int(token[t]) for t in order] != list(range(len(order))):
-        raise Error("%s: expected the numbers from 0 to %d, each once" % (tokens, len(order) - 1))
-    lines = ["token\tgene_id\tsymbol\tmedian\n"]
-    for i, gene in enumerate(order):
-        special = gene.startswith("<") and gene.endswith(">")
-        if not special and gene not in median:
-            raise Error("%s: no median for gene %s of %s: the two files do not belong together" % (medians, gene, tokens))
-        if not special and not 0 < float(median[gene]) < float("inf"):
-            raise Error("%s: median %s of gene %s, expected a number above 0" % (medians, median[gene], gene))
-        lines.append("%d\t%s\t%s\t%s\n" % (i, gene, symbol.get(gene, ""), "NA" if special else "%.17g" % float(median[gene])))
+def from_geneformer(tokens, medians, names, mapping, output):
+    """names, mapping: None: those beside tokens; "none": without."""
+    if names is None:
+        names = model.beside(tokens, model.NAMES)
+    if mapping is None:
+        mapping = model.beside(tokens, model.MAPPING)
+    files = model.Dictionaries(tokens, medians, *(None if f == "none" else f for f in (names, mapping)))
+    text, _, aliases = model.vocabulary(files)
+    if files.mapping:
+        print("scstream: note: %d old ids and symbols of %s are aliases of the genes" % (aliases, files.mapping), file=sys.stderr)
     if output == "-":
-        sys.stdout.write("".join(lines))
+        sys.stdout.write(text)
     else:
-        save(output, "".join(lines).encode())
+        save(output, text.encode())
 
 
 def to_geneformer(vocab, tokens, medians):
@@ -439,9 +415,10 @@ def parser():
     add("folder", metavar="DIR", help="folder to make; load_from_disk reads it")
     add("--lengths", metavar="FILE", help="also write the lengths of the cells as a pickle, which Geneformer's pre-training asks for")
     add = command("from-geneformer", "Geneformer's dictionaries to a vocabulary for rankenc -m.")
-    add("tokens", metavar="TOKEN_DICTIONARY.pkl")
-    add("medians", metavar="GENE_MEDIAN.pkl")
-    add("--names", metavar="FILE", help="gene_name_id_dict: fills in the symbols")
+    add("tokens", metavar="TOKEN_DICTIONARY.pkl", help="pickle, or table of two columns")
+    add("medians", metavar="GENE_MEDIAN.pkl", help="pickle, or table of two columns")
+    add("--names", metavar="FILE", help="gene_name_id_dict: fills in the symbols (default: the one beside the tokens; none: without)")
+    add("--mapping", metavar="FILE", help="ensembl_mapping_dict: old ids and symbols become aliases (default: the one beside the tokens; none: without)")
     add("-o", "--output", default="-", metavar="FILE", help="write to this file (default: standard output)")
     add = command("to-geneformer", "A vocabulary to Geneformer's dictionaries.")
     add("vocab", metavar="VOCAB.tsv")
@@ -462,7 +439,7 @@ def main(argv: list) -> int:
     elif a.command == "to-dataset":
         to_dataset(a.stream, a.folder, a.lengths)
     elif a.command == "from-geneformer":
-        from_geneformer(a.tokens, a.medians, a.names, a.output)
+        from_geneformer(a.tokens, a.medians, a.names, a.mapping, a.output)
     elif a.command == "from-bmfm":
         from corrmask import bmfm
         with new_folder(a.folder) as temporary:

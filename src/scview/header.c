@@ -31,6 +31,7 @@ static cJSON *header_json(const struct header *h)
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "id");
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "symbol");
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "median");
+		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "aliases");
 		cJSON_AddNumberToObject(vocab, "rows", (double)h->vocab.n);
 	}
 	shorten_provenance(cJSON_GetObjectItemCaseSensitive(j, "provenance"));

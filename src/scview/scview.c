@@ -56,7 +56,7 @@ static void show_vocab(struct stream *in)
 	if (!v->n)
 		die("%s: this stream has no vocabulary", stream_name(in));
 	text_open();
-	text_puts("token\tgene_id\tsymbol\tmedian\n");
+	text_puts(v->alias ? "token\tgene_id\tsymbol\tmedian\taliases\n" : "token\tgene_id\tsymbol\tmedian\n");
 	for (size_t i = 0; i < v->n; i++) {
 		text_putf("%zu\t", i);
 		text_field(v->id[i], strlen(v->id[i]));
@@ -64,6 +64,10 @@ static void show_vocab(struct stream *in)
 		text_field(v->symbol[i], strlen(v->symbol[i]));
 		text_put("\t", 1);
 		text_real(v->median[i], 0);
+		if (v->alias) {
+			text_put("\t", 1);
+			text_field(v->alias[i], strlen(v->alias[i]));
+		}
 		text_put("\n", 1);
 	}
 	text_commit();

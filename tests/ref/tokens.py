@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 """An independent reading of the rank value encoding, to hold h5tok | rankenc to.
 
-    scview -c cell,token X.tok | tokens.py FILE.h5ad TOKENS.tsv.gz MEDIANS.tsv.gz [MAP.tsv.gz] [v1|v2]
+    scview -c cell,token X.tok | tokens.py FILE.h5ad TOKENS MEDIANS [MAP] v1|v2 [CELLS]
 
-Reads the AnnData file with anndata, takes var["ensembl_id"] (mapped through MAP where one is given), adds up columns with the
-same id, computes x / n_counts * 10,000 / median in float64 as the Geneformer tokenizer writes it down, orders every cell, and
+The tables are .tsv.gz, or Geneformer's .pkl. CELLS: the number of cells, if they are a part of the file.
+
+Reads the AnnData file with anndata, takes var["ensembl_id"], or the name of the gene where that is empty, in upper case as Geneformer does (mapped
+through MAP where one is given, and left out where MAP lacks it), adds up columns with the same id, computes x / n_counts * 10,000 / median in float64 as the Geneformer tokenizer writes it down, orders every cell, and
 compares with the tokens on standard input. Where they differ, the two tokens' values must agree to 1e-6 relative. Prints
     cells N tokens N swaps N
 and exits 1 at the first real difference."""
 import gzip
+import pickle
 import sys
 import anndata
 import numpy as np
@@ -16,14 +19,18 @@ import scipy.sparse as sp
 
 
 def table(path):
+    if path.endswith(".pkl"):
+        with open(path, "rb") as f:
+            return pickle.load(f).items()
     with gzip.open(path, "rt") as f:
         next(f)
         return [line.rstrip("\n").split("\t") for line in f]
 
 
-h5ad, tokens, medians = sys.argv[1:4]
-style = sys.argv[-1]
-mapping = dict(table(sys.argv[4])) if len(sys.argv) == 6 else None
+h5ad, tokens, medians, *rest = sys.argv[1:]
+part = int(rest.pop()) if rest[-1].isdigit() else None
+style = rest.pop()
+mapping = dict(table(rest[0])) if rest else None
 number = {k: int(v) for k, v in table(tokens)}
 median = {k: float(v) for k, v in table(medians)}
 limit, special = (2048, False) if style == "v1" else (4096, True)
@@ -35,7 +42,7 @@ ids = []
 for given, symbol in zip(adata.var["ensembl_id"].astype(str), adata.var_names):
     g = given.split(".")[0] if given else symbol
     if mapping is not None:
-        g = mapping.get(g, mapping.get(g.upper(), g))
+        g = mapping.get(g.upper())
     ids.append(g)
 known = [i for i, g in enumerate(ids) if g in number]
 # genes x tokens, one 1 a known gene: the product adds up columns of one gene
@@ -71,6 +78,7 @@ for line in lines:
         swaps += 1
     total += len(want)
     cells += 1
-for cell in set(range(x.shape[0])) - seen:
+assert part is None or cells == part, "%d cells" % cells
+for cell in set(range(x.shape[0] if part is None else 0)) - seen:
     assert x.indptr[cell] == x.indptr[cell + 1], "cell %d is missing" % cell
 print("cells %d tokens %d swaps %d" % (cells, total, swaps))
