@@ -66,7 +66,7 @@ same_training() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one three
 	ranks 3 "$(loader 4) | $MLM -q --accum 2 -o accum"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one accum
-	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
+	assert_equal "$(ls three)" "$(printf '%s\n' README.md checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
 }
 
 @test "mpi: several heads: the loss counts the targets of all ranks" {

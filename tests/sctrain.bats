@@ -68,7 +68,7 @@ wait_for_step() {
 
 @test "sctrain mlm: a model directory in Hugging Face's layout, a row of train.tsv for every step" {
 	run ls whole
-	assert_output "$(printf '%s\n' checkpoint-21 checkpoint-28 config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
+	assert_output "$(printf '%s\n' README.md checkpoint-21 checkpoint-28 config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
 	run ls whole/checkpoint-28
 	assert_output "$(printf '%s\n' config.json model.safetensors optimizer.safetensors trainer_state.json vocab.tsv)"
 	assert_equal "$(head -1 whole/train.tsv)" "$(printf 'step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds')"

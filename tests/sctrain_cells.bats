@@ -56,7 +56,7 @@ same_training() {
 		assert c["id2label"] == {str(i): f"type{i + 1}" for i in range(4)} and c["label2id"] == {f"type{i + 1}": i for i in range(4)}
 	END
 	run ls model
-	assert_output "$(printf '%s\n' config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
+	assert_output "$(printf '%s\n' README.md config.json model.safetensors train.tsv trainer_state.json vocab.tsv)"
 }
 
 @test "sctrain cells: class weights, focal loss and a missing head, against numpy on the first batch" {

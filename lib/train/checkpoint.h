@@ -1,6 +1,7 @@
 /*
  * A model on disk. A model directory has Hugging Face's layout,
  *     MODEL/config.json  model.safetensors  vocab.tsv  trainer_state.json       written at the end, model.safetensors last
+ *     MODEL/README.md                                            a card to read, which belongs to who reads it
  *     MODEL/genes.tsv, groups.tsv ...                            tables that some models have
  *     MODEL/train.tsv                                            one row a finished step, grows while training
  *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json

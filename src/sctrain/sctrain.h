@@ -10,6 +10,7 @@
  *     start.c                              its streams and its model, before the first step
  *     resume.c                             --resume: is what is in the model directory of this training, and how far
  *     report.c                             train.tsv and progress
+ *     card.c                               README.md
  *     validation.c                         --eval and --best
  *     score.c                              the metrics of a model; also for eval.c
  *     by_gene.c                            and those of each gene
@@ -311,6 +312,8 @@ void report_open(struct train *t);
 void report_step(struct train *t, const struct step_result *r);
 void report_close(struct train *t);
 void report_run(struct train *t); /* the summary for -v */
+
+void card_write(const struct train *t); /* README.md; dies on errors */
 
 /* Open the stream of --eval, which must have the training's vocabulary. These functions die on errors. */
 void validation_open(struct train *t);

@@ -271,6 +271,8 @@ static void finish(struct train *t)
 	choose_best(t);
 	report_close(t); /* before the weights, which make the folder a finished model */
 	if (!t->ranks.rank)
+		card_write(t);
+	if (!t->ranks.rank)
 		must(checkpoint_finish(t->cli->output, t->model, &t->state, &files, &e), &e);
 	report_run(t);
 }
