@@ -79,6 +79,23 @@ static int open_group(struct countmat *m, struct store *s, const char *path, str
 	return r || check_shape(m, e) || open_arrays(m, s, path, e) ? -1 : 0;
 }
 
+static int open_dense(struct countmat *m, struct error *e)
+{
+	struct h5array *d = &m->data;
+	m->layout = LAYOUT_DENSE;
+	m->nrow = d->dim[m->across];
+	m->ncol = d->dim[!m->across];
+	m->nnz = m->nrow * m->ncol;
+	m->tall = d->chunk[0] && d->chunk[m->across] * m->ncol > TALL_ENTRIES;
+	if (m->across && !d->chunk[0] && m->nnz) { /* one piece: some genes of all cells at a time */
+		d->chunk[0] = TALL_ENTRIES / m->nrow ? TALL_ENTRIES / m->nrow : 1;
+		d->chunk[0] = d->chunk[0] < m->ncol ? d->chunk[0] : m->ncol;
+		d->chunk[1] = m->nrow;
+		m->tall = 1;
+	}
+	return check_shape(m, e);
+}
+
 int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e)
 {
 	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path)};
@@ -89,14 +106,19 @@ int countmat_open(struct countmat *m, struct store *s, const char *path, struct 
 	} else if (type == STORE_GROUP) {
 		r = open_group(m, s, path, e);
 	} else if (h5array_open(&m->data, s, path, e) == 0) {
-		const struct h5array *d = &m->data;
-		m->layout = LAYOUT_DENSE;
-		m->nrow = d->dim[0];
-		m->ncol = d->dim[1];
-		m->nnz = m->nrow * m->ncol;
-		m->tall = d->chunk[0] && d->chunk[0] * m->ncol > TALL_ENTRIES;
-		r = d->ndim == 2 ? check_shape(m, e) : error_set(e, "%s: 1 dimension, expected 2 (cells, genes)", m->where);
+		r = m->data.ndim == 2 ? open_dense(m, e) : error_set(e, "%s: 1 dimension, expected 2 (cells, genes)", m->where);
 	}
+	if (r)
+		countmat_release(m);
+	return r;
+}
+
+int countmat_open_across(struct countmat *m, struct store *s, const char *path, struct error *e)
+{
+	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path), .across = 1};
+	int r = h5array_open(&m->data, s, path, e);
+	if (r == 0)
+		r = m->data.ndim == 2 ? open_dense(m, e) : error_set(e, "%s: 1 dimension, expected 2 (genes, cells)", m->where);
 	if (r)
 		countmat_release(m);
 	return r;
@@ -126,6 +148,7 @@ void countmat_release(struct countmat *m)
 	h5array_release(&m->indptr);
 	spill_release(&m->spill);
 	free(m->values);
+	free(m->by_gene);
 	free(m->start);
 	free(m->ptr);
 	*m = (struct countmat){0};
@@ -289,14 +312,35 @@ static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, stru
 	return 0;
 }
 
+int countmat_dense(struct countmat *m, uint64_t row, size_t n, void *out, int threads, struct error *e)
+{
+	struct h5array *d = &m->data;
+	if (!m->across)
+		return h5array_read(d, row, n, out, threads, e);
+	m->by_gene = grow_bytes(m->by_gene, &m->by_gene_cap, n * m->ncol * d->size + 1, 1);
+	if (h5array_box(d, 0, m->ncol, row, n, m->by_gene, threads, e))
+		return -1;
+	const char *from = m->by_gene;
+	for (size_t g = 0; g < m->ncol; g++)
+		for (size_t c = 0; c < n; c++, from += d->size) {
+			char *to = (char *)out + (c * m->ncol + g) * d->size;
+			if (d->size == 4) /* mostly; much faster than a size that the compiler does not know */
+				memcpy(to, from, 4);
+			else
+				memcpy(to, from, d->size);
+		}
+	return 0;
+}
+
 static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
 {
 	struct h5array *d = &m->data;
 	size_t rows = entries / (m->ncol + 1) + 1;
 	if (rows > max_rows)
 		rows = max_rows;
-	if (d->chunk[0])
-		rows = (rows + d->chunk[0] - 1) / d->chunk[0] * d->chunk[0];
+	uint64_t step = d->chunk[m->across];
+	if (step)
+		rows = (rows + step - 1) / step * step;
 	if (rows > m->nrow - m->row)
 		rows = m->nrow - m->row;
 	size_t n = rows * m->ncol;
@@ -305,7 +349,7 @@ static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struc
 		r->start[i] = i * m->ncol;
 	m->half = 0;
 	m->values = grow_bytes(m->values, &m->values_cap, n * d->size + 1, 1);
-	return h5array_read(d, m->row, rows, m->values, threads, e);
+	return countmat_dense(m, m->row, rows, m->values, threads, e);
 }
 
 static int next_spilled(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, struct error *e)

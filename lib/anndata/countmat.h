@@ -1,6 +1,6 @@
 /*
  * A cells x genes matrix of counts, read by cells in bounded memory, whatever its layout on disk: compressed sparse
- * rows or columns, dense, or loose entries. Rows come out canonical: genes ascending, no repeats, no zeros.
+ * rows or columns, dense by cells or by genes, or loose entries. Rows come out canonical: genes ascending, no repeats, no zeros.
  *
  * Sparse columns, dense data in tall chunks and loose entries go through the spill (spill.h), which turns them into rows. Sparse rows and
  * other dense data are read as they are needed. Values are whole numbers from 0 to 2^31 - 1. Any other value is an error, and the message
@@ -23,7 +23,8 @@ struct countmat {
 	uint64_t nrow, ncol; /* cells, genes */
 	uint64_t nnz; /* stored entries; nrow * ncol for dense */
 	struct h5array data, indices, indptr; /* dense: data alone */
-	int tall; /* dense in chunks too tall to read by rows */
+	int across; /* dense, stored as genes x cells */
+	int tall; /* dense in chunks too tall to read by cells */
 	int round; /* set after opening: values may be fractions, and are rounded */
 	int probed; /* countmat_probe has looked at values ... */
 	uint32_t largest; /* ... of which this is the largest */
@@ -32,6 +33,8 @@ struct countmat {
 	uint64_t row, entry; /* next row to hand out, and its first entry */
 	void *values; /* rows as they are stored: indices, then at byte `half` data; from the spill u32 both */
 	size_t half, values_cap;
+	void *by_gene; /* cells of genes x cells, before they are turned */
+	size_t by_gene_cap;
 	uint64_t *start;
 	size_t start_cap;
 	int64_t *ptr; /* indptr of rows ptr_row to ptr_end, read ahead */
@@ -55,6 +58,9 @@ void countrows_release(struct countrows *r);
 /* Open the group or array at `path` as anndata writes it. -1 with e set. */
 int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e);
 
+/* Open an array of genes x cells (loom). */
+int countmat_open_across(struct countmat *m, struct store *s, const char *path, struct error *e);
+
 /* Open the arrays data, indices, indptr of group `path` as sparse rows of this shape (10x: genes x cells by columns). */
 int countmat_open_rows(struct countmat *m, struct store *s, const char *path, uint64_t nrow, uint64_t ncol, struct error *e);
 
@@ -66,6 +72,9 @@ void countmat_release(struct countmat *m); /* accepts a zeroed struct */
 /* Look at values from the start, the middle and the end. 1: they could be counts. 0: *wrong is no count (number_fault says why). -1: error.
  * Values in between are not looked at. */
 int countmat_probe(struct countmat *m, double *wrong, struct error *e);
+
+/* Cells [row, row + n) of dense data, by cells: out [n x ncol], elements of m->data.type. */
+int countmat_dense(struct countmat *m, uint64_t row, size_t n, void *out, int threads, struct error *e);
 
 /* Bytes of temporary disk space that countmat_next will take at most, 0 for none. */
 uint64_t countmat_spill_bytes(const struct countmat *m);

@@ -68,11 +68,13 @@ static int spill_chunks(struct countmat *m, struct error *e)
 		for (uint64_t i = 0; i < box[2] && r == 0; i++) {
 			const char *line = (const char *)buf + i * wide * d->size;
 			size_t bad = countmat_values(m, line, box[3], count);
+			uint64_t at[2] = {box[0] + i, box[1] + bad};
 			if (bad < box[3])
-				r = countmat_bad_value(m, "cell", box[0] + i, number_at(d->type, line, bad), e);
-			for (uint64_t c = 0; c < box[3] && r == 0; c++)
-				if (count[c])
-					r = spill_add(&m->spill, (uint32_t)(box[0] + i), (uint32_t)(box[1] + c), count[c], e);
+				r = countmat_bad_value(m, "cell", at[m->across], number_at(d->type, line, bad), e);
+			for (at[1] = box[1]; at[1] < box[1] + box[3] && r == 0; at[1]++)
+				if (count[at[1] - box[1]])
+					r = spill_add(
+						&m->spill, (uint32_t)at[m->across], (uint32_t)at[!m->across], count[at[1] - box[1]], e);
 		}
 	}
 	free(buf);

@@ -261,19 +261,45 @@ static int fetch(struct h5array *a, struct h5array_job *j, size_t *used, uint64_
 	return 0;
 }
 
-/* Copy the part of a decoded chunk that lies in rows [row, row + n) to out. */
-static void place(
-	const struct h5array *a, uint64_t chunk, uint64_t across, const unsigned char *from, uint64_t row, size_t n, unsigned char *out)
+/* Chunks that are decoded side by side, and what is wanted of them. */
+struct round {
+	struct h5array *a;
+	size_t n; /* jobs */
+	uint64_t across; /* chunks in a row of the grid */
+	uint64_t row, col; /* the wanted rows are [row, row + rows), the columns [col, col + cols) ... */
+	size_t rows, cols;
+	unsigned char *out; /* ... here, [rows x cols] */
+};
+
+/* What is wanted of a chunk. */
+struct part {
+	uint64_t row, col; /* where in the chunk it begins */
+	size_t rows, cols;
+	unsigned char *out; /* its first element in r->out */
+};
+
+static struct part part_of(const struct round *r, uint64_t chunk)
 {
-	uint64_t r0 = chunk / across * a->chunk[0], c0 = chunk % across * a->chunk[1];
-	uint64_t lo = r0 > row ? r0 : row, hi = r0 + a->chunk[0] < row + n ? r0 + a->chunk[0] : row + n;
-	uint64_t wide = a->chunk[1] < a->dim[1] - c0 ? a->chunk[1] : a->dim[1] - c0;
-	if (a->chunk[1] == a->dim[1]) {
-		memcpy(out + (lo - row) * wide * a->size, from + (lo - r0) * wide * a->size, (hi - lo) * wide * a->size);
+	const struct h5array *a = r->a;
+	uint64_t r0 = chunk / r->across * a->chunk[0], c0 = chunk % r->across * a->chunk[1];
+	uint64_t top = r0 > r->row ? r0 : r->row, left = c0 > r->col ? c0 : r->col;
+	uint64_t end = r0 + a->chunk[0] < r->row + r->rows ? r0 + a->chunk[0] : r->row + r->rows;
+	uint64_t right = c0 + a->chunk[1] < r->col + r->cols ? c0 + a->chunk[1] : r->col + r->cols;
+	return (struct part){top - r0, left - c0, end - top, right - left, r->out + ((top - r->row) * r->cols + left - r->col) * a->size};
+}
+
+/* Copy what is wanted of a decoded chunk to its place. */
+static void place(const struct round *r, uint64_t chunk, const unsigned char *from)
+{
+	const struct h5array *a = r->a;
+	struct part p = part_of(r, chunk);
+	from += (p.row * a->chunk[1] + p.col) * a->size;
+	if (p.cols == r->cols && p.cols == a->chunk[1]) {
+		memcpy(p.out, from, p.rows * p.cols * a->size);
 		return;
 	}
-	for (uint64_t r = lo; r < hi; r++)
-		memcpy(out + ((r - row) * a->dim[1] + c0) * a->size, from + (r - r0) * a->chunk[1] * a->size, wide * a->size);
+	for (size_t i = 0; i < p.rows; i++)
+		memcpy(p.out + i * r->cols * a->size, from + i * a->chunk[1] * a->size, p.cols * a->size);
 }
 
 static void fill(const struct h5array *a, unsigned char *to, size_t n)
@@ -283,13 +309,11 @@ static void fill(const struct h5array *a, unsigned char *to, size_t n)
 }
 
 /* The same for a chunk that was never written. The whole chunk may be larger than what is wanted of it, so it is not made. */
-static void place_fill(const struct h5array *a, uint64_t chunk, uint64_t across, uint64_t row, size_t n, unsigned char *out)
+static void place_fill(const struct round *r, uint64_t chunk)
 {
-	uint64_t r0 = chunk / across * a->chunk[0], c0 = chunk % across * a->chunk[1];
-	uint64_t lo = r0 > row ? r0 : row, hi = r0 + a->chunk[0] < row + n ? r0 + a->chunk[0] : row + n;
-	uint64_t wide = a->chunk[1] < a->dim[1] - c0 ? a->chunk[1] : a->dim[1] - c0;
-	for (uint64_t r = lo; r < hi; r++)
-		fill(a, out + ((r - row) * a->dim[1] + c0) * a->size, wide);
+	struct part p = part_of(r, chunk);
+	for (size_t i = 0; i < p.rows; i++)
+		fill(r->a, p.out + i * r->cols * r->a->size, p.cols);
 }
 
 /* The bytes of the fetched chunk j to out. Sets j->bad. */
@@ -310,17 +334,7 @@ static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t acros
 		(unsigned long long)(chunk / across * a->chunk[0]), bytes);
 }
 
-/* Chunks that are decoded side by side. */
-struct round {
-	struct h5array *a;
-	size_t n; /* jobs */
-	uint64_t across; /* chunks in a row of the grid */
-	uint64_t row; /* the wanted rows are [row, row + rows) ... */
-	size_t rows;
-	unsigned char *out; /* ... here */
-};
-
-/* Decode the chunk of job i and copy its part of the wanted rows to its place. */
+/* Decode the chunk of job i and copy what is wanted of it to its place. */
 static void decode_job(void *arg, size_t i, int thread)
 {
 	const struct round *r = arg;
@@ -328,66 +342,71 @@ static void decode_job(void *arg, size_t i, int thread)
 	struct h5array_job *j = a->job + i;
 	struct h5chunk_scratch *own = a->scratch + thread;
 	if (!j->size) {
-		place_fill(a, j->chunk, r->across, r->row, r->rows, r->out);
+		place_fill(r, j->chunk);
 		return;
 	}
 	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
 	uint64_t r0 = j->chunk / r->across * a->chunk[0], end = r0 + a->chunk[0];
-	int inside = a->chunk[1] == a->dim[1] && r0 >= r->row && end <= r->row + r->rows;
+	int inside = a->chunk[1] == r->cols && r->across == 1 && r0 >= r->row && end <= r->row + r->rows;
 	int last = r->across == 1 && i == r->n - 1 && end > r->row + r->rows;
 	if (!inside && !last && !own->whole)
 		own->whole = xmalloc(bytes);
-	unsigned char *to = inside ? r->out + (r0 - r->row) * a->dim[1] * a->size : last ? a->tail : own->whole;
+	unsigned char *to = inside ? r->out + (r0 - r->row) * r->cols * a->size : last ? a->tail : own->whole;
 	decode(a, j, own, to, bytes);
 	if (!inside && !j->bad)
-		place(a, j->chunk, r->across, to, r->row, r->rows, r->out);
+		place(r, j->chunk, to);
 	if (last)
 		a->tail_chunk = j->bad ? UINT64_MAX : j->chunk;
 }
 
-/* Decode the chunks job[0..n) into the rows [row, row + rows) at out. A last chunk that has more rows is kept as tail. */
-static int decode_round(
-	struct h5array *a, size_t n, uint64_t across, uint64_t row, size_t rows, unsigned char *out, int threads, struct error *e)
+/* Decode the chunks job[0..r->n) to their places. A last chunk that has more rows is kept as tail. */
+static int decode_round(struct round *r, int threads, struct error *e)
 {
-	struct round r = {a, n, across, row, rows, out};
+	struct h5array *a = r->a;
 	need_scratch(a, threads);
-	pool_for(threads, n, decode_job, &r);
-	for (size_t i = 0; i < n; i++)
+	pool_for(threads, r->n, decode_job, r);
+	for (size_t i = 0; i < r->n; i++)
 		if (a->job[i].bad)
-			return damaged_chunk(a, a->job[i].chunk, across, a->job[i].bad, a->chunk[0] * a->chunk[1] * a->size, e);
+			return damaged_chunk(a, a->job[i].chunk, r->across, a->job[i].bad, a->chunk[0] * a->chunk[1] * a->size, e);
+	return 0;
+}
+
+int h5array_box(struct h5array *a, uint64_t row, size_t rows, uint64_t col, size_t cols, void *out, int threads, struct error *e)
+{
+	if (row > a->dim[0] || rows > a->dim[0] - row)
+		return error_set(e, "%s: has %llu elements, needed up to %llu", a->where, (unsigned long long)a->dim[0],
+			(unsigned long long)(row + rows));
+	if (!rows || !cols)
+		return 0;
+	if (!a->direct)
+		return read_plain(a, row, rows, col, cols, out, e);
+	struct round r = {a, 0, (a->dim[1] + a->chunk[1] - 1) / a->chunk[1], row, col, rows, cols, out};
+	uint64_t left = col / a->chunk[1], wide = (col + cols - 1) / a->chunk[1] + 1 - left; /* chunks in a row of the box */
+	uint64_t top = row / a->chunk[0], at = 0, end = ((row + rows - 1) / a->chunk[0] + 1 - top) * wide;
+	size_t bytes = a->chunk[0] * a->chunk[1] * a->size, per_round = ROUND / bytes + 1;
+	if (top == a->tail_chunk && r.across == 1)
+		place(&r, top + at++, a->tail);
+	if (per_round < (size_t)threads && bytes <= ROUND)
+		per_round = (size_t)threads;
+	while (at < end) {
+		size_t used = 0;
+		for (r.n = 0; r.n < per_round && at < end; r.n++, at++) {
+			grow(a->job, a->job_cap, r.n + 1);
+			a->job[r.n].chunk = (top + at / wide) * r.across + left + at % wide;
+			if (fetch(a, a->job + r.n, &used, r.across, bytes, e))
+				return -1;
+		}
+		if (r.across == 1 && !a->tail && used)
+			a->tail = xmalloc(bytes);
+		if (decode_round(&r, threads, e))
+			return -1;
+	}
 	return 0;
 }
 
 int h5array_read(struct h5array *a, uint64_t row, size_t n, void *out, int threads, struct error *e)
 {
-	if (row > a->dim[0] || n > a->dim[0] - row)
-		return error_set(e, "%s: has %llu elements, needed up to %llu", a->where, (unsigned long long)a->dim[0],
-			(unsigned long long)(row + n));
-	if (!n || !a->dim[1])
-		return 0;
-	if (!a->direct)
-		return read_plain(a, row, n, 0, a->dim[1], out, e);
-	uint64_t across = (a->dim[1] + a->chunk[1] - 1) / a->chunk[1];
-	uint64_t chunk = row / a->chunk[0] * across, end = ((row + n - 1) / a->chunk[0] + 1) * across;
-	size_t bytes = a->chunk[0] * a->chunk[1] * a->size, per_round = ROUND / bytes + 1;
-	if (chunk == a->tail_chunk && across == 1)
-		place(a, chunk++, across, a->tail, row, n, out);
-	if (per_round < (size_t)threads && bytes <= ROUND)
-		per_round = (size_t)threads;
-	while (chunk < end) {
-		size_t k = 0, used = 0;
-		for (; k < per_round && chunk < end; k++, chunk++) {
-			grow(a->job, a->job_cap, k + 1);
-			a->job[k].chunk = chunk;
-			if (fetch(a, a->job + k, &used, across, bytes, e))
-				return -1;
-		}
-		if (across == 1 && !a->tail && used)
-			a->tail = xmalloc(bytes);
-		if (decode_round(a, k, across, row, n, out, threads, e))
-			return -1;
-	}
-	return 0;
+	return h5array_box(a, row, n, 0, a->dim[1], out, threads, e);
 }
 
 uint64_t h5array_chunks(const struct h5array *a)

@@ -51,6 +51,9 @@ void h5array_release(struct h5array *a); /* accepts a zeroed struct */
  * -1 with e set when the rows do not exist or their bytes are damaged. */
 int h5array_read(struct h5array *a, uint64_t row, size_t n, void *out, int threads, struct error *e);
 
+/* The same of columns [col, col + ncol) alone, which exist, into out [n x ncol]. */
+int h5array_box(struct h5array *a, uint64_t row, size_t n, uint64_t col, size_t ncol, void *out, int threads, struct error *e);
+
 /* One chunk, as [chunk[0] x chunk[1]] elements, for arrays whose chunks are too tall to read by rows. Chunks are numbered
  * row by row over the grid; h5array_chunks counts them. box: first row and column, rows and columns inside the array. */
 uint64_t h5array_chunks(const struct h5array *a);
