@@ -105,17 +105,30 @@ static void open_input(struct job *j, struct h5ad *h, int i)
 			h->ncell, table_path);
 }
 
-/* First look at a file: its genes and obs columns. */
-static void survey(struct job *j, struct h5ad *h, int i)
+/* First look at a file: what is odd about it, its origin and its obs columns. */
+static void survey_cells(struct job *j, struct h5ad *h)
+{
+	struct error e;
+	for (size_t i = 0; i < h->notes.n; i++)
+		warn("%.*s", (int)(h->notes.offset[i + 1] - h->notes.offset[i]), h->notes.bytes + h->notes.offset[i]);
+	if (h5ad_provenance(h, j->provenance, &e) || obs_add(&j->obs, h, !obs_names, j->name, j->nname, &e))
+		die("%s", e.msg);
+	if (j->obs.skipped)
+		warn("column left out: %s", j->obs.skipped);
+	free(j->obs.skipped);
+	j->obs.skipped = NULL;
+}
+
+/* Its genes. */
+static void survey_genes(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
 	struct genetable_stats s;
 	size_t before = j->table.genes.n;
-	int all = !obs_names;
 	j->ngene[i] = h->ngene;
 	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
-	if (j->identity[i] < 0 || h5ad_provenance(h, j->provenance, &e) || obs_add(&j->obs, h, all, j->name, j->nname, &e))
+	if (j->identity[i] < 0)
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
@@ -145,10 +158,6 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	if (before && s.genes && j->table.genes.n - before == s.genes - s.shared)
 		warn("%s: shares no gene with the files before it: another species, or other ids? Ids here are like '%s', there like '%s'",
 			h->path, j->table.genes.id[(before + j->table.genes.n) / 2], j->table.genes.id[before / 2]);
-	if (j->obs.skipped)
-		warn("column left out: %s", j->obs.skipped);
-	free(j->obs.skipped);
-	j->obs.skipped = NULL;
 }
 
 #define SWAP(a, b) \
@@ -225,6 +234,26 @@ static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 	j->named = 0;
 }
 
+/* Chunks that zarr reads as the fill value, because they are not there. zarr leaves out those that hold nothing else, but not in sparse data. */
+static void say_absent(const struct h5ad *h)
+{
+	if (h->mat.data.absent && h->mat.layout != LAYOUT_DENSE)
+		warn("%s: chunks are missing from the store, and zarr reads them as 0: was the whole store copied?", h->mat.data.where);
+	else if (h->mat.data.absent)
+		info("%s: chunks are not in the store: right if all their values are 0, else it was not copied whole", h->mat.data.where);
+	for (size_t i = 0; i < h->obs.ncol; i++) {
+		const struct dataframe_column *c = h->obs.col + i;
+		double fill = c->values.absent && c->values.size ? number_at(c->values.type, c->values.fill, 0) : 0;
+		int category = c->kind == DATAFRAME_CATEGORICAL && fill >= 0 && fill < (double)c->ncategory;
+		char number[32];
+		if (!c->values.absent || c->ncategory == 1) /* of one category all codes are the fill value */
+			continue;
+		snprintf(number, sizeof number, "%g", fill);
+		info("%s: chunks are not in the store: right if all their values are '%s', else it was not copied whole", c->values.where,
+			category ? c->category[(size_t)fill] : number);
+	}
+}
+
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
@@ -261,8 +290,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
 		warn("%s", finding);
 	crosscheck_release(&check);
-	if (h->mat.layout != LAYOUT_DENSE && h->mat.data.absent)
-		warn("%s: chunks are missing from the store, and zarr reads them as 0: was the whole store copied?", h->mat.data.where);
+	say_absent(h);
 }
 
 /* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
@@ -404,7 +432,9 @@ static void survey_files(struct job *j, struct h5ad *file)
 	j->panel = xcalloc((size_t)n, sizeof *j->panel);
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
-		survey(j, file, i);
+		survey_cells(j, file);
+		if (!list_obs)
+			survey_genes(j, file, i);
 		if (n > 1)
 			h5ad_release(file);
 	}
@@ -485,6 +515,7 @@ int main(int argc, char **argv)
 	open_ranking(&j);
 	if (sample_column)
 		j.sample = sample_names();
+	want.annotation = list_obs;
 	sandbox_start(&cli, 1);
 	survey_files(&j, &file);
 	make_header(&j, &header);

@@ -19,6 +19,7 @@ void dataframe_column_release(struct dataframe_column *c)
 	free(c->category);
 	free(c->name);
 	free(c->why);
+	free(c->note);
 	free(c->where);
 	free(c->row);
 	texts_release(&c->held);
@@ -260,13 +261,27 @@ static int referred_categories(struct dataframe_column *c, struct store *s, cons
 	return r;
 }
 
+/* Numbers that seem to be codes, but do not refer to the categories, would be labels 0, 1, 2, ... in silence. */
+static void note_lost_categories(struct dataframe_column *c, struct store *s, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char *categories = xasprintf("%.*s__categories/%s", (int)(name - path), path, name);
+	if (store_has(s, categories))
+		c->note = xasprintf(
+			"%s: whole numbers, perhaps the codes of %s, to which nothing refers: the names are lost", c->where, categories);
+	free(categories);
+}
+
 static int open_member(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
 {
 	enum store_type type = store_type(s, path);
 	if (type == STORE_ARRAY) {
 		if (open_values(c, s, path, n, e))
 			return -1;
-		return c->kind == DATAFRAME_I64 && referred_categories(c, s, path, e) < 0 ? -1 : 0;
+		int referred = c->kind == DATAFRAME_I64 ? referred_categories(c, s, path, e) : 1;
+		if (!referred)
+			note_lost_categories(c, s, path);
+		return referred < 0 ? -1 : 0;
 	}
 	if (type != STORE_GROUP)
 		return error_set(
@@ -300,50 +315,103 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 	return r;
 }
 
-static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)
+/* Open column `name` of the group at `path`. *n: its rows. */
+static int open_column(struct dataframe_column *c, struct store *s, const char *path, const char *name, int64_t *n, struct error *e)
 {
-	struct texts order = {0}, index = {0};
-	struct strmap seen = {0};
-	char *index_name;
-	char *sub = xasprintf("%s/_index", path);
-	if (store_attribute_texts(s, path, "_index", &index) == 0 && index.n == 1)
-		index_name = texts_dup(&index, 0);
-	else
-		index_name = xstrdup(store_type(s, sub) != STORE_NONE ? "_index" : "index");
-	if (store_attribute_texts(s, path, "column-order", &order))
-		store_names(s, path, &order);
-	f->col = xcalloc(order.n, sizeof *f->col);
+	char *sub = xasprintf("%s/%s", path, name);
+	column_init(c, name, s, sub);
+	int r = open_member(c, s, sub, n, e);
 	free(sub);
-	sub = xasprintf("%s/%s", path, index_name);
+	return r;
+}
+
+static int open_index(struct dataframe *f, struct store *s, const char *path, const char *name, struct error *e)
+{
 	int64_t n = 0;
-	column_init(&f->index, index_name, s, sub);
-	int r = open_member(&f->index, s, sub, &n, e);
+	int r = open_column(&f->index, s, path, name, &n, e);
 	if (r == 0 && f->index.zarr)
 		f->index.zarr->fill_rows = 0; /* names that are all empty are none */
 	if (r == 0 && f->index.kind == DATAFRAME_OTHER)
 		r = error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why);
-	free(sub);
 	f->nrow = (uint64_t)n;
-	for (size_t i = 0; i < order.n && r == 0; i++) {
-		char *name = texts_dup(&order, i);
+	return r;
+}
+
+/* The columns of these names, without the index. */
+static int open_columns(struct dataframe *f, struct store *s, const char *path, const struct texts *names, struct error *e)
+{
+	struct strmap seen = {0};
+	int r = 0;
+	f->col = xcalloc(names->n, sizeof *f->col);
+	for (size_t i = 0; i < names->n && r == 0; i++) {
+		char *name = texts_dup(names, i);
 		if (strmap_put(&seen, name, strlen(name), (uint32_t)i) != i)
 			r = error_set(e, "%s: column '%.80s' occurs twice in column-order", f->where, name);
-		else if (*name && strcmp(name, index_name) && strcmp(name, "__categories")) {
+		else if (*name && strcmp(name, f->index.name) && strcmp(name, "__categories")) {
 			struct dataframe_column *c = f->col + f->ncol++;
-			int64_t rows = n;
-			sub = xasprintf("%s/%s", path, name);
-			column_init(c, name, s, sub);
-			r = open_member(c, s, sub, &rows, e);
-			if (r == 0 && c->kind != DATAFRAME_OTHER && rows != n)
-				r = error_set(e, "%s: %" PRId64 " rows, expected %" PRId64 " as in %s", c->where, rows, n, f->index.where);
-			free(sub);
+			int64_t rows = (int64_t)f->nrow;
+			r = open_column(c, s, path, name, &rows, e);
+			if (r == 0 && c->kind != DATAFRAME_OTHER && rows != (int64_t)f->nrow)
+				r = error_set(
+					e, "%s: %" PRId64 " rows, expected %" PRIu64 " as in %s", c->where, rows, f->nrow, f->index.where);
 		}
 		free(name);
 	}
-	free(index_name);
 	strmap_release(&seen);
+	return r;
+}
+
+static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)
+{
+	struct texts order = {0}, index = {0};
+	char *sub = xasprintf("%s/_index", path), *name;
+	if (store_attribute_texts(s, path, "_index", &index) == 0 && index.n == 1)
+		name = texts_dup(&index, 0);
+	else
+		name = xstrdup(store_has(s, sub) ? "_index" : "index");
+	if (store_attribute_texts(s, path, "column-order", &order))
+		store_names(s, path, &order);
+	int r = open_index(f, s, path, name, e) || open_columns(f, s, path, &order, e) ? -1 : 0;
+	free(name);
+	free(sub);
 	texts_release(&order);
 	texts_release(&index);
+	return r;
+}
+
+/* Number the rows. */
+static void make_index(struct dataframe *f, uint64_t nrow)
+{
+	char name[24];
+	dataframe_held(&f->index, "_index", f->where);
+	f->nrow = nrow;
+	for (uint64_t i = 0; i < nrow; i++)
+		texts_push(&f->index.held, name, (size_t)snprintf(name, sizeof name, "%" PRIu64, i));
+}
+
+int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path, const char *const *index, uint64_t nrow, struct error *e)
+{
+	struct texts names = {0};
+	int r = 0;
+	size_t at = SIZE_MAX;
+	*f = (struct dataframe){.where = xasprintf("%s: %s", s->name, path)};
+	store_names(s, path, &names);
+	for (const char *const *want = index; *want && at == SIZE_MAX; want++)
+		for (size_t i = 0; i < names.n && at == SIZE_MAX; i++)
+			at = texts_is(&names, i, *want) ? i : at;
+	char *name = at == SIZE_MAX ? NULL : texts_dup(&names, at);
+	if (name)
+		r = open_index(f, s, path, name, e);
+	else
+		make_index(f, nrow);
+	if (r == 0 && f->nrow != nrow)
+		r = error_set(e, "%s: %" PRIu64 " names, expected %" PRIu64, f->index.where, f->nrow, nrow);
+	if (r == 0)
+		r = open_columns(f, s, path, &names, e);
+	free(name);
+	texts_release(&names);
+	if (r)
+		dataframe_release(f);
 	return r;
 }
 

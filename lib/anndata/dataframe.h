@@ -20,6 +20,7 @@ struct dataframe_column {
 	char *name;
 	enum dataframe_kind kind;
 	char *why; /* DATAFRAME_OTHER: why it cannot be read */
+	char *note; /* what is odd about it, or NULL */
 	int nullable; /* values may be missing: see dataframe_values.missing (not for categoricals, doubles) */
 	size_t ncategory;
 	char **category; /* [ncategory], owned */
@@ -60,6 +61,10 @@ void dataframe_values_release(struct dataframe_values *v);
 
 /* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
 int dataframe_open(struct dataframe *f, struct store *s, const char *path, struct error *e);
+
+/* Open the arrays of the group at `path`, of nrow rows, as a frame. The first of the names `index`, ended by NULL, that is there is its index;
+ * without one the rows are numbered. */
+int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path, const char *const *index, uint64_t nrow, struct error *e);
 void dataframe_release(struct dataframe *f); /* accepts a zeroed struct */
 struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); /* NULL: none; finds the index by its name too */
 

@@ -90,11 +90,24 @@ int h5_refused_link(void)
 	return refused_link;
 }
 
+/* WHERE, what did not go well, and HDF5's reason. A version that this HDF5 does not know is no damage in most cases. */
+static int fault(struct error *e, const char *where, const char *what, const char *damage, const char *why)
+{
+	unsigned v[3];
+	H5get_libversion(&v[0], &v[1], &v[2]);
+	if (!strstr(why, "version"))
+		return error_set(e, "%s: %s: damaged or truncated HDF5%s (%s)", where, what, damage, why);
+	return error_set(e,
+		"%s: %s: a newer HDF5 wrote it than the %u.%u.%u that reads here, such as 2.0 with libver='latest' (%s); or it is damaged. Write it "
+		"without libver, as anndata's write_h5ad does",
+		where, what, v[0], v[1], v[2], why);
+}
+
 int h5_check(const char *where, struct error *e)
 {
 	if (refused_link)
 		return error_set(e, "%s: has a link into another file, which is not followed: write all data into one file", where);
-	return *failure ? error_set(e, "%s: cannot be read: damaged or truncated HDF5, or a failing disk (%s)", where, failure) : 0;
+	return *failure ? fault(e, where, "cannot be read", ", or a failing disk", failure) : 0;
 }
 
 int h5_object_type(hid_t loc, const char *path)
@@ -135,7 +148,10 @@ int h5_error(struct error *e, const char *where, const char *doing)
 	h5_why(why);
 	if (!strcmp(why, strerror(EAGAIN)))
 		return error_set(e, "%s: a program has it open for writing, such as anndata with backed='r+': close it there first", where);
-	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
+	char *what = xasprintf("%s failed", doing);
+	fault(e, where, what, "", why);
+	free(what);
+	return -1;
 }
 
 int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e)

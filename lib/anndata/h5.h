@@ -35,7 +35,7 @@ void h5_why(char why[H5_WHY]);
 /* The type of the object at this path (H5O_TYPE_GROUP, H5O_TYPE_DATASET), or -1: there is none. All but the last name of the path exist. */
 int h5_object_type(hid_t loc, const char *path);
 
-/* "WHERE: DOING failed", with the first line of HDF5's own explanation. Always returns -1. */
+/* "WHERE: DOING failed", whether that is damage or a newer HDF5, and HDF5's own reason. Always returns -1. */
 int h5_error(struct error *e, const char *where, const char *doing);
 
 /* *size is the number of stored bytes of the chunk at these coordinates, 0 if it was never written. */

@@ -242,6 +242,24 @@ static int open_obs(struct h5ad *h, struct error *e)
 	return dataframe_open(&h->obs, &h->store, "obs", e);
 }
 
+/* The columns of all modalities are not read; those of one are called "rna:NAME" there. */
+static int open_obs_of_modality(struct h5ad *h, struct error *e)
+{
+	char list[256] = "";
+	int r = open_obs(h, e);
+	for (size_t i = 0; i < h->elsewhere.n && r == 0; i++) {
+		char *name = texts_dup(&h->elsewhere, i);
+		size_t n = strlen(list);
+		if (*name != '_' && !strchr(name, ':') && !dataframe_find(&h->obs, name) && n + strlen(name) + 3 < sizeof list)
+			snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", name);
+		free(name);
+	}
+	if (*list)
+		h5ad_note(h, "%s: obs of all modalities has columns that %s lacks (%s): mdata.push_obs() in Python copies them", h->path,
+			h->part, list);
+	return r;
+}
+
 static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	return find_counts(h, opt, &h->var, e);
@@ -267,6 +285,7 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 	char list[256] = "";
 	size_t pick;
 	store_names(&h->store, "mod", &names);
+	store_names(&h->store, "obs", &h->elsewhere);
 	list_names(h, "mod", list);
 	size_t found = names.n;
 	for (pick = 0; pick < names.n; pick++)
@@ -327,7 +346,7 @@ const struct reader reader_mudata = {
 	.provenance = "uns/" H5AD_PROVENANCE,
 	.obsm = "obsm",
 	.open = open_modality,
-	.obs = open_obs,
+	.obs = open_obs_of_modality,
 	.counts = open_counts,
 	.features = open_features,
 };

@@ -40,6 +40,8 @@ struct h5ad {
 	int has_ensembl; /* most ids are Ensembl gene ids */
 	const char *var; /* AnnData: the frame of genes that belongs to the matrix */
 	struct dataframe obs; /* its index are the names of the cells */
+	struct texts elsewhere; /* columns of obs that the file has in another place: MuData, for all modalities */
+	struct texts notes; /* what is odd about the file, each a sentence for the user */
 	struct countmat mat; /* read it with countmat_next, after h5ad_start */
 };
 
@@ -56,6 +58,12 @@ char *tenx_file(const char *path, struct error *e);
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
 void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
+
+/* Add a sentence to h->notes. */
+void h5ad_note(struct h5ad *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What to do for a column of obs that is elsewhere in the file, malloced; NULL: it is not. */
+char *h5ad_elsewhere(const struct h5ad *h, const char *column);
 
 /* What a program of corrmask noted of the file's origin (uns/corrmask_provenance), entry by entry: those that `to` lacks are added. -1 with e
  * set if the file cannot be read. */

@@ -26,6 +26,7 @@ void obs_release(struct obs *o)
 	free(o->col);
 	free(o->index);
 	free(o->names);
+	free(o->elsewhere);
 	free(o->skipped);
 	*o = (struct obs){0};
 }
@@ -113,6 +114,8 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 		free(o->names);
 		o->names = names;
 	}
+	for (size_t i = 0; i < nwant && !all && !o->elsewhere; i++)
+		o->elsewhere = dataframe_find(&h->obs, want[i]) ? NULL : h5ad_elsewhere(h, want[i]);
 	for (size_t i = 0; i < h->obs.ncol; i++) {
 		struct dataframe_column *f = h->obs.col + i;
 		if (!wanted(f->name, all, want, nwant))
@@ -165,9 +168,9 @@ int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant,
 		for (size_t k = 0; k < o->ncol; k++)
 			there |= strcmp(o->col[k].source, want[i]) == 0;
 		if (!there)
-			return error_set(e, "no obs column '%s' in %s (%s has: %.300s)", want[i],
+			return error_set(e, "no obs column '%s' in %s (%s has: %.300s)%s%s", want[i],
 				o->nfile == 1 ? "the file" : "any of the files", o->nfile == 1 ? "it" : "the first",
-				o->names ? o->names : "none");
+				o->names ? o->names : "none", o->elsewhere ? "; " : "", o->elsewhere ? o->elsewhere : "");
 	}
 	for (size_t i = 0; i < o->ncol; i++) {
 		struct obs_column *c = o->col + i;

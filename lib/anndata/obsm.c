@@ -42,6 +42,26 @@ static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struc
 	return bad;
 }
 
+/* A group where an array is expected: what anndata says that it is. */
+static int no_array(struct h5ad *h, const char *path, struct error *e)
+{
+	static const struct {
+		const char *type, *is, *make;
+	} known[] = {{"dataframe", "a data frame", ".to_numpy()"}, {"csr_matrix", "a sparse matrix", ".toarray()"},
+		{"csc_matrix", "a sparse matrix", ".toarray()"}};
+	struct texts t = {0};
+	const char *is = "a group", *make = NULL;
+	if (store_attribute_texts(&h->store, path, "encoding-type", &t) == 0 && t.n)
+		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+			if (texts_is(&t, 0, known[i].type)) {
+				is = known[i].is;
+				make = known[i].make;
+			}
+	texts_release(&t);
+	return error_set(e, "%s: %s is %s, expected an array of numbers%s%s", h->path, path, is,
+		make ? "; in Python, make it one with " : "", make ? make : "");
+}
+
 int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e)
 {
 	struct h5array a = {0};
@@ -57,6 +77,8 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 						   : error_set(e, "%s: it has no embeddings in %s", h->path, group);
 		free(there);
 	}
+	if (!bad && store_type(&h->store, path) == STORE_GROUP)
+		bad = no_array(h, path, e);
 	bad = bad || h5array_open(&a, &h->store, path, e);
 	if (!bad && (a.ndim != 2 || !a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX))
 		bad = error_set(e, "%s: expected %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);

@@ -7,12 +7,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-#define EXPECTED ".h5ad, .h5mu, .zarr, 10x .h5 or a 10x matrix directory"
+#define EXPECTED ".h5ad, .h5mu, .zarr, 10x .h5, a 10x matrix directory or its matrix.mtx"
 
 const struct reader *const readers[] = {
 	&reader_loom, &reader_seurat, &reader_mudata, &reader_anndata, &reader_tenx3, &reader_tenx2, &reader_tenx_text, NULL};
@@ -94,6 +95,8 @@ static int check_shape(const struct h5ad *h, struct error *e)
 {
 	if (h->mat.nrow != h->ncell)
 		return error_set(e, "%s: %" PRIu64 " cells, but %s has %" PRIu64, h->mat.where, h->mat.nrow, h->obs.where, h->ncell);
+	if (!h->mat.ncol)
+		return error_set(e, "%s: %" PRIu64 " cells x 0 genes: there are no genes", h->mat.where, h->mat.nrow);
 	if (h->mat.ncol != h->id.n)
 		return error_set(e, "%s: %" PRIu64 " genes, but %s has %zu", h->mat.where, h->mat.ncol, h->gene_source, h->id.n);
 	return 0;
@@ -111,6 +114,9 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	if ((h->reader->open && h->reader->open(h, opt, e)) || refuse_options(h, opt, e) || h->reader->obs(h, e))
 		return -1;
 	h->ncell = h->obs.nrow;
+	for (size_t i = 0; i < h->obs.ncol; i++)
+		if (h->obs.col[i].note)
+			h5ad_note(h, "%s", h->obs.col[i].note);
 	if (opt->annotation)
 		return 0;
 	if (h->reader->counts(h, opt, e))
@@ -186,6 +192,24 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 	return r;
 }
 
+void h5ad_note(struct h5ad *h, const char *fmt, ...)
+{
+	char note[1024];
+	va_list arg;
+	va_start(arg, fmt);
+	int n = vsnprintf(note, sizeof note, fmt, arg);
+	va_end(arg);
+	texts_push(&h->notes, note, n < 0 ? 0 : (size_t)n < sizeof note ? (size_t)n : sizeof note - 1);
+}
+
+char *h5ad_elsewhere(const struct h5ad *h, const char *column)
+{
+	for (size_t i = 0; i < h->elsewhere.n; i++)
+		if (texts_is(&h->elsewhere, i, column))
+			return xasprintf("%s has '%s' for all modalities: mdata.push_obs() in Python copies it into each", h->path, column);
+	return NULL;
+}
+
 void h5ad_release(struct h5ad *h)
 {
 	if (!h->path)
@@ -194,6 +218,8 @@ void h5ad_release(struct h5ad *h)
 	dataframe_release(&h->obs);
 	texts_release(&h->id);
 	texts_release(&h->symbol);
+	texts_release(&h->elsewhere);
+	texts_release(&h->notes);
 	free(h->drop);
 	free(h->matrix);
 	free(h->gene_source);

@@ -34,10 +34,10 @@ static enum store_type type_of(struct store *s, const char *path)
 {
 	char *copy = xstrdup(path);
 	int type = 0;
-	/* HDF5 may be asked about a path only if the part before its last name exists */
+	/* HDF5 may be asked about a path only if the part before its last name is a group */
 	for (char *p = copy; type >= 0 && (p = strchr(p + 1, '/'));) {
 		*p = 0;
-		type = H5Lexists(s->h5, copy, H5P_DEFAULT) > 0 ? 0 : -1;
+		type = h5_object_type(s->h5, copy) == H5O_TYPE_GROUP ? 0 : -1;
 		*p = '/';
 	}
 	if (type >= 0)

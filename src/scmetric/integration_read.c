@@ -123,8 +123,12 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct classes *
 	struct dataframe_column *c = dataframe_find(&h->obs, name);
 	uint32_t *code = xmalloc((h->ncell + 1) * sizeof *code);
 	struct dataframe_values v = {0};
+	char *elsewhere = c ? NULL : h5ad_elsewhere(h, name);
 	if (!c)
-		die("%s: obs has no '%s': it has %s", h->path, name, columns(&h->obs));
+		die("%s: obs has no '%s': it has %s%s%s", h->path, name, columns(&h->obs), elsewhere ? "; " : "",
+			elsewhere ? elsewhere : "");
+	if (c->note)
+		warn("%s", c->note);
 	if (c->kind == DATAFRAME_F64 || c->kind == DATAFRAME_OTHER)
 		die("%s: obs/%s is %s, expected names of classes", h->path, name, c->kind == DATAFRAME_F64 ? "of real numbers" : c->why);
 	must(dataframe_read(c, 0, h->ncell, &v, 1, &e), &e);
