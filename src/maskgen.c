@@ -206,7 +206,7 @@ static void check_graph_options(void)
 {
 	if (strategy->uses & GRAPH && !graph_path && !module)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
-	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
+	if (!(strategy->uses & TARGET) == (partner_choice == HIDDEN || partner_choice == VISIBLE))
 		usage_error(strategy->uses & TARGET ? "--strategy probe needs --partners hidden or --partners visible"
 						    : "--partners hidden and visible are for --strategy probe");
 }

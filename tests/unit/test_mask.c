@@ -174,18 +174,21 @@ static void probes(void **state)
 /* What holds for every strategy that masks tokens of a cell: the budget, and that no special token is masked, shown (but by bernoulli) or counted. */
 static void every_strategy(void **state)
 {
-	enum {
-		PLAN_RANDOM,
-		PLAN_BERNOULLI,
-		PLAN_NONE,
-		PLAN_RUNS,
-		PLAN_PMI,
-		PLAN_CORRMASK,
-		PLAN_WEIGHTED,
-		PLAN_MODULES,
-		PLAN_GROUPS,
-		PLANS
-	};
+	static const struct {
+		enum mask_strategy strategy;
+		int bernoulli, weighted, modular, graph, groups, ties;
+		int structured; /* positions that the structure chooses: 0 none, 1 up to lambda of the budget, 2 all */
+	} plans[] = {
+		{MASK_RANDOM},
+		{MASK_RANDOM, .bernoulli = 1},
+		{MASK_NONE},
+		{MASK_RUNS, .ties = 1, .structured = 2},
+		{MASK_PMI, .graph = 1, .structured = 1},
+		{MASK_CORRMASK, .graph = 1, .structured = 1},
+		{MASK_CORRMASK, .graph = 1, .weighted = 1, .structured = 1},
+		{MASK_CORRMASK, .graph = 1, .modular = 1, .structured = 1},
+		{MASK_CORRMASK, .groups = 1, .modular = 1, .structured = 1},
+	}, *p;
 	struct rng r = rng_at(3, RNG_TEST, 0, 0);
 	struct graph g;
 	struct trial t;
@@ -195,21 +198,17 @@ static void every_strategy(void **state)
 	g.module = xcalloc(VOCAB, sizeof *g.module);
 	for (uint32_t u = 0; u < VOCAB; u++)
 		g.module[u] = u < SPECIAL ? -1 : (int32_t)rng_below(&r, 9) - 1;
-	for (int p = 0; p < PLANS; p++) {
-		struct mask_plan plan = {.strategy = p <= PLAN_BERNOULLI ? MASK_RANDOM
-				: p == PLAN_NONE                         ? MASK_NONE
-				: p == PLAN_RUNS                         ? MASK_RUNS
-				: p == PLAN_PMI                          ? MASK_PMI
-									 : MASK_CORRMASK,
-			.bernoulli = p == PLAN_BERNOULLI,
-			.weighted = p == PLAN_WEIGHTED,
-			.modular = p >= PLAN_MODULES,
+	for (p = plans; p < plans + sizeof plans / sizeof *plans; p++) {
+		struct mask_plan plan = {.strategy = p->strategy,
+			.bernoulli = p->bernoulli,
+			.weighted = p->weighted,
+			.modular = p->modular,
 			.partners = 5,
 			.seed = 8,
 			.vocab = VOCAB,
 			.nspecial = SPECIAL,
 			.mask_id = MASK_ID,
-			.graph = p <= PLAN_RUNS || p == PLAN_GROUPS ? NULL : &g};
+			.graph = p->graph ? &g : NULL};
 		struct masker *m = masker_new(&plan);
 		for (uint64_t cell = 0; cell < 400; cell++) {
 			double rate = rng_unit(&r), lambda = cell % 4 ? rng_unit(&r) : cell % 8 == 0;
@@ -218,19 +217,19 @@ static void every_strategy(void **state)
 				group[i] = (int32_t)rng_below(&r, 4) - 1; /* special tokens too */
 				tie[i] = (uint16_t)(i / 5);
 			}
-			const struct mask_tokens tokens = {t.n, t.token, p == PLAN_GROUPS ? group : NULL, p == PLAN_RUNS ? tie : NULL};
+			const struct mask_tokens tokens = {t.n, t.token, p->groups ? group : NULL, p->ties ? tie : NULL};
 			t.k = mask_cell(m, rate, lambda, cell, 0, &tokens, t.position, t.input, &t.structural);
-			uint32_t budget = p == PLAN_NONE ? 0 : (uint32_t)floor(t.L * rate + 1e-9),
+			uint32_t budget = p->strategy == MASK_NONE ? 0 : (uint32_t)floor(t.L * rate + 1e-9),
 				 quota = (uint32_t)floor(budget * lambda + 1e-9);
-			if (p == PLAN_BERNOULLI)
+			if (p->bernoulli)
 				assert_true(fabs(t.k - t.L * rate) <= 5 * sqrt(t.L * rate * (1 - rate)) + 1);
 			else
 				assert_int_equal(t.k, budget);
-			assert_true(t.structural <= (p <= PLAN_NONE ? 0 : p == PLAN_RUNS ? budget : quota));
+			assert_true(t.structural <= (p->structured == 2 ? budget : p->structured ? quota : 0));
 			for (uint32_t i = 0; i < t.k; i++) {
 				assert_true(t.position[i] < t.n && (!i || t.position[i] > t.position[i - 1]));
 				assert_true(t.token[t.position[i]] >= SPECIAL && t.input[i] < VOCAB);
-				assert_true(p == PLAN_BERNOULLI || t.input[i] == MASK_ID || t.input[i] >= SPECIAL);
+				assert_true(p->bernoulli || t.input[i] == MASK_ID || t.input[i] >= SPECIAL);
 			}
 		}
 		masker_free(m);
