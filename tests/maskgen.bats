@@ -612,6 +612,6 @@ refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
 		    if rate == "--rate-linear 0.6:0.2" and span:
 		        assert all(abs(span[str(k)][0] - (.6 - .08 * k)) < .01 for k in range(6)), span
 		    runs += 1
-		assert runs == 69
+		assert runs >= 69
 	END
 }

@@ -178,17 +178,19 @@ static void every_strategy(void **state)
 		enum mask_strategy strategy;
 		int bernoulli, weighted, modular, graph, groups, ties;
 		int structured; /* positions that the structure chooses: 0 none, 1 up to lambda of the budget, 2 all */
-	} plans[] = {
-		{MASK_RANDOM},
-		{MASK_RANDOM, .bernoulli = 1},
-		{MASK_NONE},
-		{MASK_RUNS, .ties = 1, .structured = 2},
-		{MASK_PMI, .graph = 1, .structured = 1},
-		{MASK_CORRMASK, .graph = 1, .structured = 1},
-		{MASK_CORRMASK, .graph = 1, .weighted = 1, .structured = 1},
-		{MASK_CORRMASK, .graph = 1, .modular = 1, .structured = 1},
-		{MASK_CORRMASK, .groups = 1, .modular = 1, .structured = 1},
-	}, *p;
+	} plans[] =
+		{
+			{MASK_RANDOM},
+			{MASK_RANDOM, .bernoulli = 1},
+			{MASK_NONE},
+			{MASK_RUNS, .ties = 1, .structured = 2},
+			{MASK_PMI, .graph = 1, .structured = 1},
+			{MASK_CORRMASK, .graph = 1, .structured = 1},
+			{MASK_CORRMASK, .graph = 1, .weighted = 1, .structured = 1},
+			{MASK_CORRMASK, .graph = 1, .modular = 1, .structured = 1},
+			{MASK_CORRMASK, .groups = 1, .modular = 1, .structured = 1},
+		},
+	  *p;
 	struct rng r = rng_at(3, RNG_TEST, 0, 0);
 	struct graph g;
 	struct trial t;
