@@ -78,7 +78,7 @@ endef
 # $(call check,GOALS,SETTINGS): if one of GOALS is to be made, stop now if the files that SETTINGS name are not there, or a number is none
 check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS $(lists) EPOCHS BATCH CELLS MAXLEN THREADS KEEP_MODELS $2) 2>&1)))
 lists := ARMS METHODS STRATEGIES SIZES
-stop = $(if $1,$(error $1))
+stop = $(if $(strip $1),$(error $1))
 # $(call check_arms,GOALS,EXPERIMENT,VARIABLE): the same if VARIABLE names an arm that the experiment has not in arms.tsv
 check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/arms.sh $2 $(foreach a,$(call given,$3),$(call quote,$a)) | sed 's/^/$3: /')))
 
@@ -138,7 +138,7 @@ $1-commands: $3 ## print a command for each run of $1 that is left, for job arra
 endef
 
 # The files of the experiments, in the order of make help; the first ones have what the others use
-FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrained.mk reliance/reliance.mk demo/demo.mk \
 	annotate/annotate.mk finetune/finetune.mk genes/genes.mk r2mae/r2mae_cells.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 # Before the files, whose own checks know only what is spelt right

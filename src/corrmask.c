@@ -84,18 +84,28 @@ static void list_makefiles(glob_t *files)
 	}
 }
 
-/* Call use(line, arg) for every line of the .mk files, the demo's first. */
+/* Call use(line, arg) for every line of the .mk files: those of the main job, of the demo, then all others. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
+	static const char *const first[] = {"pretrain/pretrain.mk", "demo/demo.mk"};
+	enum { FIRST = sizeof first / sizeof *first };
 	glob_t files = {0};
-	char *demo = xasprintf("%s/demo/demo.mk", pipelines);
-	each_line_of(demo, use, arg);
+	char *path[FIRST];
+	for (size_t i = 0; i < FIRST; i++) {
+		path[i] = xasprintf("%s/%s", pipelines, first[i]);
+		each_line_of(path[i], use, arg);
+	}
 	list_makefiles(&files);
-	for (size_t i = 0; i < files.gl_pathc; i++)
-		if (strcmp(files.gl_pathv[i], demo))
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		size_t k = 0;
+		while (k < FIRST && strcmp(files.gl_pathv[i], path[k]))
+			k++;
+		if (k == FIRST)
 			each_line_of(files.gl_pathv[i], use, arg);
+	}
 	globfree(&files);
-	free(demo);
+	for (size_t i = 0; i < FIRST; i++)
+		free(path[i]);
 }
 
 static void add_command(struct cli_command command, size_t *n)

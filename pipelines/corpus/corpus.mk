@@ -8,6 +8,8 @@
 # FILES  the files, or @LIST: those that the file LIST names, one per line
 # WHERE  conditions on the cells (scsample --where), with ; between; only columns of obs that all files have
 # OBS    more columns of obs to keep, with commas between; default: those in WHERE
+# HELD_OUT  obs column, such as donor: whole donors are held out, in a list of their own, held-out.txt, and the medians are those of the others (held-out.tsv names them)
+# HELD_OUT_SHARE  share of the cells to hold out
 # REFUSED  skip: leave out files that cannot be read; stop: make no list if there are any
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from all cells that WHERE keeps, in two to four passes over the files
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
@@ -25,8 +27,11 @@ WHERE   ?=
 OBS     ?=
 REFUSED ?= stop
 H5TOK_ARGS ?=
+HELD_OUT ?=
+HELD_OUT_SHARE ?= 0.1
 corpus_maxlen = $(if $(filter command environment,$(origin MAXLEN)),MAXLEN)
-CORPUS_SETTINGS := DIR FILES WHERE OBS H5TOK_ARGS $(if $(value MEDIANS),MEDIANS) $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES) $(corpus_maxlen) RANK_ARGS
+CORPUS_SETTINGS := DIR FILES WHERE OBS H5TOK_ARGS $(if $(value MEDIANS),MEDIANS) $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES) $(corpus_maxlen) RANK_ARGS \
+	$(if $(value HELD_OUT),HELD_OUT HELD_OUT_SHARE SEED)
 ifneq ($(filter corpus,$(MAKECMDGOALS)),)
 $(if $(value DIR)$(value FILES),,$(error corpus: give DIR=FOLDER, a folder of .h5ad files or .zarr stores, or FILES='...'))
 endif
@@ -36,4 +41,5 @@ $(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
 corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus from many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
 	@$(job) BIN=$(abspath $(BIN)) $(PIPELINES)/corpus/corpus.sh $(CORPUS_RUN) --dir $(call text,DIR) --paths $(call text,FILES) --where $(call text,WHERE) \
 		--obs $(call text,OBS) --refused $(call text,REFUSED) --medians $(call text,MEDIANS) --token-table $(call text,TOKEN_TABLE) \
-		--map $(call text,GENE_NAMES) --max-len $(if $(corpus_maxlen),$(call text,MAXLEN),'') --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --threads $(THREADS)
+		--map $(call text,GENE_NAMES) --max-len $(if $(corpus_maxlen),$(call text,MAXLEN),'') --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) \
+		--held-out $(call text,HELD_OUT) --share $(call text,HELD_OUT_SHARE) --seed $(SEED) --threads $(THREADS)

@@ -2,6 +2,7 @@
 # Many files to one corpus of tokens; corpus.mk explains what it makes. RUN is its folder.
 #     corpus.sh RUN --dir DIR | --paths FILES [--where CONDITIONS] [--obs COLUMNS] [--refused stop|skip] [--medians FILE] [--token-table FILE]
 #         [--map FILE] [--max-len N] [--h5tok-args ARGS] [--rank-args ARGS] --threads N
+#         [--held-out COLUMN|cells --share F --seed N [--label COLUMN --sample N] [--until cells]]
 #
 # In RUN: corpus.txt (the list), corpus.tsv (the table), vocab.tsv, and for each file NAME: tok/NAME.tok, log/NAME.log, done/NAME (its row of the
 # table), sums/NAME.1, ... (what each pass has counted for the medians). inputs.tsv has the names: the file's own, and a digest of its path.
@@ -9,7 +10,12 @@
 # The script calls itself for each file:
 #     corpus.sh --pass N NAME      cells to sums
 #     corpus.sh --tokens NAME      cells to tokens
+# With --held-out, some cells are held out, and the medians are those of the others; held_out.sh has these functions. --until cells ends when it is
+# known how many there are.
+#     corpus.sh --cells NAME       cells to their numbers
+#     corpus.sh --part NAME        tokens to those of the two parts
 . "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/held_out.sh"
 
 # ---- one file ----
 
@@ -25,19 +31,23 @@ ended() {
 	return "$worst"
 }
 
-# cells FILE: the counts of the cells that are wanted
+# cells FILE [NAME]: the counts of the cells that are wanted, with NAME without its donors that are held out. Tokens stay tokens.
 cells() {
-	local conditions=() c=$where
+	local conditions=() c=$where read mine
+	mine=$(label_of "$1")
+	# shellcheck disable=SC2206 # words
+	read=(h5tok -u --obs "$columns${mine:+,$mine}" $h5tok_args "$1")
+	[[ $1 != *.tok ]] || read=(scsample -u "$1")
 	while [ -n "$c" ]; do
 		conditions+=(--where "$(sed 's/^ *//; s/ *$//' <<< "${c%%;*}")")
 		[[ $c = *\;* ]] || break
 		c=${c#*;}
 	done
-	# shellcheck disable=SC2086 # words
+	[ $# = 1 ] || [ ! -e "held/$2" ] || while IFS= read -r c; do conditions+=(--where "$held_out!=$c"); done < "held/$2"
 	if [ ${#conditions[@]} = 0 ]; then
-		h5tok -u --obs "$columns" $h5tok_args "$1"
+		"${read[@]}"
 	else
-		h5tok -u --obs "$columns" $h5tok_args "$1" | scsample -u "${conditions[@]}"
+		"${read[@]}" | scsample -u "${conditions[@]}"
 		ended "${PIPESTATUS[@]}"
 	fi
 }
@@ -76,7 +86,7 @@ cause() {
 pass() {
 	local after=()
 	[ "$1" = 1 ] || after=(--after "sums/all.$(($1 - 1))")
-	cells "$(file_of "$2")" | rankenc --fit --sums "${after[@]}" -o "sums/$2.$1"
+	cells "$(file_of "$2")" "$2" | rankenc --fit --sums "${after[@]}" -o "sums/$2.$1"
 	ended "${PIPESTATUS[@]}"
 }
 one_pass() {
@@ -87,9 +97,17 @@ tokens() {
 	local vocab=(-m "${medians:-vocab.tsv}")
 	[ -z "$token_table" ] || vocab+=(-t "$token_table")
 	[ -z "$map" ] || vocab+=(--map "$map")
-	# shellcheck disable=SC2086 # words
-	cells "$(file_of "$1")" | rankenc "${vocab[@]}" ${max_len:+--max-len "$max_len"} $rank_args -o "tok/$1.tok"
-	ended "${PIPESTATUS[@]}"
+	# shellcheck disable=SC2206 # words
+	vocab+=($rank_args)
+	if [[ $(file_of "$1") = *.tok ]]; then
+		cells "$(file_of "$1")" > "work/$1" && mv "work/$1" "tok/$1.tok"
+	elif [ -z "$label" ]; then
+		cells "$(file_of "$1")" | rankenc "${vocab[@]}" ${max_len:+--max-len "$max_len"} -o "tok/$1.tok"
+		ended "${PIPESTATUS[@]}"
+	else # the file is read once
+		cells "$(file_of "$1")" > "work/$1" && rankenc "${vocab[@]}" ${max_len:+--max-len "$max_len"} -o "tok/$1.tok" "work/$1" && sampled "$1" &&
+			rm -f "work/$1" "work/$1.values"
+	fi
 }
 one_tokens() {
 	rm -f "done/$1" # it speaks of the tokens of before
@@ -98,6 +116,7 @@ one_tokens() {
 		# program, then name and value; the programs are in the order in which they ended
 		awk -F '\t' -v stamp="$(stamp_of "$1") $state" 'BEGIN { OFS = "\t" } $1 == "program" { p = $2 } { v[p, $1] = $2 }
 			END {
+				if (!(("h5tok", "cells_in") in v)) { v["h5tok", "cells_in"] = v["scsample", "cells_in"]; v["rankenc", "cells_out"] = v["scsample", "cells_out"] } # tokens
 				all = v["h5tok", "cells_in"]
 				kept = ("scsample", "cells_out") in v ? v["scsample", "cells_out"] : all
 				print stamp, all, all - kept, kept - v["rankenc", "cells_out"], v["rankenc", "cells_out"], v["rankenc", "tokens"]
@@ -109,6 +128,8 @@ one_tokens() {
 case ${1:-} in
 --pass) one_pass "$2" "$3"; exit ;;
 --tokens) one_tokens "$2"; exit ;;
+--cells) one_cells "$2"; exit ;;
+--part) one_part "$2"; exit ;;
 esac
 
 # ---- all of them ----
@@ -117,7 +138,8 @@ esac
 run=$1
 shift
 threads='' obs='' dir='' where='' paths='' h5tok_args='' rank_args=''
-options 'threads' 'max-len dir paths where obs refused medians token-table map h5tok-args rank-args' "$@"
+held_out='' share=0.1 seed=1 label='' sample=0 until='' max_len=''
+options 'threads' 'max-len dir paths where obs refused medians token-table map h5tok-args rank-args held-out share seed label sample until' "$@"
 # shellcheck disable=SC2154 # options sets it
 case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected stop or skip" >&2; exit 1 ;; esac
 
@@ -148,7 +170,20 @@ self=$(realpath "$0")
 medians=$(absolute "${medians:-}") token_table=$(absolute "${token_table:-}") map=$(absolute "${map:-}")
 [ -n "$dir$paths" ] || { echo "corpus: no files: give DIR=FOLDER or FILES='...'" >&2; exit 1; }
 [ -z "$dir" ] || [ -z "$paths" ] || { echo "corpus: DIR and FILES exclude each other" >&2; exit 1; }
+# one folder or list among FILES; a folder that is itself a file of cells is one
+case $paths in *.zarr | *.zarr/) ;; *.txt) [ ! -f "$paths" ] || paths=@$paths ;; *) if [ -d "$paths" ] && ! compgen -G "$paths/*matrix.mtx*" > /dev/null; then dir=$paths paths=; fi ;; esac
 [ -z "$dir" ] || [ -d "$dir" ] || { echo "DIR=$dir: no such folder" >&2; exit 1; }
+# --until files: only how many there are, and what tells them from others
+if [ "$until" = files ]; then
+	[[ $paths != @* ]] || [ -r "${paths#@}" ] || { echo "$paths: no such file" >&2; exit 1; }
+	list_files | while IFS= read -r -d '' path; do
+		[ -e "$path" ] || { echo "$path: no such file or folder" >&2; exit 1; }
+		printf '%s\t%s\n' "$path" "$(stamp "$path")"
+	done > "$run" || exit 1
+	[ -s "$run" ] || { echo "$dir$paths: no .h5ad file and no .zarr store" >&2; exit 1; }
+	echo "$(wc -l < "$run" | tr -d ' ') files $(sha256sum < "$run" | cut -c 1-16)"
+	exit
+fi
 # One at a time works in the folder. What a killed make has left running holds descriptor 9 too, so this one waits until that has ended.
 exec 9>> "$run/.lock"
 flock -n 9 || { echo "$run: waiting for another make corpus in this folder, or for what a killed one has left running" >&2; flock 9; }
@@ -170,9 +205,9 @@ mkdir -p tok log sums 'done'
 rm -rf refused none
 mkdir refused none
 # what WHERE compares must be read; OBS adds to it
-columns=$(tr ';' '\n' <<< "$where" | sed 's/^ *//; s/ *[!<>=].*//; /^$/d' | cat - <(tr ',' '\n' <<< "$obs" | sed '/^$/d') | sort -u | paste -sd ,)
+columns=$(tr ';' '\n' <<< "$where" | sed 's/^ *//; s/ *[!<>=].*//; /^$/d' | cat - <(tr ',' '\n' <<< "$obs" | sed '/^$/d') <(! whole_donors || echo "$held_out") | awk -v label="$label" '$0 "" != label' | sort -u | paste -sd ,)
 columns=${columns:-none}
-export where columns h5tok_args rank_args medians token_table map max_len
+export where columns h5tok_args rank_args medians token_table map max_len held_out share seed label sample
 
 # of OPTION...: this script with OPTION... for each name on standard input, side by side
 side_by_side() {
@@ -181,30 +216,38 @@ side_by_side() {
 }
 # accepted: the names of the files that are read
 accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ] || [ -e "none/$name" ] || echo "$name"; done; }
+# for_medians: those of them that have cells for training
+for_medians() { accepted | while read -r name; do [ -e "held/$name.all" ] || echo "$name"; done; }
 names_in() { find "$@" -type f -printf '%f\n' | sort; }
 count() { wc -l | tr -d ' '; }
 
 # all_sums PASS: the sums of all files
 all_sums() {
-	accepted | sed "s|.*|sums/&.$1|" > sums/list.new
+	for_medians | sed "s|.*|sums/&.$1|" > sums/list.new
 	mv sums/list.new list.sums
 	CORRMASK_REPORT='' rankenc -q --fit --sums --report "sums/all.$1.report" -o "sums/all.$1" @list.sums
 	rm list.sums
 }
 
-if [ -z "$medians" ]; then
+if [ -n "$held_out" ]; then
+	all_cells
+	[ "$until" != cells ] || exit 0
+fi
+of_tokens=$(awk -F '\t' '$2 ~ /\.tok$/ { print 1; exit }' inputs.tsv) # tokens have a vocabulary
+if [ -z "$medians$of_tokens" ]; then
 	# sums of a file that has changed, and, when any file has, those of the later passes
 	while IFS=$'\t' read -r name path stamp; do
+		[ ! -e "held/$name" ] || stamp="$stamp $(sha256sum < "held/$name" | cut -c 1-16)"
 		[ "$(cat "sums/$name.stamp" 2> /dev/null)" = "$stamp" ] || rm -f "sums/$name".*
 		echo "$stamp" > "sums/$name.stamp"
 	done < inputs.tsv
 	for ((n = 1; ; n++)); do
-		accepted | while read -r name; do [ -e "sums/$name.$n" ] || echo "$name"; done > todo
+		for_medians | while read -r name; do [ -e "sums/$name.$n" ] || echo "$name"; done > todo
 		echo "  medians, pass $n: $(count < todo) files to read"
 		side_by_side --pass "$n" < todo
 		if [ "$n" = 1 ]; then
 			[ -n "$(accepted)" ] || break
-			now=$(accepted | grep -Fwf - inputs.tsv | sha256sum)
+			now=$(for_medians | while read -r name; do echo "$name $(cat "sums/$name.stamp")"; done | sha256sum)
 			[ "$(cat sums/of 2> /dev/null)" = "$now" ] || {
 				find sums -name 'all.*' -delete -o -name '*.[2-9]' -delete -o -name '*.[1-9][0-9]' -delete
 				rm -f vocab.tsv
@@ -232,7 +275,8 @@ if [ -z "$medians" ]; then
 fi
 
 state=
-[ -z "$(accepted)" ] || state=$(sha256sum < "${medians:-vocab.tsv}" | cut -c 1-16)
+[ -z "$(accepted)" ] || [ -n "$of_tokens" ] || state=$(sha256sum < "${medians:-vocab.tsv}" | cut -c 1-16)
+[ -z "$held_out" ] || state=$state-$max_len-$label-$sample
 export state
 if [ -n "$(accepted)" ]; then
 	accepted | while read -r name; do
@@ -242,6 +286,7 @@ if [ -n "$(accepted)" ]; then
 	[ ! -s todo ] || rm -f corpus.txt # some of its tokens become others
 	side_by_side --tokens < todo
 	rm todo
+	[ -z "$held_out" ] || all_parts
 fi
 
 # ---- the table and the list ----
@@ -262,9 +307,7 @@ done < inputs.tsv > rows.tsv
 whole corpus.tsv
 {
 	echo "# tokens of $run: maskgen @corpus.txt"
-	while IFS=$'\t' read -r name path stamp; do
-		[ -e "refused/$name" ] || [ -e "none/$name" ] || [ "$(cut -f 5 "done/$name")" = 0 ] || echo "tok/$name.tok"
-	done < inputs.tsv
+	listed train
 } > corpus.txt.new
 rm -f corpus.txt rows.tsv
 awk -F '\t' 'NR > 1 { n[$2]++; all += $3; where += $4; genes += $5; used += $6; tokens += $7 }
@@ -281,17 +324,24 @@ if [ "$refused_files" != 0 ]; then
 		exit 1
 	fi
 fi
-if ! grep -q '^tok/' corpus.txt.new; then
+if ! grep -q '^[a-z]' corpus.txt.new; then
 	rm -f corpus.txt.new
 	echo "corpus: no cells are left$(find none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2
 	exit 1
 fi
 # do they make one corpus? Tokens that are damaged have no right to their row any more, so they are made again.
 mv corpus.txt.new corpus.txt
+if [ -n "$held_out" ]; then
+	{
+		echo "# tokens of $run that are held out"
+		listed held
+	} > held-out.txt.new
+	whole held-out.txt
+fi
 scview -n 0 @corpus.txt > joined || {
-	sed -n '/^tok/p' corpus.txt | while read -r tokens; do
+	sed -n '/^[a-z]/p' corpus.txt | while read -r tokens; do
 		scview -n 0 "$tokens" > joined 2> /dev/null && continue
-		rm -f "done/$(basename "$tokens" .tok)"
+		rm -f "done/$(basename "${tokens%.train.tok}" .tok)"
 		echo "corpus: $run/$tokens is damaged: the next make corpus makes it again" >&2
 	done
 	rm -f corpus.txt joined

@@ -8,7 +8,7 @@
 # 4 bytes a number for MAP_CELLS cells. Cells are embedded in parts, so an interrupted run goes on after the last part. The vocabulary is the
 # model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or, of a Geneformer as it lies on the hub, that of the dictionaries beside it, with its table of
 # old ids and symbols (scstream(1), model). The first line says what was found.
-# Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
+# Also those of pretrained.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA         AnnData or 10x file
 # MODEL        folder of a model: sctrain's, transformers', a published Geneformer or a released BMFM-RNA
 # MEDIANS      the model's vocabulary, or Geneformer's table of medians with TOKEN_TABLE, if the model has no vocab.tsv; also its two pickles

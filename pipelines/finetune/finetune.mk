@@ -7,10 +7,10 @@
 #
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
-# (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
+# (cells.mk). Without INIT the pre-training of SEED runs first (pretrained.mk).
 # The table has three baselines without a network (logistic regression on log-normalised expression and on 50 principal components, and naive Bayes
 # of the counts), and intervals by a bootstrap of the test's donors, or of cells if they are fewer than three.
-# Also those of pretrain.mk, cells.mk
+# Also those of pretrained.mk, cells.mk
 # INIT       folder of the model to start from, as MODEL of make embed: sctrain's, a Geneformer, transformers'; none: the demo's two models
 # VOCAB      a vocabulary in place of the model's
 # FT_EPOCHS  maximum number of passes of the fine-tuning

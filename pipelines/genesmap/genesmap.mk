@@ -7,7 +7,7 @@
 #
 # The embedding of a gene is the mean of its hidden states over the cells that have it (scembed --of genes). Beside its graph of nearest genes are that
 # of the model's table of tokens (static), the dependency graph, and a graph of each gene's strongest correlations (co-expression).
-# Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
+# Also those of pretrained.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA       AnnData or 10x file
 # MODEL      folder of a model, as for make embed
 # MEDIANS      as for make embed

@@ -7,7 +7,7 @@
 # with random states (19 draws), and the difference of expression between the states, which needs no network. Without MODEL a
 # network is trained on the other cells.
 #
-# Also those of cells.mk, pretrain.mk
+# Also those of cells.mk, pretrained.mk
 # STATE    obs column of the states
 # FROM     the state whose cells are perturbed
 # TO       the state that shifts are measured towards

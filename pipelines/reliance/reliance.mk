@@ -7,9 +7,9 @@
 # loss with as many unrelated genes masked instead (visible). The gene is the same both times, so how frequent it is cancels.
 # Networks: random masks, CorrMask, and as a control CorrMask with a graph whose genes have changed places (shuffled).
 #
-# Also those of pretrain.mk, cells.mk
+# Also those of pretrained.mk, cells.mk
 # PROBES  number of genes to probe in every test cell
-# SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrain.mk. Without
+# SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrained.mk. Without
 # -j, make runs as many trainings side by side as there are cores.
 
 own_reliance_LABEL = $(label_if_there)

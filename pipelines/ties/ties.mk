@@ -18,7 +18,7 @@
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # SEEDS are 1 to 8 by default (SCALE=tiny: 1 2). A seed determines the split (without DATA also the cells), the masks, the order, the initial weights
 # and dropout. All arms of a seed have the same cells, vocabulary and graph, so differences are paired by seed.
-# Cells are those of cells.mk and trainings those of pretrain.mk. A model is measured on the test cells, and then removed; pipelines/arm.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
+# Cells are those of cells.mk and trainings those of pretrained.mk. A model is measured on the test cells, and then removed; pipelines/arm.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
 # -j, make runs as many trainings side by side as there are cores.
 
 ARMS ?= median-random median-corrmask random-random random-corrmask group-random group-corrmask median-runs value-random value-corrmask
