@@ -117,3 +117,35 @@ anndata.AnnData(np.zeros((6, 0), "f4")).write_h5ad("genes0.h5ad")'
 	run -0 h5tok --layer dense v3_zstd.zarr -o a.counts
 	refute_output --partial chunks
 }
+
+@test "10x text files as R and editors leave them: quotes, names of columns, commas, empty lines; cells x genes is refused" {
+	$PYTHON - <<-'END'
+		import os, random
+		random.seed(1)
+		entries = sorted({(random.randrange(1, 13), random.randrange(1, 31)) for _ in range(90)}, key=lambda e: e[::-1])
+		def write(folder, gap="", features="{}\t{}\tGene Expression\n", barcodes="{}\n", head=("", ""), tail="", shape=(12, 30), banner="matrix coordinate integer"):
+		    os.makedirs(folder, exist_ok=True)
+		    with open(folder + "/matrix.mtx", "w", newline="") as f:
+		        f.write("%%%%MatrixMarket %s general\n%%\n%s%d %d %d\n" % (banner, gap, *shape, len(entries)))
+		        for k, (g, c) in enumerate(entries):
+		            f.write("%d %d %d\n" % (*((g, c) if shape[0] == 12 else (c, g)), k % 5 + 1))
+		    open(folder + "/features.tsv", "w", newline="").write(head[0] + "".join(features.format("ENSG%011d" % i, "G%d" % i) for i in range(12)) + tail)
+		    open(folder + "/barcodes.tsv", "w", newline="").write(head[1] + "".join(barcodes.format("B%d-1" % i) for i in range(30)) + tail)
+		write("plain")
+		write("quoted", features='"{}"\t"{}"\t"Gene Expression"\n', barcodes='"{}"\n')
+		write("headed", head=("id\tname\ttype\n", "barcode\n"))
+		write("commas", features='"{}","{}","Gene Expression"\n')
+		write("empty", gap=" \n", tail="\n\n", banner="MATRIX Coordinate Integer")
+		write("crlf", features="{}\t{}\tGene Expression\r\n", barcodes="{}\r\n", tail="\r\n")
+		write("turned", shape=(30, 12))
+	END
+	h5tok -q plain -o want.counts
+	for d in quoted headed commas empty crlf; do
+		run -0 h5tok $d -o a.counts
+		cmp a.counts want.counts || fail "$d"
+		if [ $d = headed ]; then names "warning headed/features.tsv 'id'"; names "warning headed/barcodes.tsv 'barcode'"; else refute_output --partial warning; fi
+	done
+	fails "turned/matrix.mtx 30 12 transpose" h5tok turned
+	printf '\nB\n' >>plain/barcodes.tsv
+	fails "plain/barcodes.tsv 32 empty" h5tok plain
+}

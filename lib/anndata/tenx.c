@@ -272,6 +272,26 @@ static int open_text(struct tsv *t, const struct h5ad *h, const char *const *nam
 	return error_set(e, "%s: no %s%s or %s%s.gz in this directory", h->path, prefix, names[0], prefix, names[0]);
 }
 
+/* The next line of a table of features or cells. Fields may be in quotes; empty lines at the end are none. */
+static int next_row(struct tsv *t, struct error *e)
+{
+	int got = t->line ? tsv_next(t, e) : tsv_first(t, e), empty = 0;
+	for (; got > 0 && t->n == 1 && !*t->field[0]; got = tsv_next(t, e))
+		empty = 1;
+	return got > 0 && empty ? tsv_error(t, e, "a line after an empty one") : got;
+}
+
+/* If there is one line more than the matrix has `what`, the first one holds names of columns: leave it out. */
+static void drop_header(struct h5ad *h, const char *path, struct texts *const *t, size_t n, uint64_t expected, const char *what)
+{
+	if (!expected || t[0]->n != expected + 1)
+		return;
+	h5ad_note(h, "%s: the first line is taken for names of columns ('%.*s'), as the matrix has %" PRIu64 " %s", path,
+		(int)t[0]->offset[1], t[0]->bytes, expected, what);
+	for (size_t i = 0; i < n; i++)
+		memmove(t[i]->offset, t[i]->offset + 1, t[i]->n-- * sizeof *t[i]->offset);
+}
+
 static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
@@ -280,7 +300,7 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got, typed = 0;
-	while ((got = tsv_next(&t, e)) > 0) {
+	while ((got = next_row(&t, e)) > 0) {
 		const char *symbol = t.n > 1 ? t.field[1] : "", *of = t.n > 2 ? t.field[2] : "";
 		if (!*t.field[0]) {
 			got = tsv_error(&t, e, "no gene id");
@@ -291,7 +311,11 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 		texts_push(&type, of, strlen(of));
 		typed |= *of != 0;
 	}
+	drop_header(h, t.path, (struct texts *[]){&h->id, &h->symbol, &type}, 3, h->ngene, "genes");
 	h->gene_source = xstrdup(base_name(t.path));
+	if (got == 0 && h->id.n == h->mat.nrow && h->ncell == h->mat.ncol && h->id.n != h->ncell)
+		got = error_set(e, "%s: %" PRIu64 " x %" PRIu64 ", cells x genes: expected genes x cells; transpose it", h->mat.where,
+			h->mat.ncol, h->mat.nrow);
 	if (got == 0 && h->id.n == h->ngene && typed)
 		got = keep_genes(h, &type, e);
 	texts_release(&type);
@@ -308,8 +332,9 @@ static int read_barcodes(struct h5ad *h, struct error *e)
 	int got;
 	h->obs.where = xstrdup(t.path);
 	dataframe_held(&h->obs.index, "_index", t.path);
-	while ((got = tsv_next(&t, e)) > 0)
+	while ((got = next_row(&t, e)) > 0)
 		texts_push(&h->obs.index.held, t.field[0], strlen(t.field[0]));
+	drop_header(h, t.path, (struct texts *[]){&h->obs.index.held}, 1, h->mat.nrow, "cells");
 	h->obs.nrow = h->obs.index.held.n;
 	if (got == 0 && !h->obs.nrow)
 		got = error_set(e, "%s: no barcodes", t.path);
@@ -366,10 +391,10 @@ static int open_matrix(struct tsv *t, const struct h5ad *h, int64_t shape[3], st
 	int got = tsv_next_whole(t, e), r = 0;
 	if (got == 0 ||
 		(got > 0 &&
-			(strncmp(t->field[0], "%%MatrixMarket matrix coordinate", 32) || strstr(t->field[0], "pattern") ||
-				strstr(t->field[0], "symmetric"))))
+			(strncasecmp(t->field[0], "%%MatrixMarket matrix coordinate", 32) || strcasestr(t->field[0], "pattern") ||
+				strcasestr(t->field[0], "symmetric"))))
 		r = error_set(e, "%s: line 1: expected '%%%%MatrixMarket matrix coordinate integer general'", t->path);
-	while (r == 0 && got > 0 && (got = tsv_next_whole(t, e)) > 0 && t->field[0][0] == '%')
+	while (r == 0 && got > 0 && (got = tsv_next_whole(t, e)) > 0 && (t->field[0][0] == '%' || !t->field[0][strspn(t->field[0], " \t")]))
 		;
 	char *p = r || got <= 0 ? NULL : t->field[0];
 	for (int i = 0; i < 3 && p && r == 0; i++)
@@ -382,13 +407,23 @@ static int open_matrix(struct tsv *t, const struct h5ad *h, int64_t shape[3], st
 	return r || got < 0 ? -1 : 0;
 }
 
+/* Find the files, and what the matrix says of their lengths. */
 static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
+	struct tsv t;
+	int64_t shape[3];
 	size_t prefix = 0;
-	if (is_folder(h->path))
-		return find_stem(h, e);
-	h5ad_matrix_name(h->path, &prefix);
-	h->stem = xstrndup(h->path, prefix);
+	if (is_folder(h->path) && find_stem(h, e))
+		return -1;
+	if (!h->stem) {
+		h5ad_matrix_name(h->path, &prefix);
+		h->stem = xstrndup(h->path, prefix);
+	}
+	if (open_matrix(&t, h, shape, e))
+		return -1;
+	h->mat = (struct countmat){.where = xstrdup(t.path), .nrow = (uint64_t)shape[1], .ncol = (uint64_t)shape[0]};
+	h->matrix = xstrdup(base_name(t.path));
+	tsv_close(&t);
 	return 0;
 }
 
@@ -396,13 +431,12 @@ static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct e
 {
 	struct tsv t;
 	int64_t shape[3];
+	if (h->mat.nrow != h->ncell) /* an error, once the genes are known too */
+		return 0;
 	if (open_matrix(&t, h, shape, e))
 		return -1;
-	h->matrix = xstrdup(base_name(t.path));
-	if ((uint64_t)shape[1] == h->ncell)
-		countmat_entries(&h->mat, t.path, h->ncell, (size_t)shape[0], (uint64_t)shape[2]);
-	else
-		h->mat = (struct countmat){.where = xstrdup(t.path), .nrow = (uint64_t)shape[1], .ncol = (uint64_t)shape[0]};
+	countmat_release(&h->mat);
+	countmat_entries(&h->mat, t.path, (uint64_t)shape[1], (uint64_t)shape[0], (uint64_t)shape[2]);
 	tsv_close(&t);
 	return 0;
 }
