@@ -1,10 +1,11 @@
 /* Embeddings of cells in memory, with a label, a number and a group for each cell. */
 #include "cli_embeddings.h"
 
+#include "cli_genes.h"
+
 #include "base/memory.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
-#include "stream/gene_match.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,13 +27,13 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 	const char *name = stream_name(d->s);
 	*c = (struct columns){.x = -1, .target = -1, .target_missing = -1};
 	if (w->with) {
-		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, &e), &e);
+		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, w->with_name, &e), &e);
 		d->shared = c->expressed.shared;
-		if (!w->genes)
-			note_by_symbol(name, c->expressed.by_symbol);
-		if (!d->shared || GENES_FEW * d->shared < (h->vocab.n < w->with->n ? h->vocab.n : w->with->n))
-			die("%s: the new cells (%s ...) have %zu of its %zu genes (%s ...): expected the same species and kind of gene ids",
-				name, w->with->n ? w->with->id[0] : "", d->shared, h->vocab.n, h->vocab.n ? h->vocab.id[0] : "");
+		const struct gene_matched *m = &c->expressed.matched;
+		if (!w->genes && w->with != &h->vocab)
+			say_matched(w->with_name, name, m, 0);
+		else if (w->genes && gene_share(m->shared, m->from, m->to) == GENES_OTHER)
+			say_matched(name, w->with_name, m, 0);
 	} else {
 		must(header_kind(h, "embedding", name, &e), &e);
 		c->x = header_need(h, "x", F32, FIXED, name, &e);
@@ -50,12 +51,6 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 	if (!type_is_number(t))
 		die("%s: column '%s' is %s, expected numbers", name, w->target, type_name(t));
 	c->target_missing = header_missing(h, w->target);
-}
-
-void note_by_symbol(const char *name, size_t genes)
-{
-	if (genes)
-		info("%s: genes that are found by symbol: %zu", name, genes);
 }
 
 void embedding_warn(const char *name, size_t empty)

@@ -33,11 +33,10 @@ struct wanted {
 	struct classes *parts;
 	/* The stream has counts. The features are the genes of `genes` (NULL: of the stream) that `with` has too; see cells/expressed.h */
 	const struct vocab *genes, *with;
+	const char *with_name; /* the stream of `with`, for messages */
 	int some_grouped; /* leave out cells without a group, too */
 };
 
-/* Say how many genes of the stream `name` were matched by symbol with those of another one, if any. */
-void note_by_symbol(const char *name, size_t genes);
 /* The warning that so many cells without an embedding were left out, if any. */
 void embedding_warn(const char *name, size_t empty);
 /* Dies if a value of x [d] is not finite. */

@@ -1,6 +1,7 @@
 #include "cli_rank.h"
 
-#include "base/idmap.h"
+#include "cli_genes.h"
+#include "genes/gene_name.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -64,13 +65,6 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	return r;
 }
 
-/* Ensembl ids of two species, such as ENSMUSG... and ENSG...: the letters before the number differ. */
-static int other_species(const char *a, const char *b)
-{
-	size_t n, i = strcspn(a, "0123456789"), j = strcspn(b, "0123456789");
-	return ensembl_id(a, strlen(a), &n) && ensembl_id(b, strlen(b), &n) && (i != j || memcmp(a, b, i));
-}
-
 enum { GENES = 20, COUNTS = 50 }; /* percent */
 
 static double min_matched(int usual)
@@ -89,7 +83,7 @@ static _Noreturn void unmatched(const struct ranking *r, const char *how_many, d
 	die("%s: %s in %s, expected at least %g %% (--min-matched), and %.1f %% of the counts are lost; ids here are like '%s', there "
 	    "like '%s'; %s",
 		r->enc.name, how_many, r->vocab, min_matched(GENES), lost, r->like, there,
-		other_species(r->like, there)
+		gene_other_species(r->like, there)
 			? "these are two species: --map FILE translates ids with a table of orthologs, one pair per line"
 			: "--map FILE translates ids");
 }
@@ -114,7 +108,9 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	struct idmap ids = {0};
 	if (map)
 		must(idmap_load(&ids, map, &e), &e);
-	struct gene_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	struct gene_tables t = {genes, &r->v, r->enc.name, r->vocab, map ? &ids : NULL, 0};
+	struct gene_matched m;
+	must(encoder_match(&r->enc, &t, &m, &e), &e);
 	idmap_release(&ids);
 	r->known = m.n;
 	r->genes = genes->n;
@@ -122,12 +118,9 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	cli_measured("genes_by_alias", (double)m.by_alias);
 	if (r->v.alias)
 		info("%zu genes have old ids, symbols or synonyms: aliases in %s", m.by_alias, r->vocab);
-	if (m.by_symbol || m.ambiguous)
-		info("%zu %s matched by symbol, as %s ids are not Ensembl ids; %zu left out, as several genes of %s have %s symbol",
-			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
-			m.ambiguous == 1 ? "its" : "their");
 	if (!r->known && min_matched(GENES) > 0)
 		unmatched(r, "none of the genes is", 100);
+	say_matched(r->enc.name, r->vocab, &m, 1);
 }
 
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)

@@ -1,14 +1,16 @@
 /* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
 #include "cli_sandbox.h"
+#include "cli_files.h"
+#include "cli_genes.h"
 
 #include "base/file.h"
 #include "base/tsv.h"
 #include "anndata/crosscheck.h"
-#include "anndata/genetable.h"
 #include "anndata/obs.h"
 #include "anndata/obstable.h"
 #include "anndata/reader.h"
+#include "genes/gene_match.h"
 #include "stream/panels.h"
 
 #include <inttypes.h>
@@ -22,7 +24,7 @@ static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_pat
 static int list_obs;
 
 enum { COUNTS = 1, LIST = 8 }; /* modes, as RANKS */
-enum { MAPPED_GENES_MIN = 20, MAPPED_COUNTS_MIN = 50 }; /* percent: fewer are the wrong table of --map */
+enum { MAPPED_COUNTS_MIN = 50 }; /* percent: fewer are the wrong table of --map */
 
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
@@ -66,17 +68,14 @@ static struct cli cli = {
 
 /* The state that is kept from file to file. */
 struct job {
-	struct genetable table;
+	struct gene_join genes; /* of all files; a table a file */
 	struct idmap ids;
 	struct obs obs;
 	struct obstable annotation; /* of --obs-table */
 	cJSON *provenance; /* of the files, array */
 	char **name; /* obs columns of --obs */
 	size_t nname;
-	uint32_t **map; /* [files] column of the matrix -> gene */
-	size_t *ngene; /* [files] columns of the matrix */
 	uint32_t *panel; /* [files] number of the panel of its genes in the header */
-	int *identity; /* [files] */
 	struct countrows rows;
 	struct block block[2]; /* in turns: the last one may still be ranked */
 	int turn;
@@ -123,15 +122,17 @@ static void survey_cells(struct job *j, struct h5ad *h)
 static void survey_genes(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
-	struct genetable_stats s;
-	size_t before = j->table.genes.n;
-	j->ngene[i] = h->ngene;
-	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
-	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
-	if (j->identity[i] < 0)
+	for (int k = 0; k < i; k++)
+		if (cli_same_place(cli.operand[k], h->path))
+			warn("%s: this file is given twice", h->path);
+	if (gene_join_texts(&j->genes, h->path, &h->genes.id, &h->genes.symbol, h->drop, &e))
 		die("%s", e.msg);
-	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
-		h->has_ensembl ? "" : " (not Ensembl ids)");
+	const struct gene_table *t = j->genes.table + i;
+	if (!t->rows)
+		die("%s: none of its %zu features is a gene", h->path, h->ngene);
+	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, t->rows, h->matrix,
+		h->genes.source, 2 * t->ensembl >= t->rows ? "" : " (not Ensembl ids)");
+	say_genomes(h->path, &h->genes);
 	if (want.round && h->mat.probed && !h->mat.largest)
 		warn("%s: %s: all values looked at round to 0: is it empty?", h->path, h->matrix);
 	else if (want.round && h->mat.probed && h->mat.largest < 20)
@@ -140,24 +141,8 @@ static void survey_genes(struct job *j, struct h5ad *h, int i)
 	if (!want.round && h->mat.probed && h->ncell && h->ngene && h->mat.largest <= 1)
 		warn("%s: %s: no value above %u among those looked at: %s", h->path, h->matrix, h->mat.largest,
 			h->mat.largest ? "does it only say whether a gene is expressed?" : "is it empty?");
-	if (s.shared)
-		info("%s: %zu %s to it", h->path, s.shared,
-			s.shared == 1 ? "gene has the same id as another gene and is added"
-				      : "genes have the same id as another gene and are added");
-	if (s.by_symbol)
-		info("%s: genes that are found by symbol: %zu", h->path, s.by_symbol);
-	if (map_path) {
-		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
-		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
-		size_t k = h->id.n / 2; /* a typical one: the first and the last are often odd */
-		if (percent < MAPPED_GENES_MIN)
-			die("%s: only %.1f %% of the genes are in %s, expected at least %d %%; ids are like '%.*s'", h->path, percent,
-				map_path, MAPPED_GENES_MIN, (int)(h->id.n ? h->id.offset[k + 1] - h->id.offset[k] : 0),
-				h->id.n ? h->id.bytes + h->id.offset[k] : "");
-	}
-	if (before && s.genes && j->table.genes.n - before == s.genes - s.shared)
-		warn("%s: shares no gene with the files before it: another species, or other ids? Ids here are like '%s', there like '%s'",
-			h->path, j->table.genes.id[(before + j->table.genes.n) / 2], j->table.genes.id[before / 2]);
+	if (map_path)
+		check_mapped(t, &h->genes.id, map_path);
 }
 
 #define SWAP(a, b) \
@@ -215,7 +200,7 @@ static void write_block(struct job *j, size_t at, size_t end)
 		memcpy(count->data, r->count + r->start[at], items * sizeof *r->count);
 	}
 	for (size_t i = 0; i < items && map_path; i++)
-		j->known += j->table.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
+		j->known += j->genes.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
 	if (j->rank)
 		ranking_add(j->rank, b);
 	else
@@ -270,7 +255,8 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	j->named = j->barcode.n = 0;
 	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
-	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
+	while ((got = countmat_next(
+			&h->mat, j->genes.table[i].row, j->genes.table[i].identity, BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		read_names(j, h, row, (size_t)got);
 		must(obs_read(&j->obs, row, (size_t)got, threads, &e), &e);
 		must(crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e), &e);
@@ -296,14 +282,15 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 /* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
 static void add_panels(struct job *j, struct header *h)
 {
-	const struct vocab *v = &j->table.genes;
+	const struct vocab *v = &j->genes.genes;
 	uint32_t *bits = xcalloc(panel_words(v->n), sizeof *bits), most = 0;
 	vocab_copy(&h->vocab, v);
 	for (int i = 0; i < cli.noperand; i++) {
 		memset(bits, 0, panel_words(v->n) * sizeof *bits);
-		for (size_t k = 0; k < j->ngene[i]; k++)
-			if (j->map[i][k] != GENE_DROPPED && j->map[i][k] >= v->nspecial)
-				bits[j->map[i][k] / 32] |= 1u << j->map[i][k] % 32;
+		const struct gene_table *t = j->genes.table + i;
+		for (size_t k = 0; k < t->n; k++)
+			if (t->row[k] != GENE_NONE && t->row[k] >= v->nspecial)
+				bits[t->row[k] / 32] |= 1u << t->row[k] % 32;
 		j->panel[i] = panels_add(h, bits);
 		most = j->panel[i] > most ? j->panel[i] : most;
 	}
@@ -330,7 +317,7 @@ static void make_header(struct job *j, struct header *h)
 		j->col_sample = header_add_categorical(h, sample_column, j->sample, (size_t)cli.noperand);
 	if (obs_header(&j->obs, h, j->name, j->nname, &e))
 		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", e.msg);
-	j->col_gene = header_add_ragged(h, "gene", id_type(j->table.genes.n), "gene");
+	j->col_gene = header_add_ragged(h, "gene", id_type(j->genes.genes.n), "gene");
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
@@ -421,14 +408,12 @@ static void survey_files(struct job *j, struct h5ad *file)
 	int n = cli.noperand;
 	if (map_path)
 		must(idmap_load(&j->ids, map_path, &e), &e);
+	j->genes.ids = map_path ? &j->ids : NULL;
 	if (table_path)
 		must(obstable_load(&j->annotation, table_path, &e), &e);
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
 	j->provenance = cJSON_CreateArray();
-	j->map = xcalloc((size_t)n, sizeof *j->map);
-	j->identity = xcalloc((size_t)n, sizeof *j->identity);
-	j->ngene = xcalloc((size_t)n, sizeof *j->ngene);
 	j->panel = xcalloc((size_t)n, sizeof *j->panel);
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
@@ -437,6 +422,10 @@ static void survey_files(struct job *j, struct h5ad *file)
 			survey_genes(j, file, i);
 		if (n > 1)
 			h5ad_release(file);
+	}
+	if (!list_obs) {
+		must(gene_join_finish(&j->genes, &e), &e);
+		say_joined(&j->genes, map_path != NULL);
 	}
 }
 
@@ -456,25 +445,20 @@ static void stream_files(struct job *j, struct h5ad *file)
 	if (!j->rank)
 		must(stream_commit(j->out, &e), &e);
 	cli_measured("cells_in", (double)j->cells);
-	cli_measured("genes", (double)j->table.genes.n);
+	cli_measured("genes", (double)j->genes.genes.n);
 	cli_measured("counts", (double)j->counts);
 	cli_measured("entries_added", (double)j->rows.repeats);
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
-		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
+		j->cells, j->genes.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 	free(summary);
 }
 
 static void release(struct job *j)
 {
-	for (int i = 0; i < cli.noperand; i++)
-		free(j->map[i]);
-	free(j->map);
-	free(j->identity);
-	free(j->ngene);
 	free(j->panel);
 	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	opt_list_free(j->name, j->nname);
-	genetable_release(&j->table);
+	gene_join_release(&j->genes);
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
 	obstable_release(&j->annotation);

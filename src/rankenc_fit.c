@@ -3,6 +3,7 @@
  * or the sums of one pass over parts of the corpus, which are added.
  */
 #include "cli_files.h"
+#include "cli_genes.h"
 #include "rankenc.h"
 
 #include "encode/encoder.h"
@@ -10,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/strmap.h"
+#include "genes/gene_name.h"
 #include "stream/counts.h"
 
 #include <errno.h>
@@ -17,7 +19,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define ALIASES "other_names" /* key of the header of sums: of genes that have another id in a file */
 
 static int by_id(const void *a, const void *b, void *vocab)
 {
@@ -64,9 +69,11 @@ struct learning {
 	int of_sums; /* the inputs are sums */
 	struct stream **in; /* [n] */
 	struct counts_columns *col; /* [n] */
-	uint32_t **to; /* [n] row of each input's gene among genes */
+	struct gene_join join; /* of the inputs' genes */
+	uint32_t **to; /* [n] row of each input's gene among genes; of the join, or of a pass before */
 	struct block block;
 	struct vocab genes;
+	cJSON *aliases; /* other names of genes -> their ids */
 	struct medians fit;
 	uint32_t *wide; /* scratch of counts_genes */
 	size_t wide_cap;
@@ -75,18 +82,46 @@ struct learning {
 	uint64_t passes;
 };
 
-/* Number the genes of input i; `fixed`: they are known already. */
-static void number_genes(struct learning *l, int i, struct strmap *row, int fixed)
+/* The inputs are all known: which of their genes are one? */
+static void join_genes(struct learning *l)
+{
+	struct error e;
+	const char *key;
+	uint32_t gene;
+	must(gene_join_finish(&l->join, &e), &e);
+	if (l->join.ntable > 1)
+		say_joined(&l->join, 0);
+	vocab_copy(&l->genes, &l->join.genes);
+	for (int i = 0; i < l->n; i++)
+		l->to[i] = l->join.table[i].row;
+	for (size_t at = 0; (key = gene_join_alias(&l->join, &at, &gene));)
+		cJSON_AddStringToObject(l->aliases, key, l->genes.id[gene]);
+}
+
+static void add_aliases(struct learning *l, const struct stream *s)
+{
+	const cJSON *a;
+	cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(stream_header(s)->extra, ALIASES))
+	{
+		if (!cJSON_IsString(a))
+			die("%s: header: " ALIASES ": expected ids", stream_name(s));
+		if (!cJSON_HasObjectItem(l->aliases, a->string))
+			cJSON_AddStringToObject(l->aliases, a->string, a->valuestring);
+	}
+}
+
+/* Number the genes of input i by what the pass before has found. */
+static void number_genes(struct learning *l, int i, const struct strmap *row)
 {
 	const struct vocab *v = &stream_header(l->in[i])->vocab;
-	l->to[i] = xmalloc(v->n * sizeof *l->to[i]);
-	for (size_t k = 0; k < v->n; k++) {
-		l->to[i][k] = strmap_put(row, v->id[k], strlen(v->id[k]), (uint32_t)l->genes.n);
-		if (l->to[i][k] == l->genes.n && fixed)
-			die("%s: gene %s is not in %s, which has the sums of the previous pass", stream_name(l->in[i]), v->id[k],
+	struct gene_key k;
+	l->to[i] = xmalloc((v->n + 1) * sizeof *l->to[i]);
+	for (size_t g = 0; g < v->n; g++) {
+		gene_key(&k, v->id[g], strlen(v->id[g]));
+		l->to[i][g] = strmap_get(row, k.s, k.n);
+		if (l->to[i][g] == STRMAP_NONE)
+			die("%s: gene %s is not in %s, which has the sums of the previous pass", stream_name(l->in[i]), v->id[g],
 				l->o->after);
-		if (l->to[i][k] == l->genes.n)
-			vocab_push(&l->genes, v->id[k], v->symbol[k], NAN);
 	}
 }
 
@@ -94,12 +129,23 @@ static void number_genes(struct learning *l, int i, struct strmap *row, int fixe
 static void open_state(struct learning *l, struct strmap *row)
 {
 	struct error e;
+	struct gene_key k;
+	const cJSON *a;
 	struct stream *s = stream_open(l->o->after, &e);
 	if (!s || medians_read(&l->fit, s, &l->passes, &l->cells, &e) || medians_check(&l->fit, l->o->after, &e))
 		die("%s", e.msg);
 	vocab_copy(&l->genes, &stream_header(s)->vocab);
-	for (size_t k = 0; k < l->genes.n; k++)
-		strmap_put(row, l->genes.id[k], strlen(l->genes.id[k]), (uint32_t)k);
+	for (size_t g = 0; g < l->genes.n; g++) {
+		gene_key(&k, l->genes.id[g], strlen(l->genes.id[g]));
+		strmap_put(row, k.s, k.n, (uint32_t)g);
+	}
+	add_aliases(l, s);
+	cJSON_ArrayForEach(a, l->aliases)
+	{
+		uint32_t g = strmap_get(row, a->valuestring, strlen(a->valuestring));
+		if (g != STRMAP_NONE)
+			strmap_put(row, a->string, strlen(a->string), g);
+	}
 	if (!medians_next(&l->fit))
 		die("%s: all passes are done: rankenc --fit %s makes the vocabulary", l->o->after, l->o->after);
 	stream_free(s);
@@ -135,11 +181,12 @@ static void check_copies(const struct learning *l, int i)
 	}
 }
 
-static void open_cells(struct learning *l, struct strmap *row)
+static void open_cells(struct learning *l)
 {
 	struct error e;
+	struct strmap row = {0};
 	if (l->o->after)
-		open_state(l, row);
+		open_state(l, &row);
 	for (int i = 0; i < l->n; i++) {
 		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
 		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
@@ -148,10 +195,16 @@ static void open_cells(struct learning *l, struct strmap *row)
 			must(stream_index(s, &e), &e); /* to read it again */
 			check_copies(l, i);
 		}
-		number_genes(l, i, row, !!l->o->after);
+		if (l->o->after)
+			number_genes(l, i, &row);
+		else
+			must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &e), &e);
 	}
-	if (!l->o->after)
-		medians_init(&l->fit, l->genes.n);
+	strmap_release(&row);
+	if (l->o->after)
+		return;
+	join_genes(l);
+	medians_init(&l->fit, l->genes.n);
 }
 
 static void add_cells(struct learning *l, int i, uint64_t row)
@@ -207,36 +260,57 @@ static void check_genes(const struct learning *l, int i, uint64_t pass, const ch
 		die("%s: its genes are not those of %s, and in pass %" PRIu64 " all are the same", stream_name(l->in[i]), first, pass);
 }
 
+/* Can the input be opened again? */
+static int is_regular(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The genes of all sums; files are closed again, as there can be many. */
+static void join_sums(struct learning *l)
+{
+	struct error e;
+	for (int i = 0; i < l->n; i++) {
+		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		check_named(l, i);
+		must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &e), &e);
+		if (!is_regular(stream_name(s)))
+			continue;
+		stream_free(s);
+		l->in[i] = NULL;
+	}
+	join_genes(l);
+}
+
 /* Add the sums of the inputs, one at a time. In the first pass their genes can differ. */
-static void read_sums(struct learning *l, struct strmap *row)
+static void read_sums(struct learning *l)
 {
 	struct error e;
 	char *first = xstrdup(stream_name(l->in[0]));
+	join_sums(l);
 	for (int i = 0; i < l->n; i++) {
 		struct medians part;
 		uint64_t pass, cells;
-		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
-		check_named(l, i);
+		struct stream *s = l->in[i] = l->in[i] ? l->in[i] : cli_open(l->o->cli, i);
+		add_aliases(l, s);
 		must(medians_read(&part, s, &pass, &cells, &e), &e);
 		if (i && pass != l->passes)
 			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, stream_name(s), pass, first, l->passes);
-		number_genes(l, i, row, 0);
 		l->passes = pass;
 		l->cells += cells;
 		if (pass > 1)
 			check_genes(l, i, pass, first);
-		if (i == 0) {
+		if (i == 0 && pass == 1)
+			medians_init(&l->fit, l->genes.n);
+		if (i == 0 && pass > 1) {
 			l->fit = part;
 		} else {
-			if (pass == 1)
-				medians_grow(&l->fit, l->genes.n);
 			must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, stream_name(s), &e), &e);
 			medians_release(&part);
 		}
 		stream_free(s);
-		free(l->to[i]);
 		l->in[i] = NULL;
-		l->to[i] = NULL;
 		progress("%d of %d parts", i + 1, l->n);
 	}
 	l->first = first;
@@ -249,6 +323,8 @@ static void write_sums(struct learning *l)
 	struct header h;
 	header_init(&h, "medians");
 	medians_header(&h, &l->genes, l->passes, l->cells);
+	if (l->aliases->child)
+		cJSON_AddItemToObject(h.extra, ALIASES, cJSON_Duplicate(l->aliases, 1));
 	cli_provenance(l->o->cli, &h, "");
 	struct stream *out = cli_create(l->o->cli, &h);
 	must(medians_write(&l->fit, out, &e), &e);
@@ -292,16 +368,15 @@ static void learnt(struct learning *l)
 int fit_main(const struct fit_options *o)
 {
 	struct learning l = {.o = o, .n = o->cli->noperand ? o->cli->noperand : 1};
-	struct strmap row = {0};
+	l.aliases = cJSON_CreateObject();
 	l.in = xcalloc((size_t)l.n, sizeof *l.in);
 	l.col = xcalloc((size_t)l.n, sizeof *l.col);
 	l.to = xcalloc((size_t)l.n, sizeof *l.to);
 	look_at_first(&l);
 	if (l.of_sums)
-		read_sums(&l, &row);
+		read_sums(&l);
 	else
-		open_cells(&l, &row);
-	strmap_release(&row);
+		open_cells(&l);
 	if (!l.of_sums)
 		do
 			read_cells(&l, !o->sums);
@@ -312,8 +387,11 @@ int fit_main(const struct fit_options *o)
 		learnt(&l);
 	for (int i = 0; i < l.n; i++) {
 		stream_free(l.in[i]);
-		free(l.to[i]);
+		if (o->after)
+			free(l.to[i]);
 	}
+	gene_join_release(&l.join);
+	cJSON_Delete(l.aliases);
 	free(l.first);
 	free(l.in);
 	free(l.col);

@@ -119,7 +119,9 @@ silent() {
 		for row, n in zip(x, lengths):
 		    row[r.permutation(1100)[:n]] = r.integers(1, 1000, n)
 		for name, layout in ("csr", sp.csr_matrix), ("csc", sp.csc_matrix), ("dense", np.asarray):
-		    ad.AnnData(layout(x)).write_h5ad(f"long_{name}.h5ad")
+		    a = ad.AnnData(layout(x))
+		    a.var_names = [f"g{i}" for i in range(1100)]
+		    a.write_h5ad(f"long_{name}.h5ad")
 		np.savetxt("sums", x.sum(1), "%d")
 		np.savetxt("lengths", lengths, "%d")
 	P

@@ -10,7 +10,7 @@
 #define DATAFRAME_H
 
 #include "anndata/h5array.h"
-#include "anndata/texts.h"
+#include "base/texts.h"
 
 struct dataframe_values;
 

@@ -5,6 +5,7 @@
 #define H5_H
 
 #include "base/error.h"
+#include "base/texts.h"
 
 #include <hdf5.h>
 
@@ -50,5 +51,8 @@ hid_t h5_dataset(hid_t loc, const char *path, const char *where, struct error *e
  * a damaged file. This looks at all chunks of a dataset of one or two dimensions that has checksums.
  */
 int h5_check_chunks(hid_t dataset, const char *where, struct error *e);
+
+/* Push n strings that HDF5 has read as `type` (of fixed or variable length). They start `step` bytes apart at p. */
+void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step);
 
 #endif

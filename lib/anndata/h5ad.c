@@ -2,8 +2,6 @@
 #include "anndata/reader.h"
 #include "anndata/scale.h"
 
-#include "base/idmap.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,119 +119,41 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	return r;
 }
 
-static int empty(const char *s, size_t n)
+static struct dataframe_column *gene_column(const struct dataframe *var, size_t column)
 {
-	return !n || (n == 3 && !memcmp(s, "nan", 3)) || (n == 2 && !memcmp(s, "NA", 2)) || (n == 4 && !memcmp(s, "None", 4));
+	return column ? var->col + column - 1 : (struct dataframe_column *)&var->index;
 }
 
-/* Are most of these Ensembl gene ids? */
-static int mostly_ensembl(const struct texts *t)
+static const char *gene_column_name(const void *var, size_t column)
 {
-	size_t n = 0, base;
-	for (size_t i = 0; i < t->n; i++)
-		n += (size_t)ensembl_id(t->bytes + t->offset[i], t->offset[i + 1] - t->offset[i], &base);
-	return t->n && 2 * n >= t->n;
+	return gene_column(var, column)->name;
 }
 
-static int named(const char *name, const char *const *list)
+static int gene_column_load(void *var, size_t column, int any, struct texts *t, struct error *e)
 {
-	while (*list && strcasecmp(name, *list))
-		list++;
-	return *list != NULL;
-}
-
-/* Load a column of var when it can hold names: 1 loaded, 0 not text, -1 error. */
-static int load_names(struct dataframe_column *c, uint64_t n, struct texts *t, struct error *e)
-{
-	if (c->kind != DATAFRAME_STR && c->kind != DATAFRAME_CATEGORICAL)
+	struct dataframe_column *c = gene_column(var, column);
+	if (any ? c->kind == DATAFRAME_OTHER : c->kind != DATAFRAME_STR && c->kind != DATAFRAME_CATEGORICAL)
 		return 0;
-	return dataframe_texts(c, n, t, e) ? -1 : 1;
-}
-
-/* Try columns for Ensembl ids, likely names first; 1 found (in t), 0 none, -1 error. */
-static int find_ensembl(struct dataframe *var, struct texts *t, const char **name, struct error *e)
-{
-	static const char *const likely[] = {
-		"ensembl_id", "ensembl_ids", "ensembl", "ensembl_gene_id", "gene_ids", "gene_id", "feature_id", "id", NULL};
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < var->ncol; i++) {
-			struct dataframe_column *c = var->col + i;
-			if (named(c->name, likely) != (pass == 0))
-				continue;
-			int r = load_names(c, var->nrow, t, e);
-			if (r < 0)
-				return -1;
-			if (r && mostly_ensembl(t)) {
-				*name = c->name;
-				return 1;
-			}
-		}
-	}
-	return 0;
-}
-
-static int find_symbols(struct dataframe *var, struct texts *t, struct error *e)
-{
-	static const char *const likely[] = {"gene_symbol", "gene_symbols", "feature_name", "gene_name", "gene_names", "symbol", "symbols",
-		"name", "hgnc_symbol", "gene_short_name", NULL};
-	for (size_t i = 0; i < var->ncol; i++) {
-		int r = named(var->col[i].name, likely) ? load_names(var->col + i, var->nrow, t, e) : 0;
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int no_gene_column(const struct dataframe *var, const char *wanted, struct error *e)
-{
-	char has[300] = "index";
-	for (size_t i = 0, at = strlen(has); i < var->ncol && at < sizeof has; i++)
-		at += (size_t)snprintf(has + at, sizeof has - at, ", %s", var->col[i].name);
-	return error_set(e, "%s: no column '%s' to take gene ids from (it has: %s)", var->where, wanted, has);
+	return dataframe_texts(c, ((struct dataframe *)var)->nrow, t, e) ? -1 : 1;
 }
 
 /* Ids and symbols of the genes from a var frame. */
-static int read_genes(struct h5ad *h, struct dataframe *var, const char *frame_name, const char *wanted, struct error *e)
+static int read_genes(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
 {
-	struct texts index = {0}, id = {0}, symbol = {0};
-	const char *name = NULL;
-	int r = dataframe_texts(&var->index, var->nrow, &index, e), have_id = 0, have_symbol = 0;
-	if (r == 0 && wanted && strcmp(wanted, "index")) {
-		struct dataframe_column *c = dataframe_find(var, wanted);
-		if (!c || c->kind == DATAFRAME_OTHER)
-			r = no_gene_column(var, wanted, e);
-		else
-			r = dataframe_texts(c, var->nrow, &id, e);
-		name = wanted;
-		have_id = 1;
-	} else if (r == 0 && !wanted && !mostly_ensembl(&index)) {
-		have_id = find_ensembl(var, &id, &name, e);
-		r = have_id < 0 ? -1 : 0;
-	}
-	if (r == 0) {
-		have_symbol = find_symbols(var, &symbol, e);
-		r = have_symbol < 0 ? -1 : 0;
-	}
-	for (uint64_t i = 0; i < var->nrow && r == 0; i++) {
-		const struct texts *from[3] = {have_id ? &id : &index, have_symbol ? &symbol : &index, &index};
-		const char *s = NULL;
-		size_t n = 0;
-		/* a gene without an id takes its symbol as id, else its name in the index */
-		for (int k = 0; k < 3 && empty(s, n); k++) {
-			s = from[k]->bytes + from[k]->offset[i];
-			n = from[k]->offset[i + 1] - from[k]->offset[i];
-		}
-		if (empty(s, n))
-			r = error_set(e, "%s: row %" PRIu64 " has no gene id", var->where, i);
-		texts_push(&h->id, s, n);
-		s = have_symbol ? symbol.bytes + symbol.offset[i] : have_id ? index.bytes + index.offset[i] : "";
-		n = have_symbol ? symbol.offset[i + 1] - symbol.offset[i] : have_id ? index.offset[i + 1] - index.offset[i] : 0;
-		texts_push(&h->symbol, s, empty(s, n) ? 0 : n);
-	}
-	h->gene_source = have_id ? xasprintf("%s/%s", frame_name, name) : xasprintf("%s index", frame_name);
-	texts_release(&index);
-	texts_release(&id);
-	texts_release(&symbol);
+	char *index = xasprintf("%s index", h->var);
+	struct gene_columns c = {.n = var->nrow,
+		.ncol = var->ncol + 1,
+		.name = gene_column_name,
+		.load = gene_column_load,
+		.of = var,
+		.where = var->where,
+		.table = h->var,
+		.index = index,
+		.option = "--gene-column",
+		.wanted = opt->gene_column,
+		.genome = h->modality ? NULL : opt->modality};
+	int r = gene_columns_read(&h->genes, &c, e);
+	free(index);
 	return r;
 }
 
@@ -268,14 +188,9 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct dataframe var = {0};
-	int r = dataframe_open(&var, &h->store, h->var, e) || read_genes(h, &var, h->var, opt->gene_column, e) ? -1 : 0;
+	int r = dataframe_open(&var, &h->store, h->var, e) || read_genes(h, &var, opt, e) ? -1 : 0;
 	dataframe_release(&var);
 	return r;
-}
-
-int h5ad_has_ensembl(const struct h5ad *h)
-{
-	return mostly_ensembl(&h->id);
 }
 
 /* MuData: an AnnData in mod/NAME for each modality. That of the RNA is called rna by convention. */

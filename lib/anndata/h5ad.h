@@ -9,13 +9,14 @@
 
 #include "anndata/countmat.h"
 #include "anndata/dataframe.h"
+#include "genes/gene_columns.h"
 
 #include <cjson/cJSON.h>
 
 struct h5ad_options {
 	const char *layer; /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
-	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
-	const char *modality; /* of MuData; NULL: rna, or the only one. Cell Ranger 2: the genome; NULL: there must be one */
+	const char *gene_column; /* NULL: find the ids (genes/gene_columns.h); else a column of var, or "index" */
+	const char *modality; /* of MuData; NULL: rna, or the only one. 10x: the genome; NULL: the only one (Cell Ranger 2), or all */
 	int round; /* fractions are rounded to whole counts (countmat.h) */
 	int annotation; /* the annotation of cells alone: no matrix and no genes are looked for */
 };
@@ -32,12 +33,9 @@ struct h5ad {
 	struct store store; /* what is read from; not for a matrix directory */
 	uint64_t ncell;
 	size_t ngene; /* columns of the matrix */
-	struct texts id; /* [ngene] gene ids: never empty, versions not stripped, may repeat */
-	struct texts symbol; /* [ngene] "" where unknown */
+	struct gene_names genes; /* [ngene] their ids and symbols */
 	uint8_t *drop; /* [ngene] != 0: not a gene (antibody, guide); NULL: all are genes */
 	char *matrix; /* which matrix the counts come from: "raw/X" */
-	char *gene_source; /* where the gene ids come from: "var index", "var/ensembl_id" */
-	int has_ensembl; /* most ids are Ensembl gene ids */
 	const char *var; /* AnnData: the frame of genes that belongs to the matrix */
 	struct dataframe obs; /* its index are the names of the cells */
 	struct texts elsewhere; /* columns of obs that the file has in another place: MuData, for all modalities */
@@ -69,8 +67,6 @@ char *h5ad_elsewhere(const struct h5ad *h, const char *column);
  * set if the file cannot be read. */
 #define H5AD_PROVENANCE "corrmask_provenance"
 int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e);
-
-int h5ad_has_ensembl(const struct h5ad *h); /* are most ids Ensembl gene ids? */
 
 /* Call it before the first countmat_next. A matrix directory reads its entries here. */
 int h5ad_start(struct h5ad *h, struct error *e);

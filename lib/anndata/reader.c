@@ -49,17 +49,27 @@ static int is_given(const struct h5ad_options *opt, enum reader_option o, const 
 	return 0;
 }
 
-/* An option that says nothing about this kind of file is refused: else it would seem to have been followed. */
-static int refuse_options(const struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+/* An option that says nothing about this kind of file is refused: else it would seem to have been followed. --modality can be a genome that
+ * stands before the names of genes, which are read `late`. */
+static int refuse_options(const struct h5ad *h, const struct h5ad_options *opt, int late, struct error *e)
 {
 	const char *name;
 	for (enum reader_option o = 0; o < READER_OPTIONS; o++) {
 		const char *why = h->reader->why_not[o];
-		if (is_given(opt, o, &name) && (!why || *why))
+		int after = o == OPTION_MODALITY && !opt->annotation;
+		if (is_given(opt, o, &name) && (!why || *why) && late == after && !h->genes.other)
 			return error_set(
 				e, "%s: %s has no meaning for %s%s%s", h->path, name, h->reader->name, why ? ": " : "", why ? why : "");
 	}
 	return 0;
+}
+
+static void drop_other_genomes(struct h5ad *h)
+{
+	if (h->genes.other && !h->drop)
+		h->drop = xcalloc(h->ngene + 1, 1);
+	for (size_t i = 0; i < h->ngene && h->genes.other; i++)
+		h->drop[i] |= h->genes.other[i];
 }
 
 /* Is the sign of a reader in the store? */
@@ -97,8 +107,8 @@ static int check_shape(const struct h5ad *h, struct error *e)
 		return error_set(e, "%s: %" PRIu64 " cells, but %s has %" PRIu64, h->mat.where, h->mat.nrow, h->obs.where, h->ncell);
 	if (!h->mat.ncol)
 		return error_set(e, "%s: %" PRIu64 " cells x 0 genes: there are no genes", h->mat.where, h->mat.nrow);
-	if (h->mat.ncol != h->id.n)
-		return error_set(e, "%s: %" PRIu64 " genes, but %s has %zu", h->mat.where, h->mat.ncol, h->gene_source, h->id.n);
+	if (h->mat.ncol != h->genes.id.n)
+		return error_set(e, "%s: %" PRIu64 " genes, but %s has %zu", h->mat.where, h->mat.ncol, h->genes.source, h->genes.id.n);
 	return 0;
 }
 
@@ -111,7 +121,7 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	h->reader = *r;
 	if (!h->reader)
 		return no_reader(h, in, e);
-	if ((h->reader->open && h->reader->open(h, opt, e)) || refuse_options(h, opt, e) || h->reader->obs(h, e))
+	if ((h->reader->open && h->reader->open(h, opt, e)) || refuse_options(h, opt, 0, e) || h->reader->obs(h, e))
 		return -1;
 	h->ncell = h->obs.nrow;
 	for (size_t i = 0; i < h->obs.ncol; i++)
@@ -122,9 +132,9 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	if (h->reader->counts(h, opt, e))
 		return -1;
 	h->ngene = h->mat.ncol;
-	if (h->reader->features(h, opt, e) || check_shape(h, e))
+	if (h->reader->features(h, opt, e) || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
-	h->has_ensembl = h5ad_has_ensembl(h);
+	drop_other_genomes(h);
 	return 0;
 }
 
@@ -216,13 +226,11 @@ void h5ad_release(struct h5ad *h)
 		return;
 	countmat_release(&h->mat);
 	dataframe_release(&h->obs);
-	texts_release(&h->id);
-	texts_release(&h->symbol);
 	texts_release(&h->elsewhere);
 	texts_release(&h->notes);
+	gene_names_release(&h->genes);
 	free(h->drop);
 	free(h->matrix);
-	free(h->gene_source);
 	free(h->path);
 	free(h->stem);
 	free(h->modality);

@@ -29,7 +29,7 @@ struct reader {
 		struct h5ad *h, const struct h5ad_options *opt, struct error *e); /* what comes first, such as to choose a part; or NULL */
 	int (*obs)(struct h5ad *h, struct error *e); /* obs: the annotation and the names of the cells */
 	int (*counts)(struct h5ad *h, const struct h5ad_options *opt, struct error *e); /* mat, matrix */
-	int (*features)(struct h5ad *h, const struct h5ad_options *opt, struct error *e); /* id, symbol, drop, gene_source: after counts */
+	int (*features)(struct h5ad *h, const struct h5ad_options *opt, struct error *e); /* drop, then genes: after counts */
 	int (*start)(struct h5ad *h, struct error *e); /* before the first countmat_next, or NULL */
 };
 

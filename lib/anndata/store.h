@@ -9,7 +9,7 @@
 #ifndef STORE_H
 #define STORE_H
 
-#include "anndata/texts.h"
+#include "base/texts.h"
 #include "base/beneath.h"
 
 #include <hdf5.h>

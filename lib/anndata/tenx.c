@@ -35,14 +35,6 @@ static int keep_genes(struct h5ad *h, const struct texts *type, struct error *e)
 	return 0;
 }
 
-static int no_empty_ids(const struct h5ad *h, struct error *e)
-{
-	for (size_t i = 0; i < h->ngene; i++)
-		if (h->id.offset[i] == h->id.offset[i + 1])
-			return error_set(e, "%s: feature %zu has no id", h->path, i);
-	return 0;
-}
-
 /* The strings of the features, in this array. */
 static int strings(struct h5ad *h, const char *name, struct texts *t, struct error *e)
 {
@@ -100,25 +92,33 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 	return r;
 }
 
-static int read_names(struct h5ad *h, const char *ids, const char *symbols, struct error *e)
+static int read_names(struct h5ad *h, const char *ids, const char *symbols, const char *genome, struct error *e)
 {
-	h->gene_source = xasprintf("%s/%s", h->part, ids);
-	return strings(h, ids, &h->id, e) || strings(h, symbols, &h->symbol, e) || no_empty_ids(h, e) ? -1 : 0;
+	struct texts id = {0}, symbol = {0};
+	char *source = xasprintf("%s/%s", h->part, ids);
+	struct gene_columns c = {.where = h->path, .table = h->part, .index = source, .drop = h->drop, .genome = genome};
+	int r = strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) || gene_texts_read(&h->genes, &c, &id, &symbol, e) ? -1 : 0;
+	texts_release(&id);
+	texts_release(&symbol);
+	free(source);
+	return r;
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct texts type = {0};
-	int r = read_names(h, "features/id", "features/name", e);
-	if (r == 0 && store_has(&h->store, "matrix/features/feature_type"))
+	int r = 0;
+	if (store_has(&h->store, "matrix/features/feature_type"))
 		r = strings(h, "features/feature_type", &type, e) || keep_genes(h, &type, e) ? -1 : 0;
+	if (r == 0)
+		r = read_names(h, "features/id", "features/name", opt->modality, e);
 	texts_release(&type);
 	return r;
 }
 
 static int open_genes(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	return read_names(h, "genes", "gene_names", e);
+	return read_names(h, "genes", "gene_names", NULL, e);
 }
 
 static int open_matrix_group(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
@@ -296,7 +296,7 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 {
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
 	struct tsv t;
-	struct texts type = {0};
+	struct texts type = {0}, id = {0}, name = {0};
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got, typed = 0;
@@ -306,18 +306,23 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 			got = tsv_error(&t, e, "no gene id");
 			break;
 		}
-		texts_push(&h->id, t.field[0], strlen(t.field[0]));
-		texts_push(&h->symbol, symbol, strlen(symbol));
+		texts_push(&id, t.field[0], strlen(t.field[0]));
+		texts_push(&name, symbol, strlen(symbol));
 		texts_push(&type, of, strlen(of));
 		typed |= *of != 0;
 	}
-	drop_header(h, t.path, (struct texts *[]){&h->id, &h->symbol, &type}, 3, h->ngene, "genes");
-	h->gene_source = xstrdup(base_name(t.path));
-	if (got == 0 && h->id.n == h->mat.nrow && h->ncell == h->mat.ncol && h->id.n != h->ncell)
+	drop_header(h, t.path, (struct texts *[]){&id, &name, &type}, 3, h->ngene, "genes");
+	if (got == 0 && id.n == h->mat.nrow && h->ncell == h->mat.ncol && id.n != h->ncell)
 		got = error_set(e, "%s: %" PRIu64 " x %" PRIu64 ", cells x genes: expected genes x cells; transpose it", h->mat.where,
 			h->mat.ncol, h->mat.nrow);
-	if (got == 0 && h->id.n == h->ngene && typed)
+	if (got == 0 && id.n == h->ngene && typed)
 		got = keep_genes(h, &type, e);
+	const char *file = base_name(t.path);
+	struct gene_columns c = {.where = t.path, .table = file, .index = file, .drop = h->drop, .genome = opt->modality};
+	if (got == 0)
+		got = gene_texts_read(&h->genes, &c, &id, &name, e);
+	texts_release(&id);
+	texts_release(&name);
 	texts_release(&type);
 	tsv_close(&t);
 	return got;

@@ -2,13 +2,24 @@
 
 #include "base/error.h"
 #include "cells/thin.h"
-#include "stream/gene_match.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-int expressed_init(
-	struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with, struct error *e)
+/* row [from->n] out: the gene of `to`. Two names of one table are the same gene. */
+static int match_genes(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)
+{
+	if (t->from != t->to)
+		return gene_match(row, t, m, e);
+	for (size_t i = 0; i < t->from->n; i++)
+		row[i] = i < t->from->nspecial ? GENE_NONE : (uint32_t)i;
+	*m = (struct gene_matched){0};
+	m->n = m->shared = m->from = m->to = t->from->n - t->from->nspecial;
+	return 0;
+}
+
+int expressed_init(struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with,
+	const char *with_name, struct error *e)
 {
 	*x = (struct expressed){0};
 	if (header_kind(h, "counts", name, e) || (x->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
@@ -19,11 +30,24 @@ int expressed_init(
 	size_t most = with->n > h->vocab.n ? with->n : h->vocab.n;
 	uint8_t *there = xcalloc(genes->n + 1, 1);
 	uint32_t *row = x->feature = xmalloc((most + 1) * sizeof *row);
-	x->by_symbol = gene_pairs(row, with, genes).by_symbol;
-	for (size_t i = 0; i < with->n; i++)
+	struct gene_tables t = {.from = with, .to = genes, .from_name = with_name, .to_name = name, .once = 1};
+	int bad = match_genes(row, &t, &x->matched, e);
+	for (size_t i = 0; i < with->n && !bad; i++)
 		if (row[i] != GENE_NONE)
 			there[row[i]] = 1;
-	x->by_symbol += gene_pairs(row, &h->vocab, genes).by_symbol;
+	if (!bad && genes != &h->vocab) {
+		t.from = &h->vocab;
+		t.from_name = name;
+		t.to_name = with_name;
+		bad = match_genes(row, &t, &x->matched, e);
+	} else if (!bad) {
+		for (size_t g = 0; g < h->vocab.n; g++)
+			row[g] = (uint32_t)g;
+	}
+	if (bad) {
+		free(there);
+		return -1;
+	}
 	for (size_t g = 0; g < h->vocab.n; g++) {
 		row[g] = row[g] != GENE_NONE && there[row[g]] ? row[g] : EXPRESSED_NOT;
 		x->shared += row[g] != EXPRESSED_NOT;

@@ -7,22 +7,24 @@
 #define EXPRESSED_H
 
 #include "base/sparse.h"
+#include "genes/gene_match.h"
 #include "stream/block.h"
 
 struct expressed {
 	int gene, count; /* columns */
 	uint32_t *feature; /* [genes of the stream] row of the vocabulary of the features, EXPRESSED_NOT: it is none */
-	size_t shared, by_symbol; /* genes that are features; genes of two tables that were matched by symbol */
+	size_t shared; /* genes that are features */
+	struct gene_matched matched; /* genes of the stream in `genes`; if these are its own, those of `with` */
 	uint32_t *column; /* scratch of expressed_pack */
 	uint64_t *some;
 	size_t column_cap, some_cap;
 };
 #define EXPRESSED_NOT UINT32_MAX
 
-/* For a counts stream with header h. Features: genes of `genes` that `with` has too (stream/gene_match.h); they are numbered as in `genes`, which is indexed.
- * -1 with e set: another stream. */
+/* For a counts stream with header h. Features: genes of `genes` that `with` has too (genes/gene_match.h); they are numbered as in `genes`. -1 with e set:
+ * another stream, or ids that name different genes. The names are for messages. */
 int expressed_init(struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with,
-	struct error *e);
+	const char *with_name, struct error *e);
 void expressed_release(struct expressed *x); /* accepts a zeroed struct */
 
 /* Add row r of a block to `to`. Returns the molecules of its features; 0: it has none, and nothing is added. */

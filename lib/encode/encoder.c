@@ -87,10 +87,14 @@ void encoder_release(struct encoder *enc)
 	*enc = (struct encoder){0};
 }
 
-struct gene_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
+int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_matched *m, struct error *e)
 {
-	uint32_t *token = xmalloc(genes->n * sizeof *token);
-	struct gene_matched m = gene_match(token, genes, v, ids);
+	const struct vocab *genes = t->from, *v = t->to;
+	uint32_t *token = xmalloc((genes->n + 1) * sizeof *token);
+	if (gene_match(token, t, m, e)) {
+		free(token);
+		return -1;
+	}
 	double *same = xmalloc(v->n * sizeof *same);
 	for (size_t i = 0; i < v->n; i++)
 		same[i] = 1;
@@ -99,7 +103,7 @@ struct gene_matched encoder_match(struct encoder *enc, const struct vocab *genes
 	for (int i = 0; i < enc->o.threads; i++)
 		enc->scratch[i].found = xcalloc(genes->n, 1);
 	free(token);
-	return m;
+	return 0;
 }
 
 int encoder_header(

@@ -16,8 +16,8 @@
 
 #include "base/threads.h"
 #include "encode/rank.h"
+#include "genes/gene_match.h"
 #include "stream/counts.h"
-#include "stream/gene_match.h"
 #include "stream/panels.h"
 
 #include <stdatomic.h>
@@ -84,8 +84,8 @@ void encoder_release(struct encoder *enc); /* accepts a zeroed struct */
 int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e);
 
-/* Which token each gene of the counts is (stream/gene_match.h). Every gene of v has a median, but for STYLE_BMFM. */
-struct gene_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
+/* Which token each gene of the counts is: t->from are their genes, t->to is the vocabulary, in which every gene has a median, but for STYLE_BMFM. */
+int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_matched *m, struct error *e);
 /* After it: what the header h of encoder_header says beside the columns. */
 void encoder_describe(struct encoder *enc, struct header *h);
 

@@ -40,17 +40,6 @@ void medians_init(struct medians *m, size_t ngene)
 	m->coarse = xcalloc(ngene * MEDIANS_BINS, sizeof *m->coarse);
 }
 
-void medians_grow(struct medians *m, size_t ngene)
-{
-	m->gene = xrealloc(m->gene, ngene, sizeof *m->gene);
-	m->coarse = xrealloc(m->coarse, ngene * MEDIANS_BINS, sizeof *m->coarse);
-	for (size_t i = m->ngene; i < ngene; i++)
-		m->gene[i] = (struct medians_gene){.mode = MEDIANS_COARSE, .median = NAN};
-	if (ngene > m->ngene)
-		memset(m->coarse + m->ngene * MEDIANS_BINS, 0, (ngene - m->ngene) * MEDIANS_BINS * sizeof *m->coarse);
-	m->ngene = m->left = ngene;
-}
-
 void medians_release(struct medians *m)
 {
 	free(m->gene);

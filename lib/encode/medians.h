@@ -43,8 +43,6 @@ struct medians {
 
 void medians_init(struct medians *m, size_t ngene);
 void medians_release(struct medians *m); /* accepts a zeroed struct */
-/* In pass 1: room for more genes, which have no values yet. */
-void medians_grow(struct medians *m, size_t ngene);
 
 /* Add some cells: row i has genes gene[start[i]..start[i + 1]) with counts, and total[i] >= each of them. to [genes of the input] gives the
  * gene's number here. */

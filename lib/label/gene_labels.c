@@ -1,9 +1,9 @@
 #include "label/gene_labels.h"
 
 #include "label/folds.h"
-#include "label/gene_find.h"
+#include "genes/gene_find.h"
 #include "label/label.h"
-#include "base/idmap.h"
+#include "genes/gene_name.h"
 #include "base/strmap.h"
 #include "base/tsv.h"
 
@@ -73,11 +73,12 @@ static int add_gene(struct reader *r, const struct tsv *t, const char *gene, con
 	int64_t row = gene_find(&r->find, gene, n);
 	if (strmap_get(&r->seen, gene, n) == STRMAP_NONE) {
 		g->listed++;
-		g->absent += row < 0;
+		g->absent += row == GENE_UNKNOWN;
+		g->ambiguous += row == GENE_AMBIGUOUS;
 	}
 	if (strmap_put(&r->seen, gene, n, y) != y || (row >= 0 && g->label[row] >= 0 && g->label[row] != (int32_t)y))
 		return tsv_error(t, e, "gene %.80s has two labels", gene);
-	if (row < 0 && !*g->missing)
+	if (row == GENE_UNKNOWN && !*g->missing)
 		snprintf(g->missing, sizeof g->missing, "%s", gene);
 	if (row >= 0) {
 		g->found += g->label[row] < 0;
@@ -105,12 +106,12 @@ static int add_row(struct reader *r, const struct tsv *t, struct error *e)
 /* Is this second line one of genes alone? Then the first names the classes, a column each. */
 static int is_wide(const struct reader *r, const struct tsv *t)
 {
-	size_t base;
 	int genes = t->n >= 2 && t->n == r->nfirst;
 	for (size_t i = 0; genes && i < t->n; i++)
-		genes = ensembl_id(t->field[i], strlen(t->field[i]), &base) || gene_find(&r->find, t->field[i], strlen(t->field[i])) >= 0;
+		genes = gene_kind(t->field[i], strlen(t->field[i])) == GENE_ENSEMBL ||
+			gene_find(&r->find, t->field[i], strlen(t->field[i])) != GENE_UNKNOWN;
 	for (size_t i = 0; genes && i < r->nfirst; i++)
-		genes = *r->first[i] && gene_find(&r->find, r->first[i], strlen(r->first[i])) < 0;
+		genes = *r->first[i] && gene_find(&r->find, r->first[i], strlen(r->first[i])) == GENE_UNKNOWN;
 	return genes;
 }
 

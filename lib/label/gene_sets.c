@@ -3,7 +3,7 @@
 #include "base/sort.h"
 #include "base/strmap.h"
 #include "base/tsv.h"
-#include "label/gene_find.h"
+#include "genes/gene_find.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static int add_set(struct gene_sets *s, const struct tsv *t, const struct gene_f
 		if (!*t->field[i])
 			continue;
 		listed++;
-		s->absent += row < 0;
+		s->absent += row == GENE_UNKNOWN;
+		s->ambiguous += row == GENE_AMBIGUOUS;
 		if (row >= 0)
 			s->gene[s->start[s->n] + n++] = (uint32_t)row;
 	}

@@ -16,6 +16,7 @@ struct gene_sets {
 	uint64_t *start; /* [n + 1] */
 	uint32_t *gene; /* [start[n]] rows of the vocabulary, ascending within a set, each once */
 	size_t listed, absent; /* names of genes in the file, over all its lines; of these, not in the vocabulary */
+	size_t ambiguous; /* of these, symbols of several genes, which are left out, too */
 	size_t no_description; /* sets with a gene where the description belongs */
 	size_t cap, start_cap, gene_cap;
 };

@@ -487,6 +487,7 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 	struct stream *train = train_path ? open_path(train_path) : cli_open(&cells_cli, 0),
 		      *test = test_path ? open_path(test_path) : train;
 	w.with = cells_set.naive_bayes ? &stream_header(test)->vocab : NULL;
+	w.with_name = stream_name(test);
 	embeddings_read(a, train, &w, again && !test_path);
 	w.genes = w.with ? &stream_header(train)->vocab : NULL;
 	if (test_path)

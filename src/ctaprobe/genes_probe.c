@@ -3,6 +3,7 @@
  * --fold`, and a logistic regression that has learned from the other folds predicts those of one. Each gene is one prediction.
  */
 #include "genes.h"
+#include "cli_genes.h"
 
 #include "base/softmax.h"
 #include "eval/probe.h"
@@ -37,6 +38,7 @@ void genes_probe_read(struct study *t)
 	for (size_t g = 0; g < v->n; g++)
 		without += labels.label[g] >= 0 && !there[g];
 	free(there);
+	say_ambiguous(genes_probe.labels, labels.ambiguous);
 	if (labels.absent || without)
 		info("%zu genes of %s are not in the vocabulary (such as '%s'), and %zu have no vector: they are left out", labels.absent,
 			genes_probe.labels, labels.missing, without);

@@ -102,10 +102,10 @@ static void check_alike(const struct header *a, const struct header *b, const ch
 	free(two);
 }
 
-static void reference_read(struct reference *r, const struct header *new)
+static void reference_read(struct reference *r, const struct header *new, const char *new_name)
 {
-	struct wanted w = {
-		label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab, .some_grouped = 1};
+	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab,
+		.with_name = new_name, .some_grouped = 1};
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
 	size_t untyped = set_aside_untyped(&r->d, &r->classes);
 	if (untyped || r->d.groupless)
@@ -548,7 +548,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct stream *in = cli_open(&transfer_cli, 0);
 	int counts = strcmp(stream_header(in)->kind, "counts") == 0;
 	cli_mode(counts ? COUNTS : EMBEDDINGS, "the cells have %s", counts ? "counts" : "embeddings");
-	reference_read(&r, stream_header(in));
+	reference_read(&r, stream_header(in), stream_name(in));
 	check_new(in, &r);
 	if (!r.d.x)
 		match_depth(&r, in, (uint32_t)transfer_cli.seed);

@@ -17,7 +17,7 @@ void gathered_init(struct gathered *g, const struct stream *in, const struct ref
 	const struct header *h = stream_header(in);
 	const struct vocab *genes = &stream_header(r->d.s)->vocab;
 	*g = (struct gathered){.d.d = r->d.d, .d.sparse.d = r->d.d, .x = r->d.x ? header_find(h, "x") : -1, .cell = header_find(h, "cell")};
-	must(!r->d.x && expressed_init(&g->expressed, h, stream_name(in), genes, genes, &e), &e);
+	must(!r->d.x && expressed_init(&g->expressed, h, stream_name(in), genes, genes, stream_name(r->d.s), &e), &e);
 }
 
 void gathered_release(struct gathered *g)
@@ -77,7 +77,7 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 		sparse_clear(&g.d.sparse);
 	}
 	r->genes = g.expressed.shared;
-	r->by_symbol = g.expressed.by_symbol;
+	r->by_symbol = g.expressed.matched.by_symbol;
 	r->depth = median_depth(r->d.depth, r->d.n);
 	r->new_depth = median_depth(depth, n);
 	r->thinned = n && r->new_depth < deep * r->depth ? r->new_depth / r->depth : 1;

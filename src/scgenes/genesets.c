@@ -3,6 +3,7 @@
  * are in a set and have an edge in one of the graphs, the same for all graphs. Pairs of genes that share a set are the truth.
  */
 #include "genesets.h"
+#include "cli_genes.h"
 
 #include "eval/bootstrap.h"
 #include "eval/hypergeometric.h"
@@ -362,6 +363,7 @@ int scgenes_genesets(int argc, char **argv)
 	if (2 * s.sets.no_description > sets)
 		warn("%s: %zu of %zu sets have a gene where their description belongs, which is not read: expected name, description, genes",
 			sets_path, s.sets.no_description, sets);
+	say_ambiguous(sets_path, s.sets.ambiguous);
 	choose_genes(&s);
 	info("%zu of %zu sets have %d to %d of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, SMALLEST,
 		LARGEST, s.sets.absent, s.sets.listed);

@@ -3,7 +3,7 @@
  * them, of new cells with predicted classes. What is kept are sums by class and gene, so memory does not grow with the cells.
  */
 #include "scgenes.h"
-#include "cli_embeddings.h"
+#include "cli_genes.h"
 
 #include "base/tsv.h"
 #include "cells/copies.h"
@@ -115,11 +115,9 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	struct sparse row = {.d = genes->n};
 	uint64_t at = 0;
 	int got;
-	must(expressed_init(&x, h, stream_name(in), genes, with, &e), &e);
-	if (!k)
-		note_by_symbol(stream_name(in), x.by_symbol);
-	if (!x.shared)
-		die("%s: none of its %zu genes is in %s: expected the same kind of gene ids", stream_name(in), h->vocab.n, new_path);
+	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &e), &e);
+	if (!k && with != genes)
+		say_matched(new_path, stream_name(in), &x.matched, 0);
 	int cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e);
 	if (cell < 0 || (!k && labels_init(&l, h, label, classes, stream_name(in), &e)))
 		die("%s", e.msg);

@@ -3,6 +3,7 @@
  * table of sctrain eval --gene-scores, or the last validation of a training's gene-errors.tsv.
  */
 #include "scmetric.h"
+#include "cli_genes.h"
 
 #include "base/sort.h"
 #include "base/tsv.h"
@@ -244,6 +245,7 @@ int scmetric_learnability(int argc, char **argv)
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
 	if (groups_path)
 		must(gene_labels_load(&groups, groups_path, &g.name, &e), &e);
+	say_ambiguous(groups_path, groups.ambiguous);
 	if (g.n < LEARNING_WINDOW)
 		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %d: every z is measured by the spread of all of them; "
 		     "see --min-expressed",

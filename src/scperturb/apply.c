@@ -3,6 +3,7 @@
  * then once for each perturbation. Rows whose base is not the whole cell (perturb.h) follow a row with that base, `truncated`.
  */
 #include "scperturb.h"
+#include "cli_genes.h"
 
 #include "cli.h"
 #include "base/digest.h"
@@ -242,6 +243,7 @@ static void read_sets(struct run *r, const struct vocab *v)
 		if (!s->option)
 			continue;
 		sets_read(s, &r->genes);
+		say_ambiguous(s->option, s->ambiguous);
 		if (s->unknown)
 			warn("%s: genes that are not in the vocabulary, and are left out of their sets: %zu", s->option, s->unknown);
 	}

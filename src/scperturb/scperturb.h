@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "perturb/shift.h"
-#include "label/gene_find.h"
+#include "genes/gene_find.h"
 
 int scperturb_apply(int argc, char **argv);
 int scperturb_screen(int argc, char **argv);
@@ -26,7 +26,7 @@ struct sets {
 	int all, screened; /* every gene of each cell; those that scperturb screen lists */
 	struct set *set; /* [n] otherwise */
 	size_t n, cap;
-	size_t unknown; /* genes of a .gmt file that are not in the vocabulary */
+	size_t unknown, ambiguous; /* genes of a .gmt file that are not in the vocabulary; symbols of several genes: both are left out */
 	uint64_t cells; /* all: cells that were perturbed */
 };
 

@@ -2,6 +2,7 @@
 #include "scperturb.h"
 
 #include "cli.h"
+#include "cli_genes.h"
 #include "base/closest.h"
 #include "base/sort.h"
 #include "base/tsv.h"
@@ -40,7 +41,7 @@ static void add(struct sets *s, uint32_t *gene, size_t n, char *label, const str
 	s->set[s->n++] = (struct set){gene, n, label ? label : set_label(gene, n, v), 0};
 }
 
-/* "A+B" as a set. Returns NULL, or (malloced) the first name that is no gene. */
+/* "A+B" as a set. Returns NULL, or (malloced) the first name that is no gene, or a symbol of several. */
 static char *add_word(struct sets *s, const char *word, size_t n, const struct gene_find *genes)
 {
 	uint32_t *gene = NULL;
@@ -82,7 +83,8 @@ static int add_gene_set(struct sets *s, const struct tsv *t, const struct gene_f
 		return tsv_error(t, &e, "%zu fields, expected a name, a description and genes", t->n);
 	for (size_t i = 2; i < t->n; i++) {
 		int64_t g = gene_find(genes, t->field[i], strlen(t->field[i]));
-		s->unknown += g < 0 && t->field[i][0];
+		s->unknown += g == GENE_UNKNOWN && t->field[i][0];
+		s->ambiguous += g == GENE_AMBIGUOUS;
 		if (g < 0 || has(gene, n, (uint32_t)g))
 			continue;
 		grow(gene, cap, n + 1);
@@ -113,7 +115,9 @@ static void add_file(struct sets *s, const char *path, const struct gene_find *g
 			got = tsv_error(
 				&t, &e, "%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
 		char *unknown = gmt || got < 0 ? NULL : add_word(s, t.field[0], strlen(t.field[0]), genes);
-		if (unknown)
+		if (unknown && gene_find(genes, unknown, strlen(unknown)) == GENE_AMBIGUOUS)
+			got = tsv_error(&t, &e, "%s", gene_ambiguous(genes, unknown, strlen(unknown)));
+		else if (unknown)
 			got = tsv_error(&t, &e, "no gene '%.80s' in the vocabulary", unknown);
 		free(unknown);
 		if (got < 0 || (gmt && (got = add_gene_set(s, &t, genes)) < 0))
@@ -121,12 +125,16 @@ static void add_file(struct sets *s, const char *path, const struct gene_find *g
 	}
 	must(got < 0, &e);
 	if (!s->n)
-		die(s->unknown ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", path, s->unknown);
+		die(s->unknown + s->ambiguous ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", path,
+			s->unknown + s->ambiguous);
 	tsv_close(&t);
 }
 
-static _Noreturn void no_gene(const struct sets *s, const char *name, const struct vocab *v)
+static _Noreturn void no_gene(const struct sets *s, const char *name, const struct gene_find *genes)
 {
+	const struct vocab *v = genes->v;
+	if (gene_find(genes, name, strlen(name)) == GENE_AMBIGUOUS)
+		die("--%s: %s", perturb_name[s->kind], gene_ambiguous(genes, name, strlen(name)));
 	struct closest c = closest_to(name, strlen(name));
 	for (size_t i = v->nspecial; i < v->n; i++) {
 		closest_try(&c, v->symbol[i], strlen(v->symbol[i]));
@@ -188,7 +196,7 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 		sets_release(s);
 		add_file(s, s->option, genes);
 	} else if (unknown) {
-		no_gene(s, unknown, genes->v);
+		no_gene(s, unknown, genes);
 	}
 	free(unknown);
 	check_labels(s, genes->v);

@@ -4,12 +4,11 @@
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "screduce.h"
-#include "cli_embeddings.h"
+#include "cli_genes.h"
 
 #include "base/digest.h"
 #include "base/sort.h"
 #include "eval/pca.h"
-#include "stream/gene_match.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -138,8 +137,11 @@ static void find_shared(uint8_t *there, const struct source *in)
 		die("%s", e.msg);
 	const struct vocab *other = &stream_header(s)->vocab;
 	uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
-	if (!gene_pairs(row, other, &in->h->vocab).n)
-		die("%s: none of the %zu genes of %s is in its table of genes", shared_path, V, in->name);
+	struct gene_tables t = {.from = other, .to = &in->h->vocab, .from_name = shared_path, .to_name = in->name, .once = 1};
+	struct gene_matched matched;
+	must(gene_match(row, &t, &matched, &e), &e);
+	if (gene_share(matched.shared, matched.from, matched.to) == GENES_OTHER)
+		say_matched(shared_path, in->name, &matched, 0);
 	for (size_t i = 0; i < other->n; i++)
 		if (row[i] != GENE_NONE)
 			there[row[i]] = 1;
@@ -196,7 +198,14 @@ static void find_genes(struct baseline *m, const struct vocab *fitted, const str
 {
 	size_t V = in->h->vocab.n, lost = m->genes;
 	uint32_t *kept = xmalloc(fitted->n * sizeof *kept), *row = m->column = xrealloc(m->column, V, sizeof *row);
-	note_by_symbol(in->name, gene_pairs(row, &in->h->vocab, fitted).by_symbol);
+	struct gene_tables t = {.from = &in->h->vocab, .to = fitted, .from_name = in->name, .to_name = fit_path, .once = 1};
+	struct gene_matched matched;
+	if (t.from != t.to) {
+		must(gene_match(row, &t, &matched, &e), &e);
+		say_matched(in->name, fit_path, &matched, 0);
+	}
+	for (size_t g = 0; g < V && t.from == t.to; g++)
+		row[g] = g < t.to->nspecial ? GENE_NONE : (uint32_t)g;
 	memset(kept, 0xff, fitted->n * sizeof *kept);
 	for (size_t i = 0; i < m->genes; i++)
 		kept[m->kept[i]] = (uint32_t)i;

@@ -4,6 +4,7 @@
  * these tokens alone.
  */
 #include "sctrain.h"
+#include "cli_genes.h"
 
 #include "base/digest.h"
 #include "label/gene_labels.h"
@@ -51,6 +52,7 @@ static void open_genes(struct objective *o, struct train *t)
 		die("--gene-labels: %s", e.msg);
 	if (g->nclass == 1)
 		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path, g->name[0]);
+	say_ambiguous(path, g->ambiguous);
 	if (g->absent)
 		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", g->absent, g->listed, path, g->missing);
 	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, 1, &e))

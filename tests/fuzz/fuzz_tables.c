@@ -12,7 +12,7 @@
 #include "anndata/h5.h"
 #include "anndata/obstable.h"
 #include "read_counts.h"
-#include "base/idmap.h"
+#include "genes/idmap.h"
 #include "eval/results.h"
 #include "stream/vocab.h"
 

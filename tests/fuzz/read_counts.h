@@ -2,8 +2,9 @@
 #ifndef READ_COUNTS_H
 #define READ_COUNTS_H
 
-#include "anndata/genetable.h"
+#include "anndata/h5ad.h"
 #include "anndata/obs.h"
+#include "genes/gene_join.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -18,8 +19,7 @@ static void read_counts(const char *path)
 	struct error e;
 	struct h5ad h;
 	struct h5ad_options opt = {0};
-	struct genetable table = {0};
-	struct genetable_stats stats;
+	struct gene_join join = {0};
 	struct obs obs = {0};
 	struct header header;
 	struct block block = {0};
@@ -30,18 +30,18 @@ static void read_counts(const char *path)
 	header_init(&header, "counts");
 	int origin = h5ad_provenance(&h, header.provenance, &e);
 	assert(cJSON_IsArray(header.provenance) && (origin == 0 || origin == -1));
-	uint32_t *map = xmalloc(h.ngene * sizeof *map);
-	int identity = genetable_add(&table, &h, NULL, map, &stats, &e), got = -1;
+	int got = -1,
+	    joined = gene_join_texts(&join, path, &h.genes.id, &h.genes.symbol, h.drop, &e) == 0 && gene_join_finish(&join, &e) == 0;
+	const struct gene_table *table = join.table;
 	uint64_t row = 0;
-	r.narrow = table.genes.n < 1 << 16 && h.ncell % 2; /* files of both kinds */
-	if (identity >= 0 && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 &&
-		h5ad_start(&h, &e) == 0) {
+	r.narrow = join.genes.n < 1 << 16 && h.ncell % 2; /* files of both kinds */
+	if (joined && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 && h5ad_start(&h, &e) == 0) {
 		obs_file(&obs, &h);
-		while ((got = countmat_next(&h.mat, map, identity, 5, 16, &r, 1, &e)) > 0) {
+		while ((got = countmat_next(&h.mat, table->row, table->identity, 5, 16, &r, 1, &e)) > 0) {
 			for (size_t i = 0; i < r.n; i++) {
 				uint64_t sum = 0;
 				for (uint64_t k = r.start[i]; k < r.start[i + 1]; k++) {
-					assert(gene_at(&r, k) < table.genes.n && r.count[k] > 0);
+					assert(gene_at(&r, k) < join.genes.n && r.count[k] > 0);
 					assert(k == r.start[i] || gene_at(&r, k) > gene_at(&r, k - 1));
 					sum += r.count[k];
 				}
@@ -56,8 +56,7 @@ static void read_counts(const char *path)
 		}
 		assert(got != 0 || row == h.ncell);
 	}
-	free(map);
-	genetable_release(&table);
+	gene_join_release(&join);
 	obs_release(&obs);
 	header_release(&header);
 	block_release(&block);

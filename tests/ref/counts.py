@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """scview --gene-names id X.counts | counts.py FILE: hold a counts stream to what anndata (or h5py, for 10x files) reads from FILE."""
+import re
 import sys
 import anndata
 import h5py
@@ -24,6 +25,7 @@ else:
         ids = [s.decode() for s in (m["features/id"] if "features" in m else m["genes"])[:]]
         cells = [s.decode() for s in m["barcodes"][:]]
         obs = pd.DataFrame(index=cells)
+ids = [re.sub(r"^[^_]+_(ENSG\d+)$", r"\1", i) for i in ids]  # a symbol that two genes have, as CELLxGENE writes it
 ids = [i.rsplit(".", 1)[0] if i.startswith("ENSG") and "." in i else i for i in ids]
 names = list(dict.fromkeys(ids))
 at = {n: k for k, n in enumerate(names)}

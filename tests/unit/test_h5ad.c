@@ -2,7 +2,6 @@
  * fuzz_h5ad. */
 #include "base/threads.h"
 #include "base/strmap.h"
-#include "base/idmap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,35 +27,6 @@ static void maps(void **unused)
 	strmap_put(&m, "", 0, 5);
 	assert_int_equal(strmap_get(&m, "", 0), 5);
 	strmap_release(&m);
-}
-
-static void ensembl_ids(void **unused)
-{
-	static const struct {
-		const char *s;
-		int yes;
-		size_t base;
-	} t[] = {
-		{"ENSG00000141510", 1, 15},
-		{"ENSG00000141510.17", 1, 15},
-		{"ENSMUSG00000059552", 1, 18},
-		{"ENSGR0000182378", 1, 15},
-		{"ENST00000269305", 0, 0},
-		{"ENSG", 0, 0},
-		{"ENSG00000141510.", 0, 0},
-		{"ENSG00000141510.x", 0, 0},
-		{"TP53", 0, 0},
-		{"ENSG00000182378.14_PAR_Y", 0, 0},
-		{"ENSGABCDEFGHIJK", 0, 0},
-		{"", 0, 0},
-		{"ENSG000001415100000000", 1, 22},
-	};
-	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-		size_t base = 0;
-		assert_int_equal(ensembl_id(t[i].s, strlen(t[i].s), &base), t[i].yes);
-		if (t[i].yes)
-			assert_int_equal(base, t[i].base);
-	}
 }
 
 static atomic_int calls[1000];
@@ -87,7 +57,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps),
-		cmocka_unit_test(ensembl_ids),
 		cmocka_unit_test(loops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

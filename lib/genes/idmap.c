@@ -1,35 +1,10 @@
-#include "base/idmap.h"
+#include "genes/idmap.h"
 
 #include "base/tsv.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-int ensembl_id(const char *s, size_t n, size_t *base)
-{
-	size_t i = 3, digits;
-	if (n < 10 || memcmp(s, "ENS", 3))
-		return 0;
-	while (i < n && isupper((unsigned char)s[i]))
-		i++;
-	/* ENSG, ENSMUSG, ..., and ENSGR for old pseudo-autosomal copies */
-	if (s[i - 1] != 'G' && !(s[i - 1] == 'R' && s[i - 2] == 'G'))
-		return 0;
-	for (digits = i; digits < n && isdigit((unsigned char)s[digits]);)
-		digits++;
-	if (digits - i < 6)
-		return 0;
-	*base = digits;
-	if (digits == n)
-		return 1;
-	if (s[digits] != '.' || digits + 1 == n)
-		return 0;
-	for (i = digits + 1; i < n; i++)
-		if (!isdigit((unsigned char)s[i]))
-			return 0;
-	return 1;
-}
 
 /* Add one line. The first one can be column names. */
 static int add_line(struct idmap *m, const struct tsv *t, struct error *e)

@@ -1,4 +1,4 @@
-#include "anndata/texts.h"
+#include "base/texts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,22 +42,6 @@ char *texts_dup(const struct texts *t, size_t i)
 	memcpy(s, t->bytes + t->offset[i], n);
 	s[n] = 0;
 	return s;
-}
-
-void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step)
-{
-	int variable = H5Tis_variable_str(type) > 0;
-	size_t size = H5Tget_size(type);
-	int spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
-	for (size_t i = 0; i < n; i++, p += step) {
-		const char *s = p;
-		if (variable)
-			memcpy(&s, p, sizeof s);
-		size_t len = !s ? 0 : variable ? strlen(s) : strnlen(s, size);
-		while (!variable && spaces && len && s[len - 1] == ' ')
-			len--;
-		texts_push(t, s ? s : "", len);
-	}
 }
 
 size_t texts_double(double x, char buf[32])

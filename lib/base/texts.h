@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-#include <hdf5.h>
 #include <stdint.h>
 
 /* Text i is bytes[offset[i], offset[i + 1]), without a NUL at its end. */
@@ -22,9 +21,6 @@ void texts_push(struct texts *t, const char *s, size_t n);
 char *texts_dup(const struct texts *t, size_t i); /* text i with a NUL, malloced */
 
 int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this one? */
-
-/* Push n strings that HDF5 has read as `type` (of fixed or variable length). They start `step` bytes apart at p. */
-void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step);
 
 /* x in the fewest digits (6 at least) that read back as x. Returns the length. */
 size_t texts_double(double x, char buf[32]);

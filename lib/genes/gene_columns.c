@@ -1,0 +1,377 @@
+#include "genes/gene_columns.h"
+
+#include "genes/gene_name.h"
+
+#include "base/strmap.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gene_names_release(struct gene_names *g)
+{
+	texts_release(&g->id);
+	texts_release(&g->symbol);
+	for (size_t i = 0; i < GENE_GENOMES; i++)
+		free(g->genome[i].name);
+	free(g->source);
+	free(g->other);
+	*g = (struct gene_names){0};
+}
+
+static const char *text_at(const struct texts *t, size_t i, size_t *n)
+{
+	*n = t->offset[i + 1] - t->offset[i];
+	return t->bytes + t->offset[i];
+}
+
+/* What the names of the genes are in a column. */
+struct column_kinds {
+	size_t n, ensembl, number, nothing;
+};
+
+static struct column_kinds column_kinds(const struct texts *t, const uint8_t *drop)
+{
+	struct column_kinds k = {0};
+	for (size_t i = 0; i < t->n; i++) {
+		size_t n, genome, prefix;
+		if (drop && drop[i])
+			continue;
+		k.n++;
+		const char *s = text_at(t, i, &n);
+		prefix = gene_prefix(s, n, &genome);
+		switch (gene_kind(s + prefix, n - prefix)) {
+		case GENE_ENSEMBL:
+			k.ensembl++;
+			break;
+		case GENE_NUMBER:
+			k.number++;
+			break;
+		case GENE_NOTHING:
+			k.nothing++;
+			break;
+		case GENE_NAME:
+			break;
+		}
+	}
+	return k;
+}
+
+static int mostly_ensembl(const struct texts *t, const uint8_t *drop)
+{
+	struct column_kinds k = column_kinds(t, drop);
+	return k.n && 2 * k.ensembl >= k.n;
+}
+
+static int row_numbers(const struct texts *t, const uint8_t *drop)
+{
+	struct column_kinds k = column_kinds(t, drop);
+	return k.number && 2 * (k.number + k.nothing) >= k.n;
+}
+
+static int names_genes(const struct texts *t, const uint8_t *drop)
+{
+	struct column_kinds k = column_kinds(t, drop);
+	return k.nothing < k.n && (!k.number || 2 * (k.number + k.nothing) < k.n);
+}
+
+/* Have most genes a name of their own? */
+static int tells_genes_apart(const struct texts *t, const uint8_t *drop)
+{
+	struct strmap seen = {0};
+	for (size_t i = 0, n; i < t->n; i++) {
+		const char *s = text_at(t, i, &n);
+		strmap_put(&seen, s, n, 0);
+	}
+	size_t distinct = seen.n;
+	strmap_release(&seen);
+	return 2 * distinct > t->n && names_genes(t, drop);
+}
+
+/* Is a column called so, whatever its case, dots, blanks and underscores? */
+static int column_called(const char *name, const char *what)
+{
+	while (*name && *what) {
+		if (strchr("_-. ", *name)) {
+			name++;
+			continue;
+		}
+		if (tolower((unsigned char)*name++) != *what++)
+			return 0;
+	}
+	return !*name && !*what;
+}
+
+static int column_listed(const char *name, const char *const *list)
+{
+	while (*list && !column_called(name, *list))
+		list++;
+	return *list != NULL;
+}
+
+static const char *const id_columns[] = {
+	"ensemblid", "ensemblids", "ensembl", "ensemblgeneid", "geneids", "geneid", "featureid", "id", NULL};
+static const char *const symbol_columns[] = {"genesymbol", "genesymbols", "featurename", "genename", "genenames", "symbol", "symbols",
+	"name", "hgncsymbol", "geneshortname", NULL};
+/* Looked at only where the index does not name the genes */
+static const char *const other_columns[] = {
+	"featurenames", "mgisymbol", "externalgenename", "gene", "genes", "feature", "features", "names", "varnames", NULL};
+
+/* The first column of a list (NULL: any) whose texts pass: *column is its number. 1, 0: there is none, -1. */
+static int find_column(const struct gene_columns *c, const char *const *list, int (*pass)(const struct texts *, const uint8_t *),
+	struct texts *t, size_t *column, struct error *e)
+{
+	for (size_t i = 1; i < c->ncol; i++) {
+		if (list && !column_listed(c->name(c->of, i), list))
+			continue;
+		int r = c->load(c->of, i, 0, t, e);
+		*column = i;
+		if (r < 0 || (r > 0 && pass(t, c->drop)))
+			return r;
+	}
+	return 0;
+}
+
+static void list_columns(const struct gene_columns *c, char has[300])
+{
+	size_t at = (size_t)snprintf(has, 300, "index");
+	for (size_t i = 1; i < c->ncol && at < 300; i++)
+		at += (size_t)snprintf(has + at, 300 - at, ", %s", c->name(c->of, i));
+}
+
+/* Find the column of ids: its number, and its texts in id unless it is the index. -1: an error. */
+static int find_ids(const struct gene_columns *c, const struct texts *index, struct texts *id, size_t *column, struct error *e)
+{
+	char has[300];
+	*column = 0;
+	if (c->wanted) {
+		while (strcmp(c->wanted, "index") && *column < c->ncol && strcmp(c->wanted, c->name(c->of, *column)))
+			++*column;
+		int r = *column == 0 ? 1 : *column < c->ncol ? c->load(c->of, *column, 1, id, e) : 0;
+		if (r)
+			return r < 0 ? -1 : 0;
+		list_columns(c, has);
+		return error_set(e, "%s: no column '%s' to take gene ids from (it has: %s)", c->where, c->wanted, has);
+	}
+	if (mostly_ensembl(index, c->drop))
+		return 0;
+	int r = find_column(c, id_columns, mostly_ensembl, id, column, e);
+	if (r == 0)
+		r = find_column(c, NULL, mostly_ensembl, id, column, e);
+	int numbered = r == 0 && row_numbers(index, c->drop);
+	const char *const *const lists[] = {symbol_columns, other_columns, id_columns};
+	for (size_t i = 0; r == 0 && numbered && i < 3; i++)
+		r = find_column(c, lists[i], tells_genes_apart, id, column, e);
+	if (r == 0)
+		*column = 0;
+	return r < 0 ? -1 : 0;
+}
+
+/* The first of the texts that names a gene; `any`: the first may be a whole number. NULL: none does. */
+static const char *first_name(const struct texts *const from[3], size_t i, int any, size_t *n, size_t *which)
+{
+	for (*which = 0; *which < 3; ++*which) {
+		if (!from[*which] || !from[*which]->n)
+			continue;
+		const char *s = text_at(from[*which], i, n);
+		enum gene_kind k = gene_kind(s, *n);
+		if (k == GENE_ENSEMBL || k == GENE_NAME || (k == GENE_NUMBER && any && *which == 0))
+			return s;
+	}
+	return NULL;
+}
+
+static int no_name(const struct gene_columns *c, const struct texts *from, size_t row, struct error *e)
+{
+	char has[300];
+	size_t n;
+	const char *s = text_at(from, row, &n);
+	if (gene_kind(s, n) != GENE_NUMBER)
+		return error_set(e, "%s: row %zu has no gene id", c->where, row);
+	list_columns(c, has);
+	return error_set(e, "%s: gene %zu is called '%.*s', and a whole number does not say which gene it is%s%s%s%s%s", c->where, row,
+		(int)(n < 40 ? n : 40), s, c->option ? "; name a column of ids or symbols with " : "", c->option ? c->option : "",
+		c->option ? " (there are: " : "", c->option ? has : "", c->option ? ")" : "");
+}
+
+static int fill_names(
+	struct gene_names *g, const struct gene_columns *c, const struct texts *const from[3], const struct texts *symbol, struct error *e)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		size_t n, which;
+		const char *s = first_name(from, i, c->wanted != NULL, &n, &which);
+		int gene = !c->drop || !c->drop[i];
+		if (!s && gene)
+			return no_name(c, from[0], i, e);
+		if (!s)
+			s = text_at(from[0], i, &n);
+		g->by_symbol += gene && which > 0;
+		texts_push(&g->id, s, n);
+		s = symbol ? text_at(symbol, i, &n) : "";
+		texts_push(&g->symbol, s, symbol && gene_kind(s, n) == GENE_NAME ? n : 0);
+	}
+	return 0;
+}
+
+/* ---- genomes ---- */
+
+/* Count the genomes that stand before ids. More than there can be, or one a gene: none, as they are names of genes then. */
+static void count_genomes(struct gene_names *g, const struct texts *id, const uint8_t *drop)
+{
+	size_t before = 0, n, genome, k;
+	for (size_t i = 0; i < id->n && g->ngenome <= GENE_GENOMES; i++) {
+		const char *s = text_at(id, i, &n);
+		if ((drop && drop[i]) || !gene_prefix(s, n, &genome))
+			continue;
+		before++;
+		for (k = 0; k < g->ngenome && (strncmp(g->genome[k].name, s, genome) || g->genome[k].name[genome]); k++)
+			;
+		if (k == g->ngenome && g->ngenome++ < GENE_GENOMES)
+			g->genome[k].name = xstrndup(s, genome);
+		if (k < GENE_GENOMES)
+			g->genome[k].genes++;
+	}
+	if (g->ngenome <= GENE_GENOMES && 2 * before >= id->n && before > g->ngenome)
+		return;
+	g->ngenome = 0;
+	for (k = 0; k < GENE_GENOMES; k++) {
+		free(g->genome[k].name);
+		g->genome[k].name = NULL;
+	}
+}
+
+/* A symbol stands before the id, as in MATR3_ENSG00000280987. */
+static void drop_symbols(struct gene_names *g)
+{
+	struct texts id = {0}, symbol = {0};
+	size_t n, m, before;
+	for (size_t i = 0; i < g->id.n; i++) {
+		const char *s = text_at(&g->id, i, &n), *own = text_at(&g->symbol, i, &m);
+		size_t prefix = gene_prefix(s, n, &before);
+		if (prefix && gene_kind(s + prefix, n - prefix) != GENE_ENSEMBL)
+			prefix = 0;
+		texts_push(&id, s + prefix, n - prefix);
+		texts_push(&symbol, prefix && !m ? s : own, prefix && !m ? before : m);
+	}
+	texts_release(&g->id);
+	texts_release(&g->symbol);
+	g->id = id;
+	g->symbol = symbol;
+}
+
+/* Leave the genome out where it stands before a name. */
+static void drop_genome(struct texts *t, const char *genome)
+{
+	struct texts to = {0};
+	size_t m = strlen(genome), n;
+	for (size_t i = 0; i < t->n; i++) {
+		const char *s = text_at(t, i, &n);
+		size_t at = n > m && !memcmp(s, genome, m) && s[m] == '_' ? m : 0;
+		while (at && at < n && s[at] == '_')
+			at++;
+		texts_push(&to, s + at, n - at);
+	}
+	texts_release(t);
+	*t = to;
+}
+
+static int settle_genomes(struct gene_names *g, const char *wanted, const char *where, struct error *e)
+{
+	char names[256] = "";
+	size_t pick = g->ngenome == 1 ? 0 : g->ngenome;
+	for (size_t k = 0, at = 0; k < g->ngenome; k++, at = strlen(names)) {
+		snprintf(names + at, sizeof names - at, "%s%s", k ? ", " : "", g->genome[k].name);
+		if (wanted && !strcmp(wanted, g->genome[k].name))
+			pick = k;
+	}
+	if (wanted && g->ngenome && (pick == g->ngenome || strcmp(wanted, g->genome[pick].name)))
+		return error_set(e, "%s: no genome '%s' before the names of the genes; there are: %s", where, wanted, names);
+	if (wanted && g->ngenome) {
+		size_t n, genome;
+		g->other = xcalloc(g->id.n + 1, 1);
+		for (size_t i = 0; i < g->id.n; i++) {
+			const char *s = text_at(&g->id, i, &n);
+			g->other[i] = !gene_prefix(s, n, &genome) || genome != strlen(wanted) || memcmp(s, wanted, genome);
+		}
+	}
+	if (pick < g->ngenome) {
+		drop_genome(&g->id, g->genome[pick].name);
+		drop_genome(&g->symbol, g->genome[pick].name);
+	}
+	return 0;
+}
+
+/* ---- */
+
+int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct error *e)
+{
+	struct texts index = {0}, id = {0}, symbol = {0};
+	size_t ids = 0, symbols = 0;
+	texts_clear(&g->id);
+	texts_clear(&g->symbol);
+	int r = c->load(c->of, 0, 1, &index, e) < 0 || find_ids(c, &index, &id, &ids, e) ? -1 : 0;
+	int found = r ? -1 : find_column(c, symbol_columns, names_genes, &symbol, &symbols, e);
+	if (found == 0)
+		texts_release(&symbol);
+	if (found >= 0) {
+		const struct texts *of_symbols = found ? &symbol
+			: ids                          ? &index
+						       : NULL,
+				   *const from[] = {ids ? &id : &index, found ? &symbol : NULL, &index};
+		r = fill_names(g, c, from, of_symbols, e);
+	} else {
+		r = -1;
+	}
+	if (r == 0) {
+		g->source = ids ? xasprintf("%s/%s", c->table, c->name(c->of, ids)) : xstrdup(c->index);
+		count_genomes(g, &g->id, c->drop);
+		if (!g->ngenome && g->id.n)
+			drop_symbols(g);
+		r = settle_genomes(g, c->genome, c->where, e);
+	}
+	for (size_t i = 0; r == 0 && i < g->id.n; i++) {
+		struct gene_key k;
+		size_t n;
+		const char *s = text_at(&g->id, i, &n);
+		if (c->drop && c->drop[i])
+			continue;
+		gene_key(&k, s, n);
+		g->ensembl += k.kind == GENE_ENSEMBL;
+		g->versions += (size_t)k.version;
+	}
+	texts_release(&index);
+	texts_release(&id);
+	texts_release(&symbol);
+	return r;
+}
+
+struct two_texts {
+	const struct texts *text[2];
+};
+
+static const char *two_name(const void *of, size_t column)
+{
+	return column ? "name" : "id";
+}
+
+static int two_load(void *of, size_t column, int any, struct texts *t, struct error *e)
+{
+	const struct texts *from = ((const struct two_texts *)of)->text[column];
+	texts_clear(t);
+	for (size_t i = 0, n; i < from->n; i++) {
+		const char *s = text_at(from, i, &n);
+		texts_push(t, s, n);
+	}
+	return 1;
+}
+
+int gene_texts_read(struct gene_names *g, struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e)
+{
+	struct two_texts two = {{id, symbol}};
+	c->n = id->n;
+	c->ncol = 2;
+	c->name = two_name;
+	c->load = two_load;
+	c->of = &two;
+	return gene_columns_read(g, c, e);
+}
