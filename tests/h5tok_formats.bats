@@ -149,3 +149,89 @@ anndata.AnnData(np.zeros((6, 0), "f4")).write_h5ad("genes0.h5ad")'
 	printf '\nB\n' >>plain/barcodes.tsv
 	fails "plain/barcodes.tsv 32 empty" h5tok plain
 }
+
+# loom NAME...: NAME.h5ad and NAME.loom, the same cells; spliced.h5ad has those of the layer spliced
+looms() {
+	$PYTHON -W ignore - <<-'END'
+		import anndata, h5py, numpy as np, pandas as pd
+		rng = np.random.default_rng(5)
+		n, G = 150, 90
+		x = rng.poisson(rng.gamma(.4, 2, G), (n, G))
+		x[7] = 0
+		spliced = rng.binomial(x, .6)
+		ids, symbols = ["ENSG%011d" % i for i in range(G)], ["G%d" % i for i in range(G)]
+		obs = pd.DataFrame({"type": rng.choice(["a", "bé", "c"], n), "age": rng.integers(0, 90, n), "share": rng.random(n)}, index=["c%d" % i for i in range(n)])
+		def h5ad(name, x):
+		    anndata.AnnData(x.astype("f4"), obs=obs.copy(), var=pd.DataFrame({"gene_name": symbols}, index=ids)).write_h5ad(name + ".h5ad")
+		h5ad("cells", x)
+		h5ad("spliced", spliced)
+		fixed = lambda t: np.char.encode(np.array(t, "U"), "utf-8")
+		variable = lambda t: np.array(t, object)
+		def loom(name, matrix=x, layers=(), dtype="f4", text=variable, genes=("Gene", "Accession"), cells="CellID", embedding=True, **how):
+		    with h5py.File(name + ".loom", "w") as f:
+		        f.create_dataset("matrix", data=matrix.T.astype(dtype), **how)
+		        for k, m in dict(layers, spliced=spliced).items():
+		            f.create_dataset("layers/" + k, data=m.T.astype(dtype), **how)
+		        for k, v in zip(genes, (symbols, ids)):
+		            f["row_attrs/" + k] = text(v)
+		        if cells:
+		            f["col_attrs/" + cells] = text(list(obs.index))
+		        f["col_attrs/type"], f["col_attrs/age"], f["col_attrs/share"] = text(list(obs["type"])), obs["age"].values, obs["share"].values
+		        if embedding:
+		            f["col_attrs/X_two"] = rng.normal(size=(n, 2))
+		        f.create_group("row_graphs"), f.create_group("col_graphs")
+		zip_ = dict(compression="gzip", shuffle=True)
+		loom("loompy", chunks=(64, 64), compression="gzip", compression_opts=2)
+		loom("velocyto", dtype="u2", text=fixed, chunks=(64, 64), **zip_)
+		loom("contiguous", dtype="i8")
+		loom("genes", dtype="i4", chunks=(1, n), **zip_)
+		loom("cells_", dtype="f8", chunks=(G, 1), fletcher32=True)
+		loom("wide", dtype="u1", chunks=(7, 400), maxshape=(None, None), compression="lzf")
+		loom("scanpy", genes=("gene_name", "var_names"), cells="obs_names", chunks=(40, 70), **zip_)
+		loom("logged", matrix=np.log1p(x / np.maximum(x.sum(1, keepdims=True), 1) * 1e4), layers={"counts": x}, chunks=(32, 32))
+		loom("unnamed", cells=None)
+	END
+}
+
+@test "loom: counts, names and annotation of the same cells as .h5ad, for every storage, on one thread and three" {
+	looms
+	h5tok -q cells.h5ad | scview --gene-names id -c barcode,n_counts,type,age,share,gene,count >want.tsv
+	h5tok -q cells.h5ad | scview --vocab | cut -f2,3 >genes.tsv
+	for f in loompy velocyto contiguous genes cells_ wide scanpy logged; do
+		h5tok -q $f.loom -o a.counts
+		h5tok -q -@3 $f.loom | cmp - a.counts
+		scview --gene-names id -c barcode,n_counts,type,age,share,gene,count a.counts | diff -q - want.tsv || fail "$f"
+		scview --vocab a.counts | cut -f2,3 | diff -q - genes.tsv || fail "$f"
+	done
+	run -0 h5tok logged.loom -o a.counts
+	names "logged.loom layers/counts"
+	h5tok -q spliced.h5ad | scview --gene-names id -c barcode,n_counts,gene,count >want.tsv
+	for f in loompy genes contiguous; do h5tok -q --layer spliced $f.loom | scview --gene-names id -c barcode,n_counts,gene,count | cmp - want.tsv; done
+	fails "logged.loom matrix" h5tok --layer matrix logged.loom
+	h5tok -q --layer matrix loompy.loom -o a.counts
+	h5tok -q loompy.loom | scview | cmp - <(scview a.counts)
+	assert_equal "$(h5tok -q --gene-column Gene loompy.loom | scview --vocab | sed -n 3p | cut -f2)" G1
+	assert_equal "$(h5tok -q unnamed.loom | scview -c barcode | sed -n 4p)" 2
+	assert_equal "$(h5tok -q --sample-column s loompy.loom | scview -c s | sed -n 2p)" loompy
+	run -0 h5tok --list-obs loompy.loom
+	names "age i64"
+	names "warning X_two"
+}
+
+@test "loom: options and embeddings; what is wrong is one line with the place" {
+	[ -e loompy.loom ] || looms
+	fails "loompy.loom --modality loom" h5tok --modality rna loompy.loom
+	fails "loompy.loom other matrix spliced" h5tok --layer other loompy.loom
+	fails "loompy.loom other Accession" h5tok --gene-column other loompy.loom
+	edit loompy.loom bad.loom 'del f["matrix"]'
+	fails "bad.loom matrix missing" h5tok bad.loom
+	edit loompy.loom bad.loom 'del f["row_attrs"]; f["row_attrs/Gene"] = np.array([b"a"] * 89)'
+	fails "bad.loom row_attrs/Gene 89 90" h5tok bad.loom
+	edit loompy.loom bad.loom 'del f["col_attrs/age"]; f["col_attrs/age"] = np.arange(149)'
+	fails "bad.loom col_attrs/age 149 150" h5tok bad.loom
+	edit loompy.loom bad.loom 'm = f["matrix"][:]; m[11, 140] = -1; f["matrix"][:] = m'
+	fails "bad.loom matrix -1" h5tok bad.loom
+	run -0 scmetric integration -q --label type --embedding X_two loompy.loom
+	run -1 scmetric integration -q --label type --embedding X_three loompy.loom
+	names "col_attrs X_three X_two"
+}

@@ -45,14 +45,37 @@ static int look_for_fault(struct countmat *m, char **fault, const char **hint, s
 }
 
 /* --layer names a matrix that is not there: which ones are? */
-static int no_layer(struct h5ad *h, const char *name, const char *raw, const char *layers, struct error *e)
+static int no_layer(struct h5ad *h, const char *name, const char *layers, struct error *e)
 {
-	int x = store_has_matrix(&h->store, "X"), r = store_has_matrix(&h->store, raw);
-	char *has = xasprintf("%s%s%s%s%s", x ? "X" : "", x && r ? ", " : "", r ? "raw/X" : "", (x || r) && *layers ? ", " : "", layers);
-	error_set(e, "%s: no layer '%s'; the file has %s%s", h->path, name, *has ? has : "no matrix",
+	char has[512] = "";
+	for (const struct reader_matrix *m = h->reader->matrix; m->path; m++)
+		if (!m->optional && store_has_matrix(&h->store, m->path))
+			snprintf(has + strlen(has), sizeof has - strlen(has), "%s%s", *has ? ", " : "", m->path);
+	snprintf(has + strlen(has), sizeof has - strlen(has), "%s%s", *has && *layers ? ", " : "", layers);
+	return error_set(e, "%s: no layer '%s'; the file has %s%s", h->path, name, *has ? has : "no matrix",
 		*has && !strchr(has, ',') ? " only" : "");
-	free(has);
-	return -1;
+}
+
+/* The matrices that may hold the counts: all that the reader names, or the one of --layer, whose path is *layer. Returns their number. */
+static int candidates(struct h5ad *h, const char *name, char **layer, struct reader_matrix try[READER_MATRICES])
+{
+	int n = 0;
+	for (const struct reader_matrix *m = h->reader->matrix; m->path; m++) {
+		struct reader_matrix *to = try + n++;
+		*to = *m;
+		if (!strcmp(m->path, "raw/X") && exists(h, "raw.X")) /* before anndata 0.7 */
+			*to = (struct reader_matrix){"raw.X", "raw.var", 0};
+	}
+	if (!name)
+		return n;
+	*layer = xasprintf("layers/%s", name);
+	for (int i = 0; i < n && !exists(h, *layer); i++)
+		if (!strcmp(h->reader->matrix[i].path, name)) {
+			try[0] = try[i];
+			return 1;
+		}
+	try[0] = (struct reader_matrix){*layer, try[n - 1].var, 0};
+	return 1;
 }
 
 /*
@@ -61,30 +84,15 @@ static int no_layer(struct h5ad *h, const char *name, const char *raw, const cha
  */
 static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
 {
-	const char *raw = exists(h, "raw.X") ? "raw.X" : "raw/X";
-	const char *raw_var = exists(h, "raw.var") ? "raw.var" : "raw/var";
-	char *layer = opt->layer ? xasprintf("layers/%s", opt->layer) : NULL;
-	struct {
-		const char *path, *var;
-		int optional;
-	} try[] = {
-		{raw, raw_var, 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, {"layers/raw", "var", 1}};
+	struct reader_matrix try[READER_MATRICES];
+	char *layer = NULL;
 	char looked[512] = "", layers[256] = "";
-	int n = sizeof try / sizeof *try, r = 0, found = 0;
+	int n = candidates(h, opt->layer, &layer, try), r = 0, found = 0;
 	const char *hint = "";
 	struct countmat mat = {0};
-	if (layer) {
-		n = 1;
-		if (exists(h, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
-			try[0].path = layer;
-			try[0].var = "var";
-		} else if (!strcmp(opt->layer, "X")) {
-			try[0] = try[1];
-		}
-	}
 	list_names(h, "layers", layers);
 	if (layer && !store_has_matrix(&h->store, try[0].path))
-		r = no_layer(h, opt->layer, raw, layers, e);
+		r = no_layer(h, opt->layer, layers, e);
 	for (int i = 0; i < n && r == 0 && (!found || h->mat.largest <= 1); i++) {
 		size_t len = strlen(looked);
 		if (!store_has_matrix(&h->store, try[i].path)) {
@@ -93,7 +101,7 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
 			continue;
 		}
-		r = countmat_open(&mat, &h->store, try[i].path, e);
+		r = (h->reader->across ? countmat_open_across : countmat_open)(&mat, &h->store, try[i].path, e);
 		mat.round = opt->round;
 		char *fault = NULL;
 		if (r == 0)
@@ -137,8 +145,7 @@ static int gene_column_load(void *var, size_t column, int any, struct texts *t, 
 	return dataframe_texts(c, ((struct dataframe *)var)->nrow, t, e) ? -1 : 1;
 }
 
-/* Ids and symbols of the genes from a var frame. */
-static int read_genes(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
+int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
 {
 	char *index = xasprintf("%s index", h->var);
 	struct gene_columns c = {.n = var->nrow,
@@ -180,7 +187,7 @@ static int open_obs_of_modality(struct h5ad *h, struct error *e)
 	return r;
 }
 
-static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	return find_counts(h, opt, &h->var, e);
 }
@@ -188,7 +195,7 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct dataframe var = {0};
-	int r = dataframe_open(&var, &h->store, h->var, e) || read_genes(h, &var, opt, e) ? -1 : 0;
+	int r = dataframe_open(&var, &h->store, h->var, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
 	dataframe_release(&var);
 	return r;
 }
@@ -226,15 +233,18 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 	return r;
 }
 
-static int refuse_loom(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
-{
-	return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
-}
-
 static int refuse_seurat(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
 }
+
+#define ANNDATA_MATRICES \
+	{ \
+		{"raw/X", "raw/var", 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, \
+		{ \
+			"layers/raw", "var", 1 \
+		} \
+	}
 
 const struct reader reader_anndata = {
 	.name = "AnnData",
@@ -245,10 +255,11 @@ const struct reader reader_anndata = {
 		[OPTION_GENE_COLUMN] = FOLLOWED,
 		[OPTION_MODALITY] = "only MuData (.h5mu) has modalities",
 		[OPTION_ROUND] = FOLLOWED},
+	.matrix = ANNDATA_MATRICES,
 	.provenance = "uns/" H5AD_PROVENANCE,
 	.obsm = "obsm",
 	.obs = open_obs,
-	.counts = open_counts,
+	.counts = h5ad_counts,
 	.features = open_features,
 };
 
@@ -258,14 +269,14 @@ const struct reader reader_mudata = {
 	.sign = "mod",
 	.ending = {".h5mu"},
 	.why_not = {[OPTION_LAYER] = FOLLOWED, [OPTION_GENE_COLUMN] = FOLLOWED, [OPTION_MODALITY] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
+	.matrix = ANNDATA_MATRICES,
 	.provenance = "uns/" H5AD_PROVENANCE,
 	.obsm = "obsm",
 	.open = open_modality,
 	.obs = open_obs_of_modality,
-	.counts = open_counts,
+	.counts = h5ad_counts,
 	.features = open_features,
 };
 
-/* Known, so that the message can say how to convert them. */
+/* Known, so that the message can say how to convert it. */
 const struct reader reader_seurat = {.name = "Seurat", .in = IN_HDF5, .sign = "assays", .open = refuse_seurat};
-const struct reader reader_loom = {.name = "loom", .in = IN_HDF5, .sign = "col_attrs", .open = refuse_loom};

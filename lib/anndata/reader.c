@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define EXPECTED ".h5ad, .h5mu, .zarr, 10x .h5, a 10x matrix directory or its matrix.mtx"
+#define EXPECTED ".h5ad, .h5mu, .zarr, .loom, 10x .h5, a 10x matrix directory or its matrix.mtx"
 
 const struct reader *const readers[] = {
 	&reader_loom, &reader_seurat, &reader_mudata, &reader_anndata, &reader_tenx3, &reader_tenx2, &reader_tenx_text, NULL};

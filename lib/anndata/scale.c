@@ -155,7 +155,7 @@ static int from_dense(struct scale *s, struct countmat *m, size_t cells, struct 
 	if (cells * m->ncol > DENSE)
 		cells = DENSE / m->ncol + 1;
 	void *data = xmalloc(cells * m->ncol * m->data.size + 1);
-	int r = h5array_read(&m->data, 0, cells, data, 1, e);
+	int r = countmat_dense(m, 0, cells, data, 1, e);
 	for (size_t c = 0; r == 0 && c < cells; c++)
 		add_values(s, m, (char *)data + c * m->ncol * m->data.size, m->ncol, NULL, c);
 	free(data);

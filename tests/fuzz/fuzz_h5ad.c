@@ -1,5 +1,5 @@
 /*
- * AnnData and 10x files whose every property comes from the fuzzer: layout, number types, filters, chunk shapes, attributes,
+ * AnnData, loom and 10x files whose every property comes from the fuzzer: layout, number types, filters, chunk shapes, attributes,
  * lengths, contents, and stored chunk bytes that are noise. The container itself is written by the HDF5 library, so
  * this looks for faults in our reading and not in HDF5's. What is read must be canonical, or an error.
  */
@@ -217,12 +217,36 @@ static void provenance(hid_t file)
 	H5Gclose(g);
 }
 
+static void attributes(hid_t file, const char *path, const char *name, hsize_t n)
+{
+	hid_t g = H5Gcreate2(file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (byte() % 8)
+		names(g, name, byte() % 16 ? n : n + 1);
+	if (byte() & 1)
+		names(g, "Accession", n);
+	numbers(g, "age", byte() % 4 ? 1 : 2, byte() % 16 ? n : n + 1, 2, 2);
+	H5Gclose(g);
+}
+
+static void loom(hid_t file, hsize_t genes, hsize_t cells)
+{
+	numbers(file, "matrix", byte() % 16 ? 2 : 1, genes, cells, 2);
+	attributes(file, "row_attrs", "Gene", genes);
+	attributes(file, "col_attrs", "CellID", cells);
+	hid_t g = H5Gcreate2(file, "layers", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	numbers(g, "counts", 2, genes, byte() % 8 ? cells : cells + 1, 2);
+	H5Gclose(g);
+}
+
 static void build(const char *path)
 {
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
 	assert(file >= 0);
 	hsize_t rows = below(12), cols = below(10) + 1;
-	if (byte() & 1) {
+	unsigned kind = byte();
+	if ((kind & 7) == 6) {
+		loom(file, cols, rows);
+	} else if (kind & 1) {
 		hid_t g = H5Gcreate2(file, "matrix", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 		sparse(g, rows, 0, cols, rows);
 		names(g, "barcodes", rows);
