@@ -20,6 +20,11 @@ share='^0?\.[0-9]+$'
 	[ -z "$TOKEN_TABLE" ] || [ -n "$VOCAB" ] || wrong "TOKEN_TABLE= without VOCAB=: which is the table of medians?"
 	case $CONFIG in '' | */* | *.json) ;; *) sctrain mlm --help | grep -qw -- "$CONFIG" || [ -e "$CONFIG" ] || wrong "CONFIG=$CONFIG: no such network: expected a preset of sctrain(1), such as tiny, or a config.json" ;; esac
 	case $CONFIG in */* | *.json) [ -e "$CONFIG" ] || wrong "CONFIG=$CONFIG: no such file or folder" ;; esac
+	if [ -n "$INIT$VOCAB" ]; then
+		files "$INIT"
+		said=$("$here/model.sh" INIT "${INIT:+${files[0]}}" "$VOCAB" "$TOKEN_TABLE")
+		[ -z "$said" ] || wrong "$([ -n "$INIT" ] || echo VOCAB=)$said"
+	fi
 	[ -n "$DATA" ] || exit 0
 	list=$(mktemp)
 	trap 'rm -f "$list"' EXIT

@@ -5,17 +5,19 @@
 . "$(dirname "$0")/../common.sh"
 run=$1 corpus=$2
 shift 2
-where='' held_out='' label='' refused='' vocab='' token_table='' map='' init='' config='' max_len='' epochs='' lr='' h5tok_args='' rank_args=''
+where='' held_out='' label='' refused='' vocab='' token_table='' map='' init='' config='' max_len='' epochs='' lr='' positions='' h5tok_args='' rank_args=''
 options 'data share batch sample seed threads' 'where held-out label refused vocab token-table map init config max-len epochs lr h5tok-args rank-args' "$@"
 # shellcheck disable=SC2154 # options sets them
 make_corpus() {
 	CORRMASK_REPORT='' "$here/corpus/corpus.sh" "$corpus" --threads "$threads" --paths "$data" --where "$where" --refused "${refused:-stop}" --held-out "${held_out:-cells}" --share "$share" \
 		--label "$label" --sample "$sample" --seed "$seed" --medians "$vocab" --token-table "$token_table" --map "$map" --h5tok-args "$h5tok_args" --rank-args "$rank_args" "$@"
 }
-# the vocabulary of a model to go on from
-if [ -z "$vocab" ] && [ -n "$init" ]; then
-	vocab=$init/vocab.tsv
-	[ -e "$vocab" ] || { echo "INIT=$init: no vocab.tsv in it: name its vocabulary by VOCAB=" >&2; exit 1; }
+# what the model and the vocabulary are
+if [ -n "$init$vocab" ]; then
+	"$here/model.sh" INIT "$init" "$vocab" "$token_table" "$run/init"
+	vocab=$(reported "$run/init/model.tsv" vocab) token_table=
+	init=$(reported "$run/init/model.tsv" model)
+	[ -z "$init" ] || [ -n "$max_len" ] || positions=$(reported "$run/init/model.tsv" max_len)
 fi
 
 make_corpus --until cells
@@ -48,7 +50,7 @@ decide() { printf '%s\t%s\t%s\n' "$1" "${2:-$3}" "$([ -n "$2" ] && echo given ||
 small() { if [ $few = 1 ]; then echo "$1"; else echo "$2"; fi; }
 {
 	if [ -n "$init" ]; then decide config '' '' "that of INIT"; else decide config "$config" "$(small tiny corrmask-paper)" "$by"; fi
-	decide max_len "$max_len" "$([ -n "$init" ] || small 256 '')" "$([ -n "$init" ] && echo 'all that fit the vocabulary' || echo "$by")"
+	decide max_len "$max_len" "${positions:-$(small 256 '')}" "$([ -n "$positions" ] && echo "the positions of INIT" || echo "$by")"
 	decide epochs "$epochs" "$(small 6 3)" "$by"
 	network=/dev/null
 	[ ! -f "$config" ] || network=$config
@@ -58,7 +60,7 @@ small() { if [ $few = 1 ]; then echo "$1"; else echo "$2"; fi; }
 	rate=$([ "$width" -lt 128 ] && echo 0.003 || echo 0.001)
 	[ -z "$init" ] || rate=${rate/0./0.0}
 	decide lr "$lr" "$rate" "a network of width $width$([ -z "$init" ] || echo ', and a tenth as it goes on from INIT')"
-	printf '%s\t%s\t\n' train "$train" held "$held"
+	printf '%s\t%s\t\n' init "$init" train "$train" held "$held"
 	[ -z "$held_out" ] || awk -F '\t' 'NR > 1 { n[$3]++ } END { print "donors\t" n["training"] + n["held out"] "\t"; print "donors_held\t" n["held out"] "\t" }' "$corpus/held-out.tsv"
 } > "$run/plan.tsv.new"
 plan() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$run/plan.tsv.new"; }

@@ -15,10 +15,10 @@
 # LABEL     obs column with cell types, which some files may lack: then a linear probe is compared with baselines without a network
 # WHERE     conditions on the cells, as for make corpus
 # REFUSED   skip: leave out files that cannot be read
-# VOCAB     vocabulary, or Geneformer's table of medians with TOKEN_TABLE; none: that of INIT, or learned from the cells for training
-# TOKEN_TABLE  Geneformer's table of tokens, if VOCAB is its table
+# VOCAB     vocabulary, folder of a model or of Geneformer's dictionaries, or its medians with TOKEN_TABLE; none: that of INIT, or learned from the cells for training
+# TOKEN_TABLE  Geneformer's tokens, if VOCAB are its medians
 # GENE_NAMES  table of name and gene id, if the files and VOCAB name genes differently
-# INIT      folder of a model to go on from
+# INIT      folder of a model to go on from: sctrain's, or a Geneformer as it lies on the hub
 # STRATEGY  of the masks: corrmask, random, pmi or pmi-rand
 # RATE      masking rate; A:B draws one between these for each batch (R2MAE)
 # MASK_ARGS  more options of maskgen, such as '--lambda 1'
@@ -60,7 +60,7 @@ pretrain: ## pre-train a network on your own cells: model, validation on held-ou
 ifeq ($(OWN),pretrain)
 $(call stop,$(shell BIN=$(BIN) $(PIPELINES)/pretrain/check.sh $(call settings,DATA HELD_OUT HELD_OUT_SHARE LABEL STRATEGY RATE INIT VOCAB TOKEN_TABLE GENE_NAMES CONFIG PRECISION RANKS \
 	BATCH EPOCHS MAXLEN PATIENCE VALID_CELLS PROBE_CELLS LR CLUSTER) 2>&1))
-$(call check,pretrain,INIT VOCAB TOKEN_TABLE GENE_NAMES)
+$(call check,pretrain,GENE_NAMES)
 ifeq ($(value DATA),)
 PT_SIM := $(RESULTS)/pretrain-inputs/sim-$(SCALE)-$(SEED)
 PT_FILES := $(foreach i,1 2 3,$(PT_SIM)/$i.h5ad)
@@ -91,7 +91,7 @@ $(PT)/settings: FORCE
 $(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(PT_TOOLS) $(if $(value DATA),,$(PT_FILES))
 	@$(job) BIN=$(BIN) SCALE=$(SCALE) $(PIPELINES)/pretrain/inputs.sh $(PT) $(PT_CORPUS) --data $(call quote,$(PT_FILES)) --where $(call text,WHERE) --held-out $(call text,HELD_OUT) \
 		--share $(call text,HELD_OUT_SHARE) --label $(call text,LABEL) --refused $(call text,REFUSED) --vocab $(call text,VOCAB) --token-table $(call text,TOKEN_TABLE) \
-		--map $(call text,GENE_NAMES) --init $(call text,INIT) --config $(call text,CONFIG) --max-len $(call text,MAXLEN) --epochs $(call text,EPOCHS) --batch $(BATCH) \
+		--map $(call text,GENE_NAMES) --init $(call one_file,INIT) --config $(call text,CONFIG) --max-len $(call text,MAXLEN) --epochs $(call text,EPOCHS) --batch $(BATCH) \
 		--lr $(call text,LR) --sample $(PROBE_CELLS) --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --seed $(SEED) --threads $(THREADS)
 
 pt_graph := $(PT)/$(if $(filter pmi%,$(STRATEGY)),pmi,dependency).graph
@@ -103,7 +103,7 @@ $(PT)/few.tok $(PT)/known.tok $(PT)/test.tok $(PT)/valid.masked: $(PT)/%: $(PT)/
 PT_INPUTS := $(if $(filter random,$(STRATEGY)),,$(pt_graph)) $(addprefix $(PT)/,valid.masked test.tok few.tok $(if $(value LABEL),known.tok) train.txt)
 pt_train = env RANKS=$(RANKS) CLUSTER=$(CLUSTER) CLUSTER_MEMORY=$(MEMORY) $(PIPELINES)/pretrain/train.sh $(PT) $1 --strategy $(STRATEGY) --graph '$(filter %.graph,$(PT_INPUTS))' --rate $(call text,RATE) \
 	--mask-args $(call text,MASK_ARGS) --batch $(BATCH) --patience $(PATIENCE) --pt-args $(call text,PT_ARGS) --precision $(call text,PRECISION) --device $(call text,DEVICE) \
-	--init $(call text,INIT) --seed $(SEED) --threads $(THREADS)
+	--seed $(SEED) --threads $(THREADS)
 # The first steps, with a learning rate of 0: how long they take, and a network that has learned nothing here
 $(PT)/plan.txt: $(PT_INPUTS)
 	@$(script)/pretrain/plan.sh $(PT) $(RANKS) $(BATCH) -- $(call pt_train,first)

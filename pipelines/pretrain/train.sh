@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The training of make pretrain: maskgen | sctrain, in one process or in several. It goes on from its last checkpoint.
-#     train.sh PRETRAIN first|whole --strategy S --graph FILE --rate R --mask-args ARGS --batch N --patience N --pt-args ARGS --precision P --device D --init DIR --seed N --threads N
+#     train.sh PRETRAIN first|whole --strategy S --graph FILE --rate R --mask-args ARGS --batch N --patience N --pt-args ARGS --precision P --device D --seed N --threads N
 # first: some steps on few.tok, at a learning rate of 0, to PRETRAIN/untrained. $RANKS processes; $CLUSTER is slurm or empty.
 . "$(dirname "$0")/../common.sh"
 [ $# -gt 2 ] || usage
 all=("$@")
 run=$1 what=$2
 shift 2
-graph='' rate='' mask_args='' pt_args='' precision='' device='' init='' patience=''
-options 'strategy batch seed threads' 'patience graph rate mask-args pt-args precision device init' "$@"
+graph='' rate='' mask_args='' pt_args='' precision='' device='' patience=''
+options 'strategy batch seed threads' 'patience graph rate mask-args pt-args precision device' "$@"
 ranks=${RANKS:-1}
 plan() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$run/plan.tsv"; }
 if [ "$ranks" -gt 1 ] && [ -z "${CORRMASK_RANK:-}" ]; then
@@ -24,6 +24,7 @@ masks+=("${more[@]}")
 learn=(--seed "$seed" -@ "$threads")
 [ -z "$precision" ] || learn+=(--precision "$precision")
 [ -z "$device" ] || learn+=(--device "$device")
+init=$(plan init)
 if [ -n "$init" ]; then learn+=(--init "$init"); else learn+=(--config "$(plan config)"); fi
 read -ra more <<< "$pt_args"
 learn+=("${more[@]}")
