@@ -14,7 +14,8 @@
 
 cells=${CELLS:-cells.tok}   # a stream of tokens, or @corpus.txt of make corpus
 model=${MODEL:-my.model}
-export cells model
+# GRAPH: a graph of depgraph, for CorrMask's masks; none: random masks. EVAL: masks of held-out cells, on which the loss is measured after each epoch
+export cells model masks=${GRAPH:+-g $GRAPH --strategy corrmask} learn=${EVAL:+--eval $EVAL --patience 3}${INIT:+ --init $INIT}
 
 # One rank for each task; the loader has one core, the training the others. The shell and the loader ignore SIGTERM: sctrain ends them.
 # The same kernels on all machines, so that a training that goes on elsewhere gives the same bytes (sctrain(1), CORRMASK_CPU).
@@ -22,9 +23,10 @@ export CORRMASK_CPU=portable
 # shellcheck disable=SC2016 # for the ranks
 srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" bash -c 'trap "" TERM
 	set -o pipefail
-	maskgen --shard auto --balance-lengths --epochs "${EPOCHS:-3}" --resume "$model" -u "$cells" |
+	# shellcheck disable=SC2086 # words
+	maskgen --shard auto --balance-lengths -b "${BATCH:-12}" --epochs "${EPOCHS:-3}" $masks --resume "$model" -u "$cells" |
 	sctrain mlm --mpi --resume --same-kernels -@ $((SLURM_CPUS_PER_TASK > 1 ? SLURM_CPUS_PER_TASK - 1 : 1)) --config "${CONFIG:-corrmask-paper}" \
-		--save-every "${SAVE_EVERY:-500}" -o "$model" -'
+		--lr "${LR:-0.001}" $learn --save-every "${SAVE_EVERY:-500}" -o "$model" -'
 status=$?
 # srun ends with 0, too, when a step did not start: only a model says that the training is finished. Try again, but not for ever.
 restarts=${SLURM_RESTART_COUNT:-0}

@@ -62,3 +62,24 @@ run_page() {
 		assert sorted(a.obsm) == ["X_corrmask", "X_umap"] and a.obsm["X_umap"].shape[1] == 2
 		assert (np.isnan(a.obsm["X_umap"]) == np.isnan(a.obsm["X_corrmask"][:, :2])).all() and np.isfinite(a.obsm["X_umap"]).any()'
 }
+
+# bats test_tags=slow
+@test "pretrain.md: every command runs; a model on the other donors, one after a new file of which alone is read, one by a job" {
+	sctrain --version | grep -q 'Open MPI' && command -v mpirun > /dev/null || skip "no MPI"
+	# Slurm on this machine: the job at once, with one rank
+	mkdir -p "$BATS_TEST_TMPDIR/slurm" "$BATS_TEST_TMPDIR/pretrain"
+	cp "$BATS_TEST_DIRNAME/../examples/slurm-train.sh" "$BATS_TEST_TMPDIR/pretrain"
+	# shellcheck disable=SC2016 # the scripts'
+	printf '#!/bin/sh\nexec bash "$@"\n' > "$BATS_TEST_TMPDIR/slurm/sbatch"
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\nwhile [ "$1" != bash ]; do shift; done\nexport OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\nexec mpirun -n 1 --bind-to none "$@"\n' > "$BATS_TEST_TMPDIR/slurm/srun"
+	chmod +x "$BATS_TEST_TMPDIR"/slurm/*
+	PATH=$BATS_TEST_TMPDIR/slurm:$PATH run -0 run_page pretrain
+	cd "$BATS_TEST_TMPDIR/pretrain"
+	assert_line --regexp '^cells  .* 1 of 4 donors'
+	assert_line --regexp '^  tokens: 1 files to read'
+	assert_equal "$(find results/pretrain/atlas-*/model/model.safetensors atlas.model/model.safetensors | wc -l)" 3
+	[ "$(scview -q -c cell held-out.emb | sed 1d | wc -l)" -gt 20 ]
+	# the text says what is printed before the training
+	for word in $(sed -n '/^```text/,/^```/p' "$BATS_TEST_DIRNAME/../docs/guide/pretrain.md" | sed -n 's/^\([a-z]\{3,\}\)  .*/\1/p'); do assert_line --regexp "^$word  "; done
+}

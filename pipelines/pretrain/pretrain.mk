@@ -72,9 +72,12 @@ else
 PT_FILES = $(call given,DATA)
 pt_inputs := $(shell BIN=$(BIN) $(PIPELINES)/pretrain/files.sh $(call text,DATA))
 endif
-pt_corpus = $(if $(value DATA),$(call quote,FILES=$(PT_FILES)),$(call settings,DATA SIM SCALE)) $(call settings,WHERE HELD_OUT HELD_OUT_SHARE LABEL PROBE_CELLS VOCAB INIT TOKEN_TABLE GENE_NAMES H5TOK_ARGS RANK_ARGS SEED $(if $(value MAXLEN),MAXLEN))
+# The vocabulary and MAXLEN have none either: what they change is made again, file by file (corpus.sh)
+pt_corpus = $(if $(value DATA),$(call quote,FILES=$(PT_FILES)),$(call settings,DATA SIM SCALE)) $(call settings,WHERE HELD_OUT HELD_OUT_SHARE LABEL PROBE_CELLS GENE_NAMES H5TOK_ARGS \
+	RANK_ARGS SEED)
 PT_CORPUS := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/corpus' $(pt_corpus))
-pt_settings = $(pt_corpus) $(call quote,INPUTS=$(pt_inputs)) $(call settings,REFUSED STRATEGY RATE MASK_ARGS CONFIG EPOCHS BATCH LR PATIENCE PT_ARGS PRECISION DEVICE RANKS VALID_CELLS SCALE)
+pt_settings = $(pt_corpus) $(call quote,INPUTS=$(pt_inputs)) $(call settings,VOCAB TOKEN_TABLE INIT REFUSED STRATEGY RATE MASK_ARGS CONFIG MAXLEN EPOCHS BATCH LR PATIENCE PT_ARGS PRECISION \
+	DEVICE RANKS VALID_CELLS SCALE)
 PT := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/pretrain' $(pt_settings))
 PT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric scsample scview)
 pt_stage = $(call stage_in,$(PT),$1)
