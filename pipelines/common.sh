@@ -130,7 +130,14 @@ stage() {
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
+	cut_cells "$report" | sed 's/^/    /'
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" | new_warnings >&2
+}
+
+# cut_cells REPORT: a sentence if a tool of a stage has cut cells to a maximum number of tokens
+cut_cells() {
+	awk -F '\t' '$1 == "program" { cells = cut = 0 } $1 == "cells_in" || $1 == "cells" { cells = $2 } $1 == "cells_cut" { cut = $2 } $1 == "cut_to" { to = $2 }
+		$1 == "percent_of_tokens_cut" { printf "%d of %d cells are cut to %d tokens (MAXLEN): those of the lowest rank, %.1f %% of all, are not read.\n", cut, cells, to, $2 }' "$1"
 }
 
 # new_warnings: the lines that no stage of this make has said of another file. make names the file $CORRMASK_WARNED, which run.sh lock empties.

@@ -163,4 +163,4 @@ help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
 list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(if $(filter undefined,$(origin own_$(OF)_$v)),$(call given,$v),$(own_$(OF)_$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
 # make help OF=demo: one experiment
 help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)'$(call near,$(OF)): make help lists them)) \
-	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the defaults:'; $(call list_variables,$(OF))
+	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the values of this call; DATA=, MODEL=, INIT= and SCALE= change some of them:'; $(call list_variables,$(OF))

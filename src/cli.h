@@ -137,6 +137,8 @@ char *time_left(double share);
 
 /* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 1 MB is kept. */
 void cli_measured(const char *name, double value);
+/* Of `cells`, `cut` were too long for `most` tokens and lost so many; `tokens` are left. */
+void cli_cut(uint64_t cut, uint64_t cells, uint64_t lost, uint64_t tokens, size_t most);
 /* The same with a line of text. */
 void cli_stated(const char *name, const char *text);
 

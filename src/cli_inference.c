@@ -119,6 +119,11 @@ void inference_pack(struct inference *r, const struct block *b, size_t from, siz
 		pack_counts(r, b, from, to);
 	else
 		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.max_len > 0, eos, r->name, &e), &e);
+	for (size_t i = from; i < to && !r->counts; i++) {
+		const uint64_t *offset = b->group[r->col.input_group].offset, n = offset[i + 1] - offset[i];
+		r->cut += n > limit;
+		r->lost += n > limit ? n - limit : 0;
+	}
 	r->b = b;
 	r->from = from;
 	r->tokens += r->packed.b.offset[to - from];
@@ -195,6 +200,7 @@ void inference_report(const struct inference *r, const char *cells_are)
 	}
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
 	cli_measured("cells_without_tokens", (double)empty);
+	cli_cut(r->cut, cells, r->lost, tokens, (size_t)asked.max_len);
 	cli_report(r->cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 

@@ -56,6 +56,7 @@ struct inference {
 	uint32_t *row; /* [rows of the batch] */
 	size_t row_cap;
 	uint64_t cells, tokens, empty; /* empty: cells without a result */
+	uint64_t cut, lost; /* cells that --max-len cut, and the tokens that they lost */
 };
 
 /* Open the input for the model of -M. what: it may be one of counts, which are masked or not; it computes gradients, in smaller batches. */

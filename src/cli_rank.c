@@ -191,6 +191,7 @@ char *ranking_commit(struct ranking *r)
 	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));
 	cli_measured("tokens", (double)enc->tokens);
 	cli_measured("cells_of_full_length", (double)enc->full);
+	cli_cut(enc->cut, enc->cells, enc->lost, enc->tokens, enc->max_len);
 	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
 	char *full =

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,18 @@ void cli_measured(const char *name, double value)
 {
 	char number[DECIMAL];
 	row("%s\t%s\n", name, decimal_print(number, value));
+}
+
+void cli_cut(uint64_t cut, uint64_t cells, uint64_t lost, uint64_t tokens, size_t most)
+{
+	if (!cut)
+		return;
+	double percent = 100 * (double)lost / (double)(lost + tokens);
+	info("%" PRIu64 " of %" PRIu64 " cells have more than %zu tokens: those of the lowest rank, %.1f %% of all, are left out", cut,
+		cells, most, percent);
+	cli_measured("cells_cut", (double)cut);
+	cli_measured("cut_to", (double)most);
+	cli_measured("percent_of_tokens_cut", percent);
 }
 
 void cli_stated(const char *name, const char *text)

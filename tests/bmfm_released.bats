@@ -234,6 +234,42 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	run -2 scembed -M wced.model --max-len 2 wced.tok -o no.emb
 }
 
+@test "released BMFM: a deleted gene gives the embedding of the cell whose count of it is 0; other perturbations are refused" {
+	rankenc -q -m wced.model/vocab.tsv --cls 5 sim.counts -o whole.tok
+	gene=$(scview --vocab sim.counts | awk -F '\t' 'NR == 30 { print $2 }')
+	scperturb apply -q --delete "$gene" whole.tok -o deleted.tok
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$gene" <<-'P'
+		import sys
+		import numpy as np
+		from corrmask import stream
+		s = stream.read("sim.counts")
+		gene, blocks = s.header["vocab"]["id"].index(sys.argv[1]), []
+		for b in s:
+		    offset, genes = b["gene"]
+		    keep = np.asarray(genes) != gene
+		    at = np.concatenate([[0], np.cumsum(np.add.reduceat(keep, offset[:-1].astype(int)))]).astype("u8")
+		    blocks.append({**{c["name"]: b[c["name"]] for c in s.header["columns"]}, "gene": (at, genes[keep]), "count": (at, np.asarray(b["count"][1])[keep])})
+		stream.write("without.counts", s.header, blocks)
+	P
+	rankenc -q -m wced.model/vocab.tsv --cls 5 without.counts | scembed -q -M wced.model | scview -c cell,x - > want
+	scembed -q -M wced.model deleted.tok | scview -c perturbation,cell,x - | awk -F '\t' -v OFS='\t' '$1 == "delete" { print $2, $3 }' > got
+	[ "$(wc -l < got)" -gt 20 ]
+	awk -F '\t' 'NR == FNR { want[$1] = $2; next } want[$1] != $2 { exit 1 }' want got
+	run -1 scperturb apply --overexpress "$gene" whole.tok -o no.tok
+	names "whole.tok deleted"
+}
+
+# bats test_tags=slow
+@test "make perturb, make finetune: a released BMFM-RNA as it lies on the hub" {
+	scview -q -O h5ad sim.counts -o sim.h5ad
+	run -0 pipelines finetune DATA=sim.h5ad INIT=wced/hub FT_EPOCHS=1 MAXLEN=30 THREADS=1 RESULTS=tuned
+	assert_line --regexp '^init +[01]\.[0-9]+'
+	assert_line --partial "cells are cut to 30 tokens"
+	scsim -q --cells 160 --genes 80 --types 2 --rarest .4 --depth 300 --seed 4 | scview -q -O h5ad -o two.h5ad -
+	run -0 pipelines perturb DATA=two.h5ad STATE=cell_type FROM=type1 TO=type2 MODEL=wced/lightning SCALE=tiny GROUP=none THREADS=1 RESULTS=tuned
+	assert_line "model: wced/lightning"
+}
+
 # bats test_tags=slow
 @test "make embed: a released BMFM-RNA is converted and gets its CLS tokens" {
 	scview -q -O h5ad sim.counts -o sim.h5ad

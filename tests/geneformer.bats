@@ -29,7 +29,7 @@ dictionaries() {
 		genes = [r[1] for r in rows if r[0].isdigit() and r[1][0] != "<"]
 		mapping = {**{g: g for g in genes}, **{"OLD" + g: g for g in genes}, **{"NAME %d" % i: g for i, g in enumerate(genes)}, "GONE": "ENSG99999999999"}
 		pickle.dump(mapping, open("%s/ensembl_mapping_dict_%s.pkl" % tuple(sys.argv[1:3]), "wb"))
-		pickle.dump({"S%d" % i: g for i, g in enumerate(genes)}, open("%s/gene_name_id_dict_%s.pkl" % tuple(sys.argv[1:3]), "wb"))
+		pickle.dump({r[2]: r[1] for r in rows if r[1] in genes}, open("%s/gene_name_id_dict_%s.pkl" % tuple(sys.argv[1:3]), "wb"))
 	P
 }
 # value NAME FILE: what scstream model found
@@ -48,7 +48,7 @@ value() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"; }
 		assert_output made
 		assert_equal "$(value kind found.tsv) $(value tokens found.tsv) $(value aliases found.tsv) $(value max_len found.tsv)" "Geneformer 44 80 2048"
 		cmp <(cut -f 1,2,4 made/vocab.tsv) <(cut -f 1,2,4 v.tsv)
-		assert_equal "$(awk -F '\t' 'NR == 6 { print $3, $5 }' made/vocab.tsv)" "S0 OLD$(awk -F '\t' 'NR == 6 { print $2 }' v.tsv)|NAME 0"
+		assert_equal "$(awk -F '\t' 'NR == 6 { print $3, $5 }' made/vocab.tsv)" "$(awk -F '\t' 'NR == 6 { print $3 " OLD" $2 }' v.tsv)|NAME 0"
 		cmp made/model.safetensors trained/model.safetensors
 		[[ $stderr = *ensembl_mapping_dict_gc104M.pkl* && $stderr = *token_dictionary_gc104M.pkl* ]]
 	done
@@ -79,10 +79,10 @@ value() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"; }
 		assert_equal "${#lines[@]}" 1
 	}
 	told "MODEL=Geneformer/nowhere huggingface.co/ctheodoris/Geneformer" Geneformer/nowhere made
-	mkdir -p empty broken two pointer bin lost other
+	mkdir -p empty broken two pointer pickled lost other
 	told "MODEL=empty model.safetensors" empty made
-	touch bin/pytorch_model.bin
-	told "MODEL=bin pytorch_model.bin transformers" bin made
+	touch pickled/pytorch_model.bin
+	told "MODEL=pickled pytorch_model.bin transformers" pickled made
 	cp hub/Geneformer-V2/model.safetensors broken
 	told "MODEL=broken config.json" broken made
 	cp hub/Geneformer-V2/* lost
@@ -168,6 +168,35 @@ stream.write("again.tok", s.header, list(s))'
 	names "ragged.tsv line 8 5"
 }
 
+@test "a cut to MAXLEN is said: how many cells and which share of the tokens, by the tools, on the terminal and on the page; help has the values of the call" {
+	scview -q -O h5ad s.counts -o cut.h5ad
+	# <cls>, 28 genes and <eos> are left
+	want=$(scview -c gene s.counts | awk 'NR > 1 { n++; all += NF + 2; if (NF > 28) { cut++; lost += NF - 28 } } END { printf "%d %d %.1f", cut, n, 100 * lost / all }')
+	read -r cut cells percent <<< "$want"
+	[ "$cut" -gt 5 ] && [ "$cut" -lt "$cells" ]
+	run -0 rankenc -v --report report.tsv -m v.tsv --max-len 30 s.counts -o cut.tok
+	names "$cut of $cells 30 $percent"
+	assert_equal "$(value cells_cut report.tsv) $(value cut_to report.tsv)" "$cut 30"
+	rankenc -q -m v.tsv s.counts -o uncut.tok
+	run -0 scembed -v --max-len 30 -M trained uncut.tok -o cut.emb
+	names "$cut of $cells 30 $percent"
+	run -0 rankenc -v -m v.tsv s.counts -o uncut.tok
+	refute_output --partial "left out"
+	run -0 pipelines embed DATA=cut.h5ad MODEL=hub/Geneformer-V2 MAXLEN=30 THREADS=1
+	names "$cut of $cells 30 MAXLEN $percent"
+	names "Geneformer hub/Geneformer-V2 hub/geneformer/token_dictionary_gc104M.pkl 80 hub/geneformer/ensembl_mapping_dict_gc104M.pkl"
+	refute_output --partial "warning"
+	grep -qF "$cut of $cells cells are cut to 30 tokens" results/embed/latest/report.html
+	for call in "embed MAXLEN=2048 MODEL=hub/Geneformer-V2" "embed MAXLEN=64" "genes-map MAXLEN=2048 MODEL=hub/Geneformer-V2" "finetune MAXLEN=256 DATA=cut.h5ad" \
+		"finetune FT_LR=1e-3 INIT=hub/Geneformer-V2" "finetune MAXLEN=2048 DATA=cut.h5ad SCALE=paper" "embed MAXLEN=77 MODEL=hub/Geneformer-V2 MAXLEN=77"; do
+		read -r goal line arguments <<< "$call"
+		# shellcheck disable=SC2086 # words
+		run -0 pipelines help OF=$goal $arguments
+		assert_line --regexp "^    $line( |\$)"
+	done
+}
+
+# bats test_tags=data
 @test "tokens of V2 on five real files, every token of 300 cells, are those of Geneformer's rule: map ids and symbols, add up, rank" {
 	need scrna geneformer
 	$PYTHON "$BATS_TEST_DIRNAME/ref/hub.py" "$SHARED/geneformer" Geneformer Geneformer-V2-104M

@@ -4,7 +4,8 @@
 
 load helper
 
-blocks() { awk '/^```/ { if (on) { on = 0; next } on = $0 == "```sh"; next } on' "$1"; }
+# blocks PAGE [LANGUAGE]: but for the section that has a test of its own
+blocks() { awk -v own='## With a Geneformer model' -v start="\`\`\`${2:-sh}" '/^## / { out = $0 == own } /^```/ { if (on) { on = 0; next } on = $0 == start && !out; next } on' "$1"; }
 
 run_page() {
 	mkdir -p "$BATS_TEST_TMPDIR/$1"
@@ -44,6 +45,45 @@ run_page() {
 	for column in $(grep -oE 'transfer_[a-z_]+' "$BATS_TEST_DIRNAME/../docs/guide/annotate.md" | sort -u | grep -v umap); do
 		assert_line --regexp "^$column"
 	done
+}
+
+# bats test_tags=slow
+@test "howto.md, With a Geneformer model: at most eight commands, and the same in Python, on a small model in a folder as on the hub" {
+	cd "$BATS_TEST_TMPDIR"
+	scsim -q --cells 400 --genes 120 --modules 6 --types 3 --rarest .25 --targets 6 --donors 8 --depth 1500 --seed 2 -o sim.counts
+	rankenc -q --fit --vocab-style v2 sim.counts | awk -F '\t' -v OFS='\t' '$1 == 9 { $3 = "LYZ" } $1 == 30 { $3 = "NKG7" } 1' > v2.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/hub.py" v2.tsv Geneformer Geneformer-V2-104M
+	scview -q -O h5ad sim.counts -o sim.h5ad
+	$PYTHON -W ignore -c 'if 1:
+		import anndata
+		a = anndata.read_h5ad("sim.h5ad")
+		a.obs["disease"] = a.obs["state"].map({"on": "sick", "off": "healthy"}).astype(str)
+		a.var_names = ["OLD" + g for g in a.var_names]
+		a[:360].copy().write_h5ad("lung.h5ad")
+		a[360:].copy().write_h5ad("new.h5ad")'
+	page() { sed -n '/^## With a Geneformer model/,/^## Embeddings/p' "$BATS_TEST_DIRNAME/../docs/guide/howto.md"; }
+	page | awk '/^```/ { on = $0 == "```sh"; next } on' > commands
+	[ "$(wc -l < commands)" -le 8 ]
+	mkdir own
+	printf '#!/bin/sh\nexec %s -B %s "$@"\n' "$PYTHON" "$(realpath "$BATS_TEST_DIRNAME/../python/scstream")" > own/scstream
+	chmod +x own/scstream
+	PATH=$PWD/own:$PATH
+	export PYTHONPATH=$BATS_TEST_DIRNAME/../python PYTHONDONTWRITEBYTECODE=1
+	run -0 bash -eo pipefail commands
+	assert_equal "$(grep -c '240 old ids and symbols of Geneformer/geneformer/ensembl_mapping_dict_gc104M.pkl' <<< "$output")" 4
+	assert_equal "$(grep ': warning: ' <<< "$output" | grep -vc '3000 cells were requested')" 0
+	for table in perturb/latest/table.txt finetune/latest/report.txt embed/latest/embedded.h5ad; do assert_file_not_empty results/$table; done
+	grep -q '^init ' results/finetune/latest/report.txt
+	cmp <(scview -c x lung.emb) <(scview -c x results/embed/latest/embedding.emb)
+	assert_equal "$(scview -s new.pred | awk '$2 == "rows" { print $3 }')" 40
+	page | awk '/^```/ { on = $0 == "```python"; next } on' > block.py
+	cat >> block.py <<-'P'
+		import numpy as np
+		want = anndata.read_h5ad("results/embed/latest/embedded.h5ad")
+		assert abs(adata.obsm["X_corrmask"] - want.obsm["X_corrmask"]).max() < 1e-5
+		assert len(table) >= 2, table
+	P
+	run -0 $PYTHON -W ignore block.py
 }
 
 # bats test_tags=slow

@@ -234,6 +234,10 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	if (!c->n)
 		return;
 	size_t at = start[r] + enc->room * r, k = at, keep = c->n < most ? c->n : most;
+	if (c->n > keep) {
+		atomic_fetch_add(&enc->cut, 1);
+		atomic_fetch_add(&enc->lost, c->n - keep);
+	}
 	for (size_t i = 0; i < enc->nfirst; i++)
 		put(enc, k++, enc->first[i]);
 	for (size_t i = 0; i < keep; i++)

@@ -57,6 +57,7 @@ struct encoder {
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
 	atomic_ullong known, all; /* counts of genes with a token; of all genes */
+	atomic_ullong cut, lost; /* cells with more genes than fit; tokens of these that are left out */
 	size_t expressed, matched; /* genes with a count in some cell, after encoder_count; those with a token */
 
 	/* of one block */

@@ -16,7 +16,7 @@
 # GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
 # RANK_ARGS    more options of h5tok --rank, such as '--min-matched 0' for a vocabulary of few genes
 # LABEL        obs column that colours the map, if DATA has it
-# MAXLEN       maximum number of tokens per cell; default: all that the model has positions for
+# MAXLEN       maximum number of tokens per cell; default with MODEL: all that the model has positions for
 # POOL         which hidden states to keep: mean, cls, first, token:K (scembed --pool); default: the model's
 # LAYER        the layer: 0 is the last one, -1 the one before (scembed --emb-layer); default: the model's
 # EMBED_PART   cells per part
@@ -29,6 +29,8 @@ EMBED_PART ?= 20000
 MAP_CELLS  ?= 50000
 # The defaults of the experiments that train are not those of a model that is there.
 embed_maxlen = $(filter command environment,$(origin MAXLEN))
+positions = $(shell awk -F : '/"max_position_embeddings"/ { gsub(/[^0-9]/, "", $$2); print $$2 }' $(call one_file,MODEL)/config.json 2> /dev/null)
+own_embed_MAXLEN = $(if $(and $(value MODEL),$(if $(embed_maxlen),,1)),$(positions),$(MAXLEN))
 
 EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS

@@ -10,7 +10,6 @@ cells=$(rows "$dir/embedding.emb")
 mapped=$(rows "$dir/embedding.map")
 share=$(first percent_of_counts)
 dropped=$(first dropped:no_gene)
-full=$(first cells_of_full_length)
 {
 	echo "$cells cells, $width numbers each, in obsm/X_corrmask of embedded.h5ad; a map of $([ "$mapped" = "$cells" ] && echo them || echo "$mapped of them") in obsm/X_umap."
 	awk -v p="$share" 'BEGIN { printf "%.1f %% of the counts are of genes that the model knows; %.1f %% are lost.\n", p, 100 - p }'
@@ -18,7 +17,6 @@ full=$(first cells_of_full_length)
 	replaced=$(awk '/^scview: note: .*: obsm / && !seen++ { while (match($0, /X_[a-z]+ \(replaced\)/)) { list = list (list ? " and " : "") "obsm/" substr($0, RSTART, RLENGTH - 11); $0 = substr($0, RSTART + RLENGTH) } }
 		END { print list }' "$dir/log/scview-into.log")
 	[ -z "$replaced" ] || echo "Replaced in embedded.h5ad: $replaced of your file, which is itself unchanged."
-	[ "${full:-0}" = 0 ] || echo "$full cells have the largest number of tokens, the model's or MAXLEN: if they had more genes, those of lowest rank were left out."
 } > "$dir/findings.txt.new"
 whole "$dir/findings.txt"
 

@@ -14,7 +14,7 @@
 # TOKEN_TABLE  as for make embed
 # GENE_NAMES   as for make embed
 # RANK_ARGS    as for make embed
-# MAXLEN     maximum number of tokens per cell; default: all that the model has positions for
+# MAXLEN     maximum number of tokens per cell; default with MODEL: all that the model has positions for
 # LAYER      the layer: 0 is the last one, -1 the one before (scembed --emb-layer)
 # GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
 # MAP_GENE_CELLS  maximum number of cells to use
@@ -25,6 +25,7 @@
 own_genes-map_SIM := --genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 --activity 2 --noise 0.3
 own_genes-map_EPOCHS := $(call scale,1,20,3)
 $(eval $(call own,genes-map,SIM EPOCHS))
+own_genes-map_MAXLEN = $(own_embed_MAXLEN)
 MAP_GENE_CELLS ?= $(call scale,300,2000,20000)
 LEAST_CELLS ?= $(call scale,20,50,200)
 NEAREST     ?= 10

@@ -16,13 +16,14 @@
 # MODEL        folder of a trained model, as of make embed
 # POOL         which hidden states to keep (scembed --pool)
 # LAYER        the layer (scembed --emb-layer)
-# MAXLEN       maximum number of tokens per cell
+# MAXLEN       maximum number of tokens per cell that MODEL reads; default: all that it has positions for
 # MEDIANS      the model's vocabulary, if it has no vocab.tsv, or Geneformer's table of medians
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES   table of name and gene id, if DATA and the model name genes differently
 # RANK_ARGS    more options of h5tok --rank
 
 DRUG        ?= drug
+own_moa_MAXLEN = $(if $(value MODEL),$(own_embed_MAXLEN))
 MOA_FOLDS   ?= 2
 MOA_REPEATS ?= $(call scale,2,5,5)
 MOA_SETTINGS := DATA LABEL DRUG MOA_FOLDS MOA_REPEATS SEED $(if $(value DATA),,SCALE) \

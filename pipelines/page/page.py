@@ -27,7 +27,7 @@ import chart
 import cell_types
 from chart import element
 from metrics import Metrics, details, table
-from run import Run, columns_of, commands, digests, has, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
+from run import Run, columns_of, commands, cuts, digests, has, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
@@ -403,7 +403,7 @@ def summary(run, metrics):
     texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
              if f.name != "findings.txt"]
     tables += [*mean_tables(run), *difference_tables(run)]
-    warned = messages(run, "warning")
+    warned = [*cuts(run), *messages(run, "warning")]
     promised = (run.dir / "sentences.tsv").exists()  # the first sentence is a promise, the last one a line of Python
     lines = [element("strong", t) if promised and t == findings[0] else element("code", t) if promised and t == findings[-1] else t for t in findings]
     answer = [element("ul", [element("li", t) for t in lines], class_="findings") if findings else None, tables,

@@ -137,6 +137,15 @@ def messages(run, kind):
     return list(found)
 
 
+def cuts(run):
+    """A sentence for each stage that has cut cells to a maximum number of tokens."""
+    for f in sorted((f for d in (*run.parts, run.dir) for f in d.glob("log/*.report")), key=lambda f: f.stat().st_mtime):
+        found = {r[0]: r[1] for r in read_table(f) if len(r) == 2}
+        if "cells_cut" in found:
+            yield (f"{f.stem}: {found['cells_cut']} of {found.get('cells_in') or found.get('cells')} cells are cut to {found['cut_to']} tokens (MAXLEN): "
+                   f"those of the lowest rank, {float(found['percent_of_tokens_cut']):.1f} % of all, are not read")
+
+
 def streams(run, endings):
     return [f for d in (*run.parts, run.dir) for f in sorted(d.glob("*"), key=natural) if f.name.endswith(endings)]
 

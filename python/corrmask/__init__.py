@@ -23,6 +23,7 @@ import sys
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from corrmask._tools import Error, folder_of_tools, run, script, talk, workspace
+from corrmask.model import Found
 from corrmask.model import open_model as resolve
 
 if TYPE_CHECKING:
@@ -187,8 +188,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 
 
 def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], max_len: Optional[int],
-            threads: Optional[int], progress: bool) -> str:
-    """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path. Returns the folder of the model for the tools."""
+            threads: Optional[int], progress: bool) -> Found:
+    """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path. Returns what the model is."""
     model, own = os.fspath(model), os.path.join(folder, "cells.tok")
     cells = _file(adata, folder, "cells", columns, layer, named=path != own)
     options = ["--obs", ",".join(columns) or "none", *_layer(layer), *_threads(threads), *talk(progress)]
@@ -201,7 +202,7 @@ def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns
     run([script("tokens.sh"), f.name, str(max_len or ""), cells, own, *options], progress=progress)
     if path != own:
         run([_tool("scsample"), "-q", "-o", path, own])
-    return found.model
+    return found
 
 
 def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *, obs: Sequence[str] = (), layer: Optional[str] = None,
@@ -243,7 +244,7 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
         found = _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
-        run([_tool("scembed"), "-M", found, *(["--pool", pool] if pool else []),
+        run([_tool("scembed"), "-M", found.model, *(["--pool", pool] if pool else []),
              *(["--emb-layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
              *talk(progress), "-o", made, tokens], progress=progress)
         with stream.read(made) as cells:
@@ -275,10 +276,11 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
         found = _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
+        cut = ["--max-len", str(max_len)] if max_len else []
         run([_tool("scperturb"), "apply", "-u", *talk(False), "--" + how, genes if isinstance(genes, str) else ",".join(genes),
              *(["--controls", str(controls)] if controls else []), *(["--where", "%s=%s" % (state, source)] if state else []),
-             *(["--max-len", str(max_len)] if max_len else []), tokens],
-            [_tool("scembed"), "-M", found, *_threads(threads), *talk(progress), "-o", made], progress=progress)
+             *([] if found.cls else cut), tokens],
+            [_tool("scembed"), "-M", found.model, *(cut if found.cls else []), *_threads(threads), *talk(progress), "-o", made], progress=progress)
         return _table(run([_tool("scperturb"), "shift", *(["--state", state, "--from", str(source), "--to", str(target)] if state else []),
                            *(["--group", group] if group else []), *talk(progress), made], progress=progress))
 

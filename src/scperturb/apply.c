@@ -54,8 +54,9 @@ struct run {
 	struct stream *to;
 	struct block out;
 	int *map;
-	int cell, token, group, screened; /* columns of the input; screened -1: it has none */
-	int kind, label, control, gene, out_token, gene_group, token_group; /* of the output */
+	int cell, token, count, group, screened; /* columns of the input; count, screened -1: it has none */
+	int kind, label, control, gene, out_token, out_count, gene_group, token_group; /* of the output */
+	uint32_t *count_of; /* [vocab] of the tokens of a cell, if they have counts */
 	uint32_t *base, *draw; /* the last base that was written; a control */
 	size_t nbase, base_cap, draw_cap;
 	uint64_t cells, perturbed, rows, without_control;
@@ -93,6 +94,9 @@ static void put_row(struct run *r, const struct block *b, uint32_t row, uint32_t
 		((uint32_t *)out->col[r->control].data)[out->rows - 1] = control;
 	put_list(out, r->gene, r->gene_group, gene, set ? set->n : 0);
 	put_list(out, r->out_token, r->token_group, token, n);
+	const uint64_t at = out->group[r->token_group].offset[out->rows - 1];
+	for (size_t i = 0; i < n && r->count >= 0; i++)
+		((uint32_t *)out->col[r->out_count].data)[at + i] = r->count_of[token[i]];
 	r->rows++;
 }
 
@@ -208,6 +212,8 @@ static void work(struct run *r, const struct block *b)
 		uint32_t *token = perturb_room(&r->p, n);
 		for (size_t i = 0; i < n; i++)
 			token[i] = block_id(b, r->token, offset[row] + i);
+		for (size_t i = 0; i < n && r->count >= 0; i++)
+			r->count_of[token[i]] = ((const uint32_t *)b->col[r->count].data)[offset[row] + i];
 		if (perturb_cell(&r->p, n, &e))
 			die("%s: cell %" PRIu64 ": %s", r->name, ((const uint64_t *)b->col[r->cell].data)[row], e.msg);
 		put_base(r, b, row, ORIGINAL, r->p.token, n);
@@ -300,7 +306,7 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 		refuse_column(r, from, "gene");
 	for (size_t c = 0; c < from->ncol; c++)
 		beside += from->col[c].shape == RAGGED;
-	if (beside > 1 && r->screened < 0)
+	if (beside > 1 && r->screened < 0 && r->count < 0)
 		warn("%s: the other lists of the tokens are left out: they would not fit perturbed cells", r->name);
 	header_derive(h, "tokens", from);
 	r->kind = header_add_categorical(h, "perturbation", category, FIRST_KIND + PERTURB_KINDS);
@@ -308,6 +314,7 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	r->control = controls ? header_add(h, "control", U32) : -1;
 	r->gene = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
 	r->out_token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
+	r->out_count = r->count < 0 ? -1 : header_add_ragged(h, "count", U32, "token");
 	r->gene_group = h->col[r->gene].group;
 	r->token_group = h->col[r->out_token].group;
 	char *more = describe();
@@ -316,6 +323,8 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	r->map = xmalloc(h->ncol * sizeof *r->map);
 	header_map(h, from, r->map);
 	r->map[r->gene] = r->map[r->out_token] = -1;
+	if (r->count >= 0)
+		r->map[r->out_count] = -1;
 }
 
 static void open_input(struct run *r, const struct header *h)
@@ -330,6 +339,13 @@ static void open_input(struct run *r, const struct header *h)
 	if (!h->vocab.n)
 		die("%s: no vocabulary in the header", r->name);
 	r->group = h->col[r->token].group;
+	r->count = header_list(h, "count");
+	if (r->count >= 0 && (h->col[r->count].type != U32 || h->col[r->count].group != r->group))
+		r->count = -1;
+	for (int k = 0; k < PERTURB_KINDS && r->count >= 0; k++)
+		if (kinds[k].option && k != PERTURB_DELETE)
+			die("%s: tokens with counts: genes can only be deleted, as the counts of others are not known", r->name);
+	r->count_of = r->count < 0 ? NULL : xcalloc(h->vocab.n, sizeof *r->count_of);
 	r->screened = -1;
 	if (kinds[PERTURB_DELETE].option && strcmp(kinds[PERTURB_DELETE].option, "screened") == 0) {
 		int expected = header_find(h, "expected");
@@ -347,7 +363,7 @@ static void open_input(struct run *r, const struct header *h)
 		if (!r->where.c[i].known && r->where.c[i].op == WHERE_EQ)
 			die("--where: %s: column '%s' has no category '%s'", r->name, r->where.c[i].column, r->where.c[i].value);
 	if (!max_len)
-		max_len = vocab_find(&h->vocab, "<cls>") >= 0 ? 4096 : 2048;
+		max_len = r->count >= 0 ? UINT16_MAX : vocab_find(&h->vocab, "<cls>") >= 0 ? 4096 : 2048;
 	perturb_init(&r->p, h->vocab.n, h->vocab.nspecial, (size_t)max_len);
 }
 
@@ -384,6 +400,7 @@ static void run_release(struct run *r, struct header *h)
 	header_release(h);
 	stream_free(r->to);
 	free(r->map);
+	free(r->count_of);
 	free(r->base);
 	free(r->draw);
 }
