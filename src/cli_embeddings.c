@@ -31,9 +31,9 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		d->shared = c->expressed.shared;
 		const struct gene_matched *m = &c->expressed.matched;
 		if (!w->genes && w->with != &h->vocab)
-			say_matched(w->with_name, name, m, 0);
+			say_matched(w->with_name, name, m);
 		else if (w->genes && gene_share(m->shared, m->from, m->to) == GENES_OTHER)
-			say_matched(name, w->with_name, m, 0);
+			check_shared(name, w->with_name, m, 0);
 	} else {
 		must(header_kind(h, "embedding", name, &e), &e);
 		c->x = header_need(h, "x", F32, FIXED, name, &e);

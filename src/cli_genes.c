@@ -113,10 +113,13 @@ static void say_shared(const struct gene_join *j, size_t i)
 {
 	const struct gene_table *t = j->table + i, *other = j->table + !i;
 	enum gene_share share = gene_share(t->shared, t->genes, j->genes.n - (t->genes - t->shared));
-	if (share != GENES_ENOUGH)
-		warn("%s: %zu of its %zu genes are in %s%s; ids here are like '%s', there like '%s'", t->name, t->shared, t->genes,
-			j->ntable == 2 ? other->name : "other files", share == GENES_OTHER ? ": another species, or other ids?" : "",
+	const char *with = i + 1 == j->ntable ? "the files before it" : "the other files";
+	if (!t->shared)
+		warn("%s: shares no gene with %s: another species, or other ids? Ids here are like '%s', there like '%s'", t->name, with,
 			typical_id(j, t), typical_id(j, other));
+	else if (share != GENES_ENOUGH)
+		warn("%s: only %zu of its %zu genes are in %s: another species, or other ids? Ids here are like '%s', there like '%s'",
+			t->name, t->shared, t->genes, with, typical_id(j, t), typical_id(j, other));
 }
 
 void say_joined(const struct gene_join *j, int mapped)
@@ -138,12 +141,17 @@ void say_joined(const struct gene_join *j, int mapped)
 	}
 }
 
-void say_matched(const char *name, const char *other, const struct gene_matched *m, int warn_only)
+void say_matched(const char *name, const char *other, const struct gene_matched *m)
 {
 	if (m->by_symbol)
 		info("%s: genes that are found by symbol: %zu", name, m->by_symbol);
 	if (m->ambiguous)
 		info("%s: genes left out, as their name is that of several: %zu", name, m->ambiguous);
+	check_shared(name, other, m, 0);
+}
+
+void check_shared(const char *name, const char *other, const struct gene_matched *m, int warn_only)
+{
 	if (m->renamed)
 		warn("%s: %zu genes have other symbols than in %s: are the ids those of the same genes?", name, m->renamed, other);
 	enum gene_share share = gene_share(m->shared, m->from, m->to);

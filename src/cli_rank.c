@@ -118,9 +118,13 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	cli_measured("genes_by_alias", (double)m.by_alias);
 	if (r->v.alias)
 		info("%zu genes have old ids, symbols or synonyms: aliases in %s", m.by_alias, r->vocab);
+	if (m.by_symbol || m.ambiguous)
+		info("%zu %s matched by symbol, as %s ids are not Ensembl ids; %zu left out, as several genes of %s have %s symbol",
+			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
+			m.ambiguous == 1 ? "its" : "their");
 	if (!r->known && min_matched(GENES) > 0)
 		unmatched(r, "none of the genes is", 100);
-	say_matched(r->enc.name, r->vocab, &m, 1);
+	check_shared(r->enc.name, r->vocab, &m, 1);
 }
 
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)

@@ -42,7 +42,7 @@ static struct option_def options[] = {
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1,
 		.modes = COUNTS | RANKS},
 	{0, "modality", OPT_STRING, &want.modality, "NAME",
-		"the modality to read from MuData (.h5mu; default: rna, or the only one), or the genome from a Cell Ranger 2 file that has several",
+		"the modality to read from MuData (.h5mu; default: rna, or the only one), or the genome from a 10x file that has several",
 		.changes = 1},
 	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX's, to whole numbers", .changes = 1,
 		.modes = COUNTS | RANKS},
@@ -76,6 +76,7 @@ struct job {
 	char **name; /* obs columns of --obs */
 	size_t nname;
 	uint32_t *panel; /* [files] number of the panel of its genes in the header */
+	struct crosscheck_cells *read; /* [files] the cells, once they are read */
 	struct countrows rows;
 	struct block block[2]; /* in turns: the last one may still be ranked */
 	int turn;
@@ -239,6 +240,21 @@ static void say_absent(const struct h5ad *h)
 	}
 }
 
+/* Is file i one of those before it under another name? */
+static void say_alike(const struct job *j, int i)
+{
+	for (int k = 0; k < i; k++) {
+		enum crosscheck_alike alike = crosscheck_alike(j->read + i, j->read + k);
+		if (cli_same_place(cli.operand[k], cli.operand[i]))
+			continue; /* told before */
+		if (alike == ALIKE_CELLS)
+			warn("%s: its cells are those of %s: they have the same names and sums of counts", cli.operand[i], cli.operand[k]);
+		else if (alike == ALIKE_NAMES && !sample_column)
+			warn("%s: its cells have the names of those of %s; --sample-column tells them apart", cli.operand[i],
+				cli.operand[k]);
+	}
+}
+
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
@@ -275,7 +291,9 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
 		warn("%s", finding);
+	j->read[i] = check.cells;
 	crosscheck_release(&check);
+	say_alike(j, i);
 	say_absent(h);
 }
 
@@ -415,6 +433,7 @@ static void survey_files(struct job *j, struct h5ad *file)
 		j->name = opt_list(obs_names, &j->nname);
 	j->provenance = cJSON_CreateArray();
 	j->panel = xcalloc((size_t)n, sizeof *j->panel);
+	j->read = xcalloc((size_t)n, sizeof *j->read);
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
 		survey_cells(j, file);
@@ -456,6 +475,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 static void release(struct job *j)
 {
 	free(j->panel);
+	free(j->read);
 	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	opt_list_free(j->name, j->nname);
 	gene_join_release(&j->genes);

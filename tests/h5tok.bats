@@ -118,10 +118,10 @@ a.var_names = [sys.argv[1] + "%011d" % i for i in range(a.n_vars)]
 a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	done
 	run -0 h5tok ENSG.h5ad ENSMUSG.h5ad -o both.counts
-	assert_line --regexp "warning: ENSMUSG.h5ad: 0 of its 100 genes are in ENSG.h5ad: .*'ENSMUSG[0-9]+'.*'ENSG[0-9]+'"
+	assert_line --regexp "warning: ENSMUSG.h5ad: shares no gene with the files before it: another species, or other ids\? Ids here are like 'ENSMUSG[0-9]+', there like 'ENSG[0-9]+'"
 	cp ENSG.h5ad same.h5ad
 	run -0 h5tok ENSG.h5ad same.h5ad -o both.counts
-	refute_output --partial "genes are in"
+	refute_output --partial warning
 }
 
 @test "h5tok: a gene that one file names by symbol and another by Ensembl id is one gene, whichever file comes first" {

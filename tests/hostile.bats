@@ -292,7 +292,7 @@ import anndata, numpy as np
 a = anndata.AnnData(np.ones((9000, 2), np.float32))
 names = ['cell%d' % i for i in range(9000)]
 names[8500] = names[8200] = names[4096]
-a.obs_names = names
+a.obs_names, a.var_names = names, ['A', 'B']
 a.write('far.h5ad')"
 	run h5tok far.h5ad -o far
 	assert_success

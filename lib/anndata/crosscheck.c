@@ -1,5 +1,7 @@
 #include "anndata/crosscheck.h"
 
+#include "genes/gene_name.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,10 +59,22 @@ int crosscheck_rows(
 		}
 	}
 	grow(k->name, k->name_cap, k->rows + n);
-	for (size_t i = 0; i < n; i++)
-		k->name[k->rows + i] = hash_name(names, first + i);
-	k->rows += n;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t name = k->name[k->rows + i] = hash_name(names, first + i), both[] = {name, total[i]};
+		const uint64_t *at = names->offset + first + i;
+		k->cells.names += name;
+		k->cells.counts += XXH3_64bits(both, sizeof both);
+		k->cells.numbers += gene_kind(names->bytes + at[0], at[1] - at[0]) == GENE_NUMBER;
+	}
+	k->cells.n = k->rows += n;
 	return 0;
+}
+
+enum crosscheck_alike crosscheck_alike(const struct crosscheck_cells *a, const struct crosscheck_cells *b)
+{
+	if (!a->n || a->n != b->n || a->names != b->names)
+		return ALIKE_NOT;
+	return a->counts == b->counts ? ALIKE_CELLS : a->numbers == a->n ? ALIKE_NOT : ALIKE_NAMES;
 }
 
 static int by_value(const void *a, const void *b)

@@ -1,7 +1,7 @@
 /*
  * What a file says of its cells twice should agree. HDF5 files have no checksums by default, so some damage shows in no other way.
  *     sums      a column of obs such as total_counts, beside the sum of the cell's counts
- *     names     two cells of the same name
+ *     names     two cells of the same name; or the cells of another file
  * Such columns may have been made from other genes than those in the file. So a column counts only if it is right for nine cells of ten.
  */
 #ifndef CROSSCHECK_H
@@ -10,6 +10,11 @@
 #include "anndata/h5ad.h"
 
 enum { CROSSCHECK_SUMS = 4 };
+
+/* Digests of the cells of a file in any order: of their names, and of names and sums of counts. */
+struct crosscheck_cells {
+	uint64_t n, names, counts, numbers; /* numbers: names that are whole numbers */
+};
 
 struct crosscheck {
 	struct h5ad *h;
@@ -23,6 +28,7 @@ struct crosscheck {
 	uint64_t rows;
 	uint64_t *name; /* [rows] XXH3-64 of the cells' names; crosscheck_finding sorts them */
 	size_t name_cap;
+	struct crosscheck_cells cells;
 };
 
 void crosscheck_init(struct crosscheck *k, struct h5ad *h); /* h must stay open */
@@ -32,6 +38,10 @@ void crosscheck_release(struct crosscheck *k); /* accepts a zeroed struct */
  * file cannot be read. */
 int crosscheck_rows(
 	struct crosscheck *k, const struct texts *names, size_t first, const uint64_t *total, size_t n, int threads, struct error *e);
+
+/* Are the cells of one file those of another: do they have their names, which are no row numbers, or names and sums of counts? */
+enum crosscheck_alike { ALIKE_NOT, ALIKE_NAMES, ALIKE_CELLS };
+enum crosscheck_alike crosscheck_alike(const struct crosscheck_cells *a, const struct crosscheck_cells *b);
 
 /* After the last cell: the next finding as a text (malloced), NULL when there is none or no other. */
 char *crosscheck_finding(struct crosscheck *k);

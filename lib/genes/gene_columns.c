@@ -215,12 +215,15 @@ static int fill_names(
 
 /* ---- genomes ---- */
 
-/* Count the genomes that stand before ids. More than there can be, or one a gene: none, as they are names of genes then. */
-static void count_genomes(struct gene_names *g, const struct texts *id, const uint8_t *drop)
+enum { GENOME_LEAST = 10 }; /* genes of a genome that is not called as assemblies are */
+
+/* Count the genomes that stand before ids. More than there can be, or of few genes: none, as they are symbols then. Returns the genes with any before their
+ * id. */
+static size_t count_genomes(struct gene_names *g, const uint8_t *drop)
 {
 	size_t before = 0, n, genome, k;
-	for (size_t i = 0; i < id->n && g->ngenome <= GENE_GENOMES; i++) {
-		const char *s = text_at(id, i, &n);
+	for (size_t i = 0; i < g->id.n && g->ngenome <= GENE_GENOMES; i++) {
+		const char *s = text_at(&g->id, i, &n);
 		if ((drop && drop[i]) || !gene_prefix(s, n, &genome))
 			continue;
 		before++;
@@ -231,27 +234,33 @@ static void count_genomes(struct gene_names *g, const struct texts *id, const ui
 		if (k < GENE_GENOMES)
 			g->genome[k].genes++;
 	}
-	if (g->ngenome <= GENE_GENOMES && 2 * before >= id->n && before > g->ngenome)
-		return;
-	g->ngenome = 0;
-	for (k = 0; k < GENE_GENOMES; k++) {
-		free(g->genome[k].name);
-		g->genome[k].name = NULL;
-	}
+	int genomes = g->ngenome <= GENE_GENOMES && 2 * before >= g->id.n;
+	for (k = 0; k < g->ngenome && genomes; k++)
+		genomes = g->genome[k].genes >= GENOME_LEAST || gene_assembly(g->genome[k].name, strlen(g->genome[k].name));
+	g->ngenome = genomes ? g->ngenome : 0;
+	return before;
 }
 
-/* A symbol stands before the id, as in MATR3_ENSG00000280987. */
-static void drop_symbols(struct gene_names *g)
+/* Leave out what stands before names: the genome `pick`; or, if there are no genomes, a symbol, as in MATR3_ENSG00000280987. */
+static void drop_prefixes(struct gene_names *g, const char *pick, int alone)
 {
 	struct texts id = {0}, symbol = {0};
-	size_t n, m, before;
+	size_t n, m, of_id, of_symbol;
+	texts_clear(&id);
+	texts_clear(&symbol);
 	for (size_t i = 0; i < g->id.n; i++) {
-		const char *s = text_at(&g->id, i, &n), *own = text_at(&g->symbol, i, &m);
-		size_t prefix = gene_prefix(s, n, &before);
-		if (prefix && gene_kind(s + prefix, n - prefix) != GENE_ENSEMBL)
-			prefix = 0;
-		texts_push(&id, s + prefix, n - prefix);
-		texts_push(&symbol, prefix && !m ? s : own, prefix && !m ? before : m);
+		const char *s = text_at(&g->id, i, &n), *t = text_at(&g->symbol, i, &m);
+		size_t p = gene_prefix(s, n, &of_id), q = gene_prefix(t, m, &of_symbol);
+		int here = p && (pick ? strlen(pick) == of_id && !memcmp(s, pick, of_id) : gene_kind(s + p, n - p) == GENE_ENSEMBL);
+		if (alone)
+			g->other[i] = !here;
+		texts_push(&id, s + (here ? p : 0), n - (here ? p : 0));
+		if (here && !pick && !m)
+			texts_push(&symbol, s, of_id);
+		else if (here && pick && q && of_symbol == of_id && !memcmp(t, pick, of_id))
+			texts_push(&symbol, t + q, m - q);
+		else
+			texts_push(&symbol, t, m);
 	}
 	texts_release(&g->id);
 	texts_release(&g->symbol);
@@ -259,45 +268,22 @@ static void drop_symbols(struct gene_names *g)
 	g->symbol = symbol;
 }
 
-/* Leave the genome out where it stands before a name. */
-static void drop_genome(struct texts *t, const char *genome)
-{
-	struct texts to = {0};
-	size_t m = strlen(genome), n;
-	for (size_t i = 0; i < t->n; i++) {
-		const char *s = text_at(t, i, &n);
-		size_t at = n > m && !memcmp(s, genome, m) && s[m] == '_' ? m : 0;
-		while (at && at < n && s[at] == '_')
-			at++;
-		texts_push(&to, s + at, n - at);
-	}
-	texts_release(t);
-	*t = to;
-}
-
-static int settle_genomes(struct gene_names *g, const char *wanted, const char *where, struct error *e)
+static int settle_genomes(struct gene_names *g, const struct gene_columns *c, struct error *e)
 {
 	char names[256] = "";
-	size_t pick = g->ngenome == 1 ? 0 : g->ngenome;
-	for (size_t k = 0, at = 0; k < g->ngenome; k++, at = strlen(names)) {
-		snprintf(names + at, sizeof names - at, "%s%s", k ? ", " : "", g->genome[k].name);
-		if (wanted && !strcmp(wanted, g->genome[k].name))
-			pick = k;
+	size_t before = count_genomes(g, c->drop);
+	const char *pick = g->ngenome == 1 ? g->genome[0].name : NULL;
+	for (size_t k = 0, found = 0; k < g->ngenome && c->genome; k++) {
+		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? ", " : "", g->genome[k].name);
+		found |= !strcmp(c->genome, g->genome[k].name);
+		if (k + 1 == g->ngenome && !found)
+			return error_set(e, "%s: no genome '%s' before the names of the genes; there are: %s", c->where, c->genome, names);
+		pick = c->genome;
 	}
-	if (wanted && g->ngenome && (pick == g->ngenome || strcmp(wanted, g->genome[pick].name)))
-		return error_set(e, "%s: no genome '%s' before the names of the genes; there are: %s", where, wanted, names);
-	if (wanted && g->ngenome) {
-		size_t n, genome;
+	if (c->genome && g->ngenome)
 		g->other = xcalloc(g->id.n + 1, 1);
-		for (size_t i = 0; i < g->id.n; i++) {
-			const char *s = text_at(&g->id, i, &n);
-			g->other[i] = !gene_prefix(s, n, &genome) || genome != strlen(wanted) || memcmp(s, wanted, genome);
-		}
-	}
-	if (pick < g->ngenome) {
-		drop_genome(&g->id, g->genome[pick].name);
-		drop_genome(&g->symbol, g->genome[pick].name);
-	}
+	if (before && (pick || !g->ngenome))
+		drop_prefixes(g, pick, g->other != NULL);
 	return 0;
 }
 
@@ -324,10 +310,7 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 	}
 	if (r == 0) {
 		g->source = ids ? xasprintf("%s/%s", c->table, c->name(c->of, ids)) : xstrdup(c->index);
-		count_genomes(g, &g->id, c->drop);
-		if (!g->ngenome && g->id.n)
-			drop_symbols(g);
-		r = settle_genomes(g, c->genome, c->where, e);
+		r = settle_genomes(g, c, e);
 	}
 	for (size_t i = 0; r == 0 && i < g->id.n; i++) {
 		struct gene_key k;

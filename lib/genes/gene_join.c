@@ -19,6 +19,7 @@ struct gene_node {
 	uint8_t own, accession; /* a table's symbol of it is its key; another name */
 	uint8_t mapped; /* some row has it by the mapping: symbols are those of other ids */
 	uint8_t apart; /* of a root: its tree is not one gene */
+	uint8_t accessions; /* of a root: nodes without an Ensembl id that have another symbol, up to 2 */
 	uint8_t unclear; /* it bears a name of several genes */
 };
 
@@ -77,6 +78,20 @@ static uint32_t join_node(struct gene_join *j, const struct gene_key *k)
 	return node;
 }
 
+/* The pair of a name and a node; j->npair: it is new. Most names have one node, and need no hash table. */
+static uint32_t join_pair(struct gene_join *j, uint32_t w, uint32_t node)
+{
+	const struct gene_word *word = j->word + w;
+	if (!word->nodes)
+		return (uint32_t)j->npair;
+	uint32_t one = j->pair[word->first].node, first[] = {w, one}, both[] = {w, node};
+	if (one == node)
+		return word->first;
+	if (word->nodes == 1)
+		strmap_put(&j->of_pair, (char *)first, sizeof first, word->first);
+	return strmap_put(&j->of_pair, (char *)both, sizeof both, (uint32_t)j->npair);
+}
+
 /* The node bears this name in the table of this number + 1; `symbol`: as its symbol. */
 static void join_word(struct gene_join *j, uint32_t node, const char *s, size_t n, uint32_t table, int symbol)
 {
@@ -86,7 +101,7 @@ static void join_word(struct gene_join *j, uint32_t node, const char *s, size_t 
 		j->word[j->nname++] = (struct gene_word){.first = GENE_NONE};
 	}
 	struct gene_word *word = j->word + w;
-	uint32_t both[] = {w, node}, p = strmap_put(&j->of_pair, (char *)both, sizeof both, (uint32_t)j->npair);
+	uint32_t p = join_pair(j, w, node);
 	if (p == j->npair) {
 		grow(j->pair, j->pair_cap, j->npair + 1);
 		j->pair[j->npair++] = (struct gene_pair){.word = w, .node = node, .next = word->first};
@@ -231,8 +246,12 @@ static void join_trees(struct gene_join *j)
 		root->apart |= j->node[i].ensembl && j->node[root->best].ensembl && root->best != i;
 		if (j->node[i].ensembl)
 			root->best = i;
+		else
+			root->accessions += j->node[i].accession && root->accessions < 2;
 		j->node[i].table = 0;
 	}
+	for (uint32_t i = 0; i < j->nnode; i++)
+		j->node[i].apart |= j->node[i].accessions > 1 && !j->node[j->node[i].best].ensembl;
 	for (uint32_t t = 0; t < j->ntable; t++)
 		for (size_t i = 0; i < j->table[t].n; i++) {
 			uint32_t node = j->table[t].row[i];
@@ -321,7 +340,7 @@ static void join_count(struct gene_join *j, struct gene_table *t, const uint32_t
 		t->genes++;
 		t->shared += tables[node->gene] > 1;
 		t->by_symbol += strcmp(node->key, j->genes.id[node->gene]) != 0;
-		t->ambiguous += !node->ensembl && node->unclear && tables[node->gene] == 1;
+		t->ambiguous += !node->ensembl && !node->accession && node->unclear && tables[node->gene] == 1;
 	}
 }
 
@@ -421,8 +440,6 @@ int gene_join_finish(struct gene_join *j, struct error *e)
 		join_stats(j);
 		if (j->genes.n > VOCAB_MAX)
 			r = error_set(e, "%s: more than %u genes in all files together", j->table[j->ntable - 1].name, VOCAB_MAX);
-		else
-			r = vocab_index(&j->genes, j->ntable ? j->table[j->ntable - 1].name : "", e);
 	}
 	free(text);
 	return r;

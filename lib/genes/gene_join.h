@@ -3,7 +3,7 @@
  * does not matter.
  *
  *     same key (gene_name.h)           the same gene, in one table (counts are added) or in several
- *     two Ensembl ids                  two genes, whatever their symbols
+ *     two Ensembl ids                  two genes, whatever their symbols; two other ids that have symbols, too, if no Ensembl id has these
  *     a gene without an Ensembl id     the gene of another table that has its name for a symbol, or its symbol for a name, if no other gene has; a table with
  *                                      two genes of this name, or two Ensembl ids with this symbol, make the name ambiguous, and the gene stays apart
  *
@@ -43,12 +43,12 @@ struct gene_join {
 	size_t ntable;
 	struct gene_table *table;
 	/* after gene_join_finish */
-	struct vocab genes; /* in order of their first row; indexed; no medians */
+	struct vocab genes; /* in order of their first row; not indexed; no medians */
 	uint8_t *known; /* [genes.n] its id is one of the mapping */
 
 	/* before */
 	size_t table_cap, nnode, nname, npair;
-	struct strmap of_key, of_name, of_pair; /* key -> node; name -> word; word and node -> pair */
+	struct strmap of_key, of_name, of_pair; /* key -> node; name -> word; word and node -> pair, of words with several */
 	struct gene_node *node;
 	struct gene_word *word;
 	struct gene_pair *pair;

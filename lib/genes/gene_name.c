@@ -6,7 +6,7 @@
 static int says_nothing(const char *s, size_t n)
 {
 	static const char *const words[] = {"", "nan", "NaN", "NA", "<NA>", "None", "null"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; n <= 4 && i < sizeof words / sizeof *words; i++)
 		if (n == strlen(words[i]) && !memcmp(s, words[i], n))
 			return 1;
 	return 0;
@@ -92,8 +92,7 @@ enum gene_kind gene_kind(const char *s, size_t n)
 	return k.kind;
 }
 
-/* Are these the letters and the number of an assembly: GRCh38, hg19, mm10, GRCz11? */
-static int is_assembly(const char *s, size_t n)
+int gene_assembly(const char *s, size_t n)
 {
 	static const char *const names[] = {
 		"GRC", "hg", "mm", "rn", "Rnor", "mRatBN", "danRer", "dm", "BDGP", "ce", "WBcel", "panTro", "Mmul", "susScr", "galGal"};
@@ -119,7 +118,7 @@ size_t gene_prefix(const char *s, size_t n, size_t *genome)
 			rest++;
 		if (rest == i || rest == n)
 			continue;
-		if (gene_kind(s, i) != GENE_ENSEMBL && (gene_kind(s + rest, n - rest) == GENE_ENSEMBL || is_assembly(s, i))) {
+		if (gene_kind(s, i) != GENE_ENSEMBL && (gene_kind(s + rest, n - rest) == GENE_ENSEMBL || gene_assembly(s, i))) {
 			*genome = i;
 			return rest;
 		}

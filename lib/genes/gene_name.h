@@ -36,6 +36,7 @@ enum gene_kind gene_kind(const char *s, size_t n);
  * none. *genome gets its length without them. A prefix is followed by an Ensembl id, or is called as assemblies are.
  */
 size_t gene_prefix(const char *s, size_t n, size_t *genome);
+int gene_assembly(const char *s, size_t n); /* is it called as assemblies are: GRCh38, hg19, mm10, GRCz11? */
 
 /* Are a and b Ensembl ids of two species, such as ENSG... and ENSMUSG...? */
 int gene_other_species(const char *a, const char *b);

@@ -117,7 +117,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	int got;
 	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &e), &e);
 	if (!k && with != genes)
-		say_matched(new_path, stream_name(in), &x.matched, 0);
+		say_matched(new_path, stream_name(in), &x.matched);
 	int cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e);
 	if (cell < 0 || (!k && labels_init(&l, h, label, classes, stream_name(in), &e)))
 		die("%s", e.msg);

@@ -141,7 +141,7 @@ static void find_shared(uint8_t *there, const struct source *in)
 	struct gene_matched matched;
 	must(gene_match(row, &t, &matched, &e), &e);
 	if (gene_share(matched.shared, matched.from, matched.to) == GENES_OTHER)
-		say_matched(shared_path, in->name, &matched, 0);
+		check_shared(shared_path, in->name, &matched, 0);
 	for (size_t i = 0; i < other->n; i++)
 		if (row[i] != GENE_NONE)
 			there[row[i]] = 1;
@@ -202,7 +202,7 @@ static void find_genes(struct baseline *m, const struct vocab *fitted, const str
 	struct gene_matched matched;
 	if (t.from != t.to) {
 		must(gene_match(row, &t, &matched, &e), &e);
-		say_matched(in->name, fit_path, &matched, 0);
+		say_matched(in->name, fit_path, &matched);
 	}
 	for (size_t g = 0; g < V && t.from == t.to; g++)
 		row[g] = g < t.to->nspecial ? GENE_NONE : (uint32_t)g;

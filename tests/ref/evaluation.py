@@ -263,7 +263,7 @@ def other(path, out):
     V = len(s.header["vocab"]["id"])
     header = dict(s.header, vocab={k: v[::-1] for k, v in s.header["vocab"].items() if isinstance(v, list)})
     for i in range(3):
-        header["vocab"]["id"][i * 7], header["vocab"]["symbol"][i * 7] = "unknown%d" % i, ""
+        header["vocab"]["id"][i * 7] = "unknown%d" % i
     for b in blocks:
         offset, gene = b["gene"]
         order = np.concatenate([np.arange(y - 1, x - 1, -1) for x, y in zip(offset[:-1], offset[1:])]).astype(int)      # ids still increase

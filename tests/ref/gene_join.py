@@ -52,7 +52,8 @@ def reference(tables, mapping):
             new = near[todo.pop()] - tree
             tree |= new
             todo += new
-        one = sum(map(is_id, tree)) <= 1 and all(len(tree & t) <= 1 for t in there)
+        ids = sum(map(is_id, tree))
+        one = (ids == 1 or (ids == 0 and len(tree & other) <= 1)) and all(len(tree & t) <= 1 for t in there)
         best = min(tree, key=lambda x: (not is_id(x), x not in other, x.encode()))
         for x in tree:
             gene[x] = best if one else x

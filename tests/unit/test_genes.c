@@ -242,8 +242,9 @@ static void two_tables(void **state)
 	matches("A " E1 "=A", E1 "=A " E2 "=B", "-1", 0, 1); /* a table that has both */
 	matches("A B", E1 "=A " E2 "=B A", "32", 1, 0); /* the same name comes first; the other table has both */
 	matches("F1=A F2=B", "A B", "12", 2, 0);
-	matches("W1=A W2=B", "X7=B X8=A", "21", 2, 0);
-	matches("A=B", E1 "=A " E2 "=B", "-", 0, 1); /* one name leads to each */
+	matches("W1=A W2=B", "X7=B X8=A", "--", 0, 0); /* other ids are other genes */
+	matches("W1=A W2=B", E3 "=B " E4 "=A", "21", 2, 0); /* but for Ensembl ids */
+	matches("A=B", E1 "=A " E2 "=B", "-", 0, 0); /* one name leads to each */
 	matches("ENSMUSG00000000001=A", E1 "=A", "-", 0, 0);
 	assert_int_equal(gene_share(0, 0, 0), GENES_OTHER);
 	assert_int_equal(gene_share(4, 100, 300), GENES_OTHER);
