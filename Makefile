@@ -6,7 +6,7 @@
 #   VARIANT=release|debug|asan|tsan|fuzz                each has its own folder under build/; default release
 #   MARCH=FLAG     processor of the build; default -march=x86-64-v3 (AVX2, FMA) on x86-64, none elsewhere
 #   MPI=0|1        sctrain --mpi; default 1 if pkg-config finds Open MPI
-#   CUDA=0|1       the CUDA backend; default 1 if nvcc is on PATH. CUDA_ARCH= names the architectures (cuda/cuda.mk)
+#   CUDA=0|1       the CUDA backend; default 0. It takes nvcc four minutes of a core; CUDA_ARCH= names the architectures (cuda/cuda.mk)
 #   DEV=1          warnings are errors
 #   V=1            print whole commands
 #   HOMEPAGE=URL   of the project, for the packages' metadata; default none
@@ -37,22 +37,36 @@ FORCE:
 # The libraries: header, colon, Debian package.
 LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-dev zstd.h:libzstd-dev xxhash.h:libxxhash-dev \
 	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev lapacke.h:liblapacke-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
-	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
+	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev
+package = $(lastword $(subst :, ,$1))
+# What the build and the tools need; tests, linters and fuzzing besides; a wheel; Debian packages; the web site
+DEPS := gcc make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin gnuplot-nox curl \
+	python3 python3-numpy python3-xxhash python3-zstandard
+DEPS_CHECK := g++ libcmocka-dev bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
+	procps groff-base zsh mypy hdf5-filter-plugin-blosc-serial python3-venv python3-pip python3-scipy python3-h5py python3-sklearn
+DEPS_WHEEL := python3-venv
+DEPS_DEB := debhelper dh-python lintian
+DEPS_SITE := python3-sphinx python3-myst-parser furo mandoc
 # The tests' Python, with anndata from pip, where Debian has no package of it (13)
 ANNDATA := $(BUILD)/anndata
-package = $(lastword $(subst :, ,$1))
-DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin gnuplot-nox curl \
-	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
-	python3 python3-venv python3-numpy python3-xxhash python3-zstandard python3-scipy python3-h5py python3-sklearn \
-	$(if $(wildcard $(ANNDATA)),,python3-anndata)
-SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
-deps: ## install the Debian packages for building and testing, and anndata by pip where it is no package
-	@if dpkg-query -W -f '$${db:Status-Abbrev}\n' $(DEPS) 2>&1 | grep -qv '^ii'; then \
-		$(SUDO) apt-get update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-		$$(apt-cache policy $(DEPS) | awk '/^[^ ]/ { name = $$1 } /Candidate: [^(]/ { sub(":$$", "", name); print name }'); fi
-	@[ -d $(ANNDATA) ] || [ -d /usr/lib/python3/dist-packages/anndata ] || { /usr/bin/python3 -m venv --system-site-packages $(ANNDATA) && \
-		$(ANNDATA)/bin/pip install -q 'anndata==0.13.*'; } || { rm -rf $(ANNDATA); echo 'deps: no anndata: tests that need it will fail'; }
+# $(call beside,GOALS,PACKAGES): these packages, if `make deps` has one of these goals beside it
+beside = $(if $(filter $1,$(MAKECMDGOALS)),$2)
+OF_TESTS := check% bats-% unit-% lint% fuzz% format analyze% seeds-% run-% smoke promises kills power-cut
+WANTED = $(DEPS) $(call beside,$(OF_TESTS),$(DEPS_CHECK) $(if $(wildcard $(ANNDATA)),,python3-anndata)) $(call beside,wheel check-wheel,$(DEPS_WHEEL)) \
+	$(call beside,deb check-deb,$(DEPS_DEB)) $(call beside,site,$(DEPS_SITE))
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get --no-install-recommends
+
+deps: ## install the Debian packages that the build and the tools need, and those of goals beside it (make deps check, make deps site)
+	@if dpkg-query -W -f '$${db:Status-Abbrev}\n' $(WANTED) 2>&1 | grep -qv '^ii'; then \
+		$(APT) update && packages=$$(apt-cache policy $(WANTED) | awk '/^[^ ]/ { name = $$1 } /Candidate: [^(]/ { sub(":$$", "", name); print name }') && \
+		{ $(APT) --assume-no install $$packages | awk '/newly installed/ { n = $$3 } /^Need to get/ { get = $$4 " " $$5 } /^After this/ { disk = $$4 " " $$5 } \
+			END { print "deps: " n " packages, " get " to download, " disk " on the disk" }'; } && \
+		$(APT) -y install $$packages; fi
+	$(if $(call beside,$(OF_TESTS),check),@[ -d $(ANNDATA) ] || [ -d /usr/lib/python3/dist-packages/anndata ] || { \
+		/usr/bin/python3 -m venv --system-site-packages $(ANNDATA) && $(ANNDATA)/bin/pip install -q 'anndata==0.13.*'; } || { \
+		rm -rf $(ANNDATA); echo 'deps: no anndata: tests that need it will fail'; })
 
 # `make deps GOAL...` makes the goals in a second make. This one looked for the libraries when it read this file: too early.
 ifneq ($(filter deps,$(MAKECMDGOALS)),)
@@ -137,17 +151,17 @@ $(B)/flags: FORCE
 $(B)/sources: FORCE
 	$(call remember,$(CLIO) $(LIBO))
 
-# One preprocessor run prints the packages whose headers are not there.
+# $(call missing,HEADER:PACKAGE...): one preprocessor run prints the packages whose headers are not there
 hash := \#
-MISSING = $(strip $(shell { $(foreach l,$(LIBRARIES),echo '$(hash)if !__has_include(<$(firstword $(subst :, ,$l))>)'; echo '$(call package,$l)'; \
-	echo '$(hash)endif';) } | $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -E -P -x c - 2>/dev/null || echo '$(CC)') \
-	$(if $(filter 1,$(MPI)),$(if $(MPI_LIBS),,libopenmpi-dev (or build with MPI=0))))
-# $(call stop_if_missing,PACKAGES)
-stop_if_missing = $(if $1,$(error missing packages: $1. `make deps` installs them (Debian, Ubuntu)))
+missing = $(shell { $(foreach l,$1,echo '$(hash)if !__has_include(<$(firstword $(subst :, ,$l))>)'; echo '$(call package,$l)'; \
+	echo '$(hash)endif';) } | $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -E -P -x c - 2>/dev/null || echo '$(CC)')
+MISSING = $(strip $(call missing,$(LIBRARIES)) $(if $(filter 1,$(MPI)),$(if $(MPI_LIBS),,libopenmpi-dev (or build with MPI=0))))
+# $(call stop_if_missing,PACKAGES,GOALS)
+stop_if_missing = $(if $1,$(error missing packages: $1. `make $2` installs them (Debian, Ubuntu)))
 $(B)/packages: $(B)/flags
-	$(call stop_if_missing,$(MISSING))
-	@echo 'compiler $(CC), MPI $(if $(MPI_LIBS),$(MPI),0 (no Open MPI found)), CUDA $(if $(NVCC_PATH),$(or $(CUDA),0),0 (no nvcc on PATH))'
-	$(if $(filter 1,$(CUDA)),@echo 'the CUDA kernels take minutes to compile; CUDA=0 leaves them out')
+	$(call stop_if_missing,$(MISSING),deps)
+	@echo 'compiler $(CC), MPI $(if $(MPI_LIBS),$(MPI),0 (no Open MPI found)), CUDA $(CUDA)$(if \
+		$(filter 1,$(CUDA)), (four minutes of a core),$(if $(NVCC_PATH), (CUDA=1 compiles kernels for GPUs: four minutes of a core)))'
 	@touch $@
 
 $(B)/%.o: %.c $(B)/flags | $(B)/packages
@@ -268,7 +282,7 @@ wheel: ## build a wheel for pip in build/wheel: tools, their libraries, pipeline
 check-wheel: wheel ## install the wheel on a bare Debian 12 and 13, and run tools, experiments and the Python package (as root; SUITE=trixie for one)
 	@tests/wheel.sh $$(ls $(WHEEL)/*.whl) $(SUITE)
 
-deb: ## build Debian packages of the last commit in build/deb (needs debhelper, dh-python and the packages of make deps)
+deb: ## build Debian packages of the last commit in build/deb (its packages: make deps deb)
 	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
 	git archive --prefix=corrmask-$(VERSION)/ HEAD | tar x -C $(BUILD)/deb
 	$(if $(HOMEPAGE),sed -i 's|^Standards-Version|Homepage: $(HOMEPAGE)\n&|' $(BUILD)/deb/corrmask-$(VERSION)/debian/control)

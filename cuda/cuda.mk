@@ -4,10 +4,8 @@
 TEST_CUDA := test_cuda test_cuda_instructions test_cuda_steps test_cuda_cells test_cuda_backend both
 
 NVCC ?= nvcc
-ifneq ($(filter release debug,$(VARIANT)),)
 NVCC_PATH := $(shell command -v $(NVCC) 2>/dev/null)
-CUDA ?= $(if $(NVCC_PATH),1,0)
-endif
+CUDA ?= 0
 
 ifeq ($(CUDA),1)
 # Ampere, Ada, Hopper, and PTX for later ones. nvcc 13 makes nothing older. DEV=1 builds one, to save time.
@@ -51,15 +49,16 @@ $(B)/cuda/test_cuda $(B)/cuda/bench_cuda: $(B)/cuda/%: $(B)/tests/cuda/%.o $(B)/
 $(B)/emu/roundings.tsv: $(B)/unit/test_cuda_emulated
 	OPENBLAS_NUM_THREADS=1 TEST_CUDA=bf16 $< -w $@ > /dev/null
 
-check-cuda: $(B)/cuda/test_cuda $(B)/emu/roundings.tsv $(CUDA_LIB) ## compare the CUDA ops with the CPU's, on a GPU (skipped without one)
+check-cuda: $(B)/cuda/test_cuda $(B)/emu/roundings.tsv $(CUDA_LIB) ## compare the CUDA ops with the CPU's, on a GPU (CUDA=1; skipped without a GPU)
 	OPENBLAS_NUM_THREADS=1 $< -r $(B)/emu/roundings.tsv
+
+cuda-resources: $(CUDA_LIB) ## registers, shared memory and spills of every kernel (CUDA=1)
+	@tests/bench/ptxas.sh $(CUDA_OBJ:.o=.ptxas)
 else
-check-cuda:
-	@echo 'check-cuda: skipped: built without CUDA'
+check-cuda cuda-resources:
+	@echo 'make $@: needs CUDA=1: make CUDA=1 $@' >&2; exit 2
 endif
 
-cuda-resources: $(CUDA_LIB) ## registers, shared memory and spills of every kernel
-	@tests/bench/ptxas.sh $(CUDA_OBJ:.o=.ptxas)
 .PHONY: check-cuda cuda-resources
 
 # ---- Emulation ----

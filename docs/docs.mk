@@ -1,6 +1,6 @@
 # The figures of docs/ from the tables beside them, and the web site.
 
-.PHONY: docs-figures site deps-site
+.PHONY: docs-figures site
 docs-figures: ## draw the figures of docs from their tables
 	pipelines/docs-figures.sh
 
@@ -25,16 +25,12 @@ docs-gallery-annotate: all
 	$(call gallery_report,annotate) > docs/gallery/annotate.html
 	python3 -B pipelines/page/figure.py docs/gallery/annotate.html 'Map of the new cells: Assigned types' > docs/gallery/annotate-map.svg
 
-DEPS_SITE := python3-sphinx python3-myst-parser furo mandoc
-deps-site: ## install the Debian packages for the web site
-	$(SUDO) apt-get update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_SITE)
-
 # The pages keep their places, but docs/ is the top. So ../ of a page in docs/ and docs/ of a page above it go.
 SITE  := $(BUILD)/site
 SITE_PYTHON := /usr/bin/python3
 PAGES_ABOVE := CONTRIBUTING.md SECURITY.md CHANGELOG.md
-site: ## build the web site in build/site/html (needs the packages of make deps-site)
-	@$(SITE_PYTHON) -c 'import sphinx, myst_parser, furo' 2>/dev/null || { echo 'make site: no Sphinx, MyST or furo for python3. make deps-site installs them' >&2; exit 1; }
+site: ## build the web site in build/site/html (make deps site)
+	@$(SITE_PYTHON) -c 'import sphinx, myst_parser, furo' 2>/dev/null || { echo 'make site: no Sphinx, MyST or furo for python3. make deps site installs them' >&2; exit 1; }
 	@rm -rf $(SITE)
 	@mkdir -p $(SITE)/pages/man $(SITE)/pages/_static
 	@cp -r docs/*.md docs/*.svg docs/*.tsv docs/conf.py docs/experiments docs/guide docs/gallery $(SITE)/pages

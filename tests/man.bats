@@ -81,14 +81,14 @@ missing_names() {
 @test "make help fits a screen, and OF= shows the rest" {
 	cd "$BATS_TEST_DIRNAME/.."
 	export -n MAKEFLAGS MAKELEVEL
-	run -0 make -s CUDA=0 help
+	run -0 make -s help
 	[ "${#lines[@]}" -le 40 ]
 	assert_line --regexp '^  demo '
-	run -0 make -s CUDA=0 help OF=all
+	run -0 make -s help OF=all
 	assert_line --regexp '^  r2mae-table9 '
 	assert_line --regexp '^    SEEDS='
-	run -0 make -s CUDA=0 help OF=annotate
+	run -0 make -s help OF=annotate
 	assert_line --regexp '^    REFERENCE='
 	refute_line --regexp '^    SIZES='
-	run -2 make -s CUDA=0 help OF=nothere
+	run -2 make -s help OF=nothere
 }

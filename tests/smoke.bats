@@ -5,7 +5,7 @@ load helper
 setup() { cd "$BATS_TEST_DIRNAME/.."; }
 
 # smoke CASE...: with an own folder; nothing is built here
-smoke() { env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=0 MPI=0 SMOKE="$BATS_TEST_TMPDIR/s" BIN="$BIN" TOOLS= "$@"; }
+smoke() { env -u MAKEFLAGS -u MAKELEVEL make -s MPI=0 SMOKE="$BATS_TEST_TMPDIR/s" BIN="$BIN" TOOLS= "$@"; }
 
 @test "make smoke: a case is made once; a case that fails is named with its last messages, and the others run" {
 	run -0 smoke smoke SMOKE_CASES="catalog download"
@@ -22,7 +22,7 @@ smoke() { env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=0 MPI=0 SMOKE="$BATS_TEST_T
 }
 
 @test "make smoke has every experiment of make help" {
-	env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=0 help OF=all | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p' | grep -vx clean-runs | sort > "$BATS_TEST_TMPDIR/all"
+	env -u MAKEFLAGS -u MAKELEVEL make -s help OF=all | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p' | grep -vx clean-runs | sort > "$BATS_TEST_TMPDIR/all"
 	[ "$(wc -l < "$BATS_TEST_TMPDIR/all")" -gt 20 ]
 	smoke smoke-list | sort > "$BATS_TEST_TMPDIR/cases"
 	run -0 comm -23 "$BATS_TEST_TMPDIR/all" "$BATS_TEST_TMPDIR/cases"

@@ -1,7 +1,7 @@
 /*
  * Every op of the CUDA backend against the CPU's, float and bf16, at odd sizes; whole training steps; equal bits in equal runs.
  *
- * Two programs come from this file. `make check-cuda` runs the kernels on the first GPU (CORRMASK_CUDA picks another) and
+ * Two programs come from this file. `make CUDA=1 check-cuda` runs the kernels on the first GPU (CORRMASK_CUDA picks another) and
  * skips where there is none. `make check` runs the same kernels, compiled for the host, fiber by fiber (emu.h), at smaller
  * sizes: all index arithmetic, fragment layouts and barriers, but no GPU's timing, memory model or cuBLASLt.
  *
