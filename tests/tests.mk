@@ -18,6 +18,12 @@ BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
 side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) --output-sync=target) $1
 
+# Tests need more packages than tools.
+$(B)/check-packages: $(B)/flags
+	$(call stop_if_missing,$(strip $(call missing,cmocka.h:libcmocka-dev) $(if $(shell command -v bats),,bats) $(if $(shell command -v $(CXX)),,g++)),deps check)
+	@touch $@
+$(BATS) $(patsubst %.c,$(B)/%.o,$(wildcard tests/*/*.c)) $(EMU): | $(B)/check-packages
+
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
 	$(call side_by_side,check-bats check-unit lint)
 
@@ -162,13 +168,13 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 # ---- Linters ----
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
-LINT := lint-format lint-c lint-shell lint-man check-layers check-names
+LINT := lint-format lint-c lint-shell lint-man check-layers check-names check-commands
 .PHONY: lint format $(LINT)
 
 # Linters of Debian 12, which CI has; other versions find and format other things. $(call of_12,COMMAND,VERSION) ends the recipe with those.
 of_12 = case "$$($1 --version) " in *' $2'[.\ ]*) ;; *) echo '$@: skipped: not $1 $2'; exit 0 ;; esac
 
-lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names, check-commands
 
 format: ## format C and CUDA, with clang-format 14
 	clang-format -i $(C_FILES)
@@ -204,6 +210,13 @@ check-layers: ## no include points to a higher layer
 check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
 check-names: ## no file but its own and a table names a head, an architecture or an objective
 	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)
+
+# The first line is what people run, with the packages of make deps alone; of the scripts beside the tests only those that make check runs
+check-commands: ## scripts, recipes and examples call no command that the packages of make deps (tests: make deps check) do not bring
+	@python3 -B tests/check_commands.py $(DEPS) -- $(wildcard pipelines/*.sh pipelines/*/*.sh pipelines/*.mk pipelines/*/*.mk examples/*.sh \
+		README.md docs/*.md docs/experiments/*.md man/*.[1-9]) $(filter-out %/install.md,$(wildcard docs/guide/*.md))
+	@python3 -B tests/check_commands.py $(DEPS) $(DEPS_CHECK) python3-anndata -- $(wildcard cuda/*.mk docs/*.mk tests/*.mk tests/*.bats tests/*.bash) \
+		tests/analyze.sh tests/smoke.sh $(wildcard tests/faults/*.sh tests/tsan/*.sh tests/golden/*.sh tests/fuzz/*.sh)
 
 check-sizes: ## no function of more than 60 lines, no file of more than 600, and no manual page of a command of more than 400
 	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/* man/*.1)
