@@ -21,7 +21,7 @@
 
 static struct h5ad_options want;
 static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
-static int list_obs;
+static int list_obs, no_counts;
 
 enum { COUNTS = 1, LIST = 8 }; /* modes, as RANKS */
 enum { MAPPED_COUNTS_MIN = 50 }; /* percent: fewer are the wrong table of --map */
@@ -31,6 +31,8 @@ static struct option_def options[] = {
 	{0, "obs", OPT_STRING, &obs_names, "A,B", "copy these obs columns; 'none' copies none (default: all)", .changes = 1},
 	{0, "list-obs", OPT_FLAG, &list_obs, NULL, "print the obs columns and their types, and read no counts", .mode = LIST,
 		.excludes = "uncompressed"},
+	{0, "no-counts", OPT_FLAG, &no_counts, NULL, "write the cells with their obs columns alone: no genes, and no counts are read",
+		.mode = LIST, .changes = 1},
 	{0, "sample-column", OPT_STRING, &sample_column, "NAME",
 		"add this column with the name of each cell's file, and append that name to the barcode", .changes = 1},
 	{0, "obs-table", OPT_INPUT, &table_path, "FILE",
@@ -297,6 +299,25 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	say_absent(h);
 }
 
+/* Without genes and counts. */
+static void stream_annotation(struct job *j, struct h5ad *h, int i)
+{
+	struct error e;
+	struct countrows *r = &j->rows;
+	obs_file(&j->obs, h);
+	j->file = i;
+	j->named = j->barcode.n = 0;
+	for (uint64_t row = 0; row < h->ncell; row += r->n) {
+		r->n = h->ncell - row < BLOCK_ROWS ? h->ncell - row : BLOCK_ROWS;
+		memset(grow(r->start, r->start_cap, r->n + 1), 0, (r->n + 1) * sizeof *r->start);
+		memset(grow(r->total, r->total_cap, r->n), 0, r->n * sizeof *r->total);
+		read_names(j, h, row, r->n);
+		must(obs_read(&j->obs, row, r->n, (int)cli.threads, &e), &e);
+		write_block(j, 0, r->n);
+		j->named += r->n;
+	}
+}
+
 /* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
 static void add_panels(struct job *j, struct header *h)
 {
@@ -327,7 +348,7 @@ static void make_header(struct job *j, struct header *h)
 	j->col_barcode = header_add(h, "barcode", STR);
 	j->col_counts = header_add(h, "n_counts", U64);
 	j->col_panel = -1;
-	if (!list_obs)
+	if (!want.annotation)
 		add_panels(j, h);
 	if (sample_column && header_find(h, sample_column) >= 0)
 		die("--sample-column: '%s' is a column of every stream: choose another name", sample_column);
@@ -437,12 +458,12 @@ static void survey_files(struct job *j, struct h5ad *file)
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
 		survey_cells(j, file);
-		if (!list_obs)
+		if (!want.annotation)
 			survey_genes(j, file, i);
 		if (n > 1)
 			h5ad_release(file);
 	}
-	if (!list_obs) {
+	if (!want.annotation) {
 		must(gene_join_finish(&j->genes, &e), &e);
 		say_joined(&j->genes, map_path != NULL);
 	}
@@ -454,7 +475,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 	for (int i = 0; i < cli.noperand; i++) {
 		if (cli.noperand > 1)
 			open_input(j, file, i);
-		stream_cells(j, file, i);
+		(want.annotation ? stream_annotation : stream_cells)(j, file, i);
 		h5ad_release(file);
 	}
 	if (map_path && 100 * (double)j->known < MAPPED_COUNTS_MIN * (double)j->counts)
@@ -519,7 +540,7 @@ int main(int argc, char **argv)
 	open_ranking(&j);
 	if (sample_column)
 		j.sample = sample_names();
-	want.annotation = list_obs;
+	want.annotation = list_obs || no_counts;
 	sandbox_start(&cli, 1);
 	survey_files(&j, &file);
 	make_header(&j, &header);

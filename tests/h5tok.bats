@@ -850,3 +850,23 @@ same_tokens() {
 	bash -e -o pipefail <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
 		"$BATS_TEST_DIRNAME/../man/h5tok.1")"
 }
+
+@test "h5tok --no-counts: the cells and their columns, of one file or several, without counts; scsample chooses the same ones" {
+	scsim -q --cells 120 --genes 30 --modules 3 --types 3 --rarest .2 --donors 5 --depth 60 --seed 9 | scview -q -O h5ad -o first.h5ad -
+	scsim -q --cells 80 --genes 40 --modules 3 --types 3 --rarest .2 --donors 5 --depth 60 --seed 8 | scview -q -O h5ad -o second.h5ad -
+	for files in first.h5ad "first.h5ad second.h5ad"; do
+		# shellcheck disable=SC2086 # words
+		h5tok -q --no-counts --sample-column file $files -o bare.counts
+		# shellcheck disable=SC2086
+		h5tok -q --sample-column file $files -o all.counts
+		cmp <(scview -c cell,barcode,file,cell_type,donor bare.counts) <(scview -c cell,barcode,file,cell_type,donor all.counts)
+		assert_equal "$(scview -c n_counts,gene,count bare.counts | sed 1d | sort -u)" $'0\t\t'
+		chosen() { scsample -q -n 70 --seed 4 "$1" | scsample -q --test-fraction .25 --group donor --part test | scview -c cell -; }
+		cmp <(chosen bare.counts) <(chosen all.counts)
+	done
+	scview --check bare.counts
+	$PYTHON -W ignore -c 'import anndata, pandas; anndata.AnnData(obs=pandas.DataFrame({"kind": ["a", "b"]}, index=["x", "y"])).write_h5ad("obs.h5ad")'
+	run -0 scview -c barcode,kind <(h5tok -q --no-counts obs.h5ad)
+	assert_line $'y\tb'
+	run -2 h5tok --no-counts --layer X first.h5ad -o no.counts
+}

@@ -56,8 +56,25 @@ setup() {
 	assert_line --regexp '^[3-7] genes deleted, each in at most'
 	run -2 pipelines perturb DATA=s.h5ad RESULTS=r
 	assert_output --partial "perturb: STATE= is needed with DATA="
-	# states of too few cells are refused before the random ones are drawn
-	run -2 --separate-stderr pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" PERTURBED=5 MAXLEN=64 RESULTS=r
-	assert_equal "$(grep -vc "^make" <<< "$stderr")" 1
-	assert_line --partial shift
+	# what cannot work is said before anything is made
+	scsim -q --cells 200 --genes 200 --modules 10 --types 3 --rarest 0.1 --donors 8 --depth 500 --seed 2 | scview -q -O h5ad -o few.h5ad -
+	read -r rare in_file < <(h5tok -q --no-counts few.h5ad | scview -c cell_type - | sed 1d | sort | uniq -c | sort -n | awk 'NR == 1 { print $2, $1 }')
+	told() {
+		run -2 pipelines perturb SCALE=tiny DATA="$1" MODEL="$model" MAXLEN=64 RESULTS=never "${@:3}"
+		names "$2"
+		assert_not_exist never
+	}
+	told s.h5ad "PERTURBED=5 10" STATE=state FROM=on TO=off PERTURBED=5
+	told s.h5ad "STATE=stat state" STATE=stat FROM=on TO=off
+	told s.h5ad "FROM=of on off" STATE=state FROM=of TO=off
+	told s.h5ad "TO=healthy on off" STATE=state FROM=on TO=healthy
+	told s.h5ad "FROM=on TO=on" STATE=state FROM=on TO=on
+	told s.h5ad "GROUP=clinic" STATE=state FROM=on TO=off GROUP=clinic
+	told s.h5ad "LABEL=kind" STATE=state FROM=on TO=off LABEL=kind
+	told s.h5ad "DELETE=NONE NONE" STATE=state FROM=on TO=off DELETE=NONE
+	told s.h5ad "DELETE=NONE,NO+ONE 3 NONE" STATE=state FROM=on TO=off DELETE=NONE,NO+ONE
+	told few.h5ad "FROM=$rare 10 $in_file GROUP=none" STATE=cell_type FROM="$rare" TO=type1
+	told few.h5ad "FROM=$rare 10 CELLS=0 100" STATE=cell_type FROM="$rare" TO=type1 CELLS=100
+	run -0 pipelines help OF=perturb
+	names "PERTURBED=150 ten"
 }

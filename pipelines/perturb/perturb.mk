@@ -14,7 +14,7 @@
 # MODEL    folder of a model, as for make embed; none: a network is trained here
 # DELETE   genes: all, a list, or a file (scperturb apply --delete)
 # TRUTH    file of genes that should be found, one per line; for simulated cells, the regulator and its targets
-# PERTURBED  maximum number of cells to use of each state
+# PERTURBED  maximum number of cells to use of each state; ten are needed at least, among the cells for the test
 
 own_perturb_SIM := --genes 200 --modules 10 --module-share 0.4 --types 3 --rarest 0.2 --separation 0.5 --depth 3000 --targets 12
 own_perturb_LABEL = $(if $(value DATA),$(call given,STATE),cell_type)
@@ -36,6 +36,10 @@ $(if $(value MODEL),$(eval $(call model,$(PERTURB),MODEL,MEDIANS,TOKEN_TABLE)))
 perturb: ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
 $(call check,perturb,DATA $(if $(value MODEL),MODEL MEDIANS TOKEN_TABLE) TRUTH PERTURBED)
 $(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed with DATA=: the column of the states, and two of them))))
+ifeq ($(OWN)$(if $(value DATA),,sim)$(wildcard $(PERTURB)/shift.tsv),perturb)
+$(call stop,$(shell $(script)/perturb/check.sh $(foreach v,DATA STATE FROM TO DELETE PERTURBED LABEL GROUP,$(call text,$v)) '$(filter-out 0,$(CELLS))' \
+	$(call text,MIN_CLASS) $(SEED) $(call one_file,MODEL) $(call one_file,MEDIANS) $(call one_file,TOKEN_TABLE) 2>&1))
+endif
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
 
 $(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)

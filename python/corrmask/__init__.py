@@ -273,6 +273,11 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
     if (state is None) != (source is None) or (state is None) != (target is None):
         raise ValueError("state, source and target belong together")
     columns = _columns(_in_memory(adata), [state, group])
+    for word in (source, target) if state is not None else ():
+        cells = adata.obs[state].astype(str).value_counts()
+        if cells.get(str(word), 0) < 10:
+            raise Error("corrmask: obs[%r] is %r in %d cells, expected at least 10 of each state; it has: %s" % (
+                state, word, cells.get(str(word), 0), ", ".join("%s (%d)" % row for row in cells.head(12).items())))
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
         found = _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
