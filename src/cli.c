@@ -433,6 +433,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	must(cpu_check(&e), &e);
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN); /* a file at the limit of its size (ulimit -f) is a write that fails, with a message */
 	signal(SIGINT, on_signal);
 	atexit(on_exit_call); /* HDF5 calls exit when its memory is out */
 #ifndef __SANITIZE_ADDRESS__

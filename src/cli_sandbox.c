@@ -29,7 +29,8 @@
 #endif
 
 static const struct cli *cli;
-static volatile int *reading; /* operand, shared by both processes; NULL: no sandbox */
+static volatile int
+	*reading; /* operand, and the signal that another process has sent to the child; shared by both processes; NULL: no sandbox */
 static uint64_t stored; /* bytes of all operands */
 
 /* In some damaged files HDF5 never returns (a heap whose object has size 0). So each step has 3 s of processor time, and more in a large
@@ -246,16 +247,32 @@ static void only_these_calls(void)
 
 /* ---- the child ---- */
 
-static void limit(int what, uint64_t most)
+/* At the hard limit of time the kernel kills without a reason, so it is a second higher. 1: this limit is in force, 0: a lower one is. */
+static int limit(int what, uint64_t most)
 {
 	struct rlimit r;
+	uint64_t hard = most + (what == RLIMIT_CPU);
 	if (getrlimit((__rlimit_resource_t)what, &r))
-		return;
-	if (r.rlim_max > most)
-		r.rlim_max = most;
-	if (r.rlim_cur > r.rlim_max)
-		r.rlim_cur = r.rlim_max;
+		return 0;
+	int ours = r.rlim_cur > most;
+	if (ours)
+		r.rlim_cur = most;
+	if (r.rlim_max > hard)
+		r.rlim_max = hard;
 	setrlimit((__rlimit_resource_t)what, &r);
+	return ours;
+}
+
+/* What the child's own faults and limits send. */
+static const int own_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGPROF, SIGTRAP, SIGSYS, 0};
+
+/* The same signals may come from another process, as all others do. */
+static void on_own_signal(int sig, siginfo_t *from, void *context)
+{
+	if (from->si_code <= 0 && from->si_pid != getpid())
+		reading[1] = sig;
+	signal(sig, SIG_DFL);
+	raise(sig);
 }
 
 #define GIB ((uint64_t)1 << 30)
@@ -287,10 +304,12 @@ static void limit_resources(int only_reads)
 	}
 	chunk = stored < GIB / 1100 ? stored * 1100 : GIB;
 	limit(RLIMIT_CORE, 0);
+	reading[1] = SIGXCPU; /* it comes from a limit of the user's */
 	if (!only_reads)
 		return;
 	limit(RLIMIT_AS, 2 * GIB + threads * GIB / 4 + 40 * stored + (threads + 3) * chunk);
-	limit(RLIMIT_CPU, 60 + stored / 100000);
+	if (limit(RLIMIT_CPU, 60 + stored / 100000))
+		reading[1] = 0;
 }
 
 /* Messages of libraries (C's own when the heap is damaged) go to `notes`; those of the program still to standard error. */
@@ -348,14 +367,18 @@ static void close_others(const int *keep, size_t n)
 	free(open_ones);
 }
 
-static void become_child(pid_t parent, int notes, int only_reads)
+/* mask: of the signals, which all wait until then. */
+static void become_child(pid_t parent, int notes, int only_reads, const sigset_t *mask)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) /* it died before it could be seen dying */
 		_exit(1);
-	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, SIGINT, SIGTERM, SIGHUP, 0}; *s; s++)
+	for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, 0}; *s; s++)
 		if (signal(*s, SIG_DFL) == SIG_IGN)
 			signal(*s, SIG_IGN);
+	for (const int *s = own_signals; *s; s++)
+		sigaction(*s, &(struct sigaction){.sa_sigaction = on_own_signal, .sa_flags = SA_SIGINFO}, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	divert_notes(notes);
 	limit_resources(only_reads);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -372,8 +395,18 @@ static _Noreturn void died(int status, const char *note)
 {
 	const char *file = cli->operand[*reading >= 0 && *reading < cli->noperand ? *reading : 0];
 	const char *library = zarr_is_store(file) ? "a library" : "the HDF5 library", *format = zarr_is_store(file) ? "store" : "HDF5";
-	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (sig == SIGPIPE || sig == SIGINT || sig == SIGTERM || sig == SIGHUP) { /* nothing is wrong with the file */
+	const int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0, *own = own_signals;
+	while (*own && *own != sig)
+		own++;
+	if (sig &&
+		(!*own ||
+			reading[1] ==
+				sig)) { /* another process sent it: nothing is wrong with the file, and this program ends in the same way */
+		if (sig != SIGPIPE && sig != SIGINT && sig != SIGTERM && sig != SIGHUP)
+			complain("%s: the process that reads was killed from outside (signal %d%s)", file, sig,
+				sig == SIGKILL           ? ": no memory?"
+					: sig == SIGXCPU ? ": ulimit -t?"
+							 : "");
 		outfile_cleanup();
 		signal(sig, SIG_DFL);
 		raise(sig);
@@ -383,8 +416,6 @@ static _Noreturn void died(int status, const char *note)
 			*note ? ": " : "", note);
 	if (sig == SIGXCPU || sig == SIGPROF)
 		die("%s: reading takes too long for an intact file of this size: the file is damaged", file);
-	if (sig == SIGKILL)
-		die("%s: the process that read this file was killed: out of memory, or too slow", file);
 	if (sig)
 		die("%s: %s crashed while reading this file: damaged %s, or out of memory (signal %d%s%s)", file, library, format, sig,
 			*note ? ": " : "", note);
@@ -430,13 +461,18 @@ void sandbox_start(struct cli *c, int only_reads)
 		return;
 	if (c->output && strcmp(c->output, "-"))
 		must(outfile_open(&out, c->output, 0, &e), &e);
-	reading = mmap(NULL, sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	reading = mmap(NULL, 2 * sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reading == MAP_FAILED)
 		die("out of memory");
 	int spill = file_spill_ahead();
 	int notes = memfd_create("notes", MFD_CLOEXEC);
 	fflush(NULL);
+	sigset_t all, mask;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &mask);
 	pid_t parent = getpid(), child = fork();
+	if (child)
+		sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (child < 0)
 		die("cannot start a process to read in: %s", strerror(errno));
 	if (child)
@@ -448,5 +484,5 @@ void sandbox_start(struct cli *c, int only_reads)
 		c->opened = &lent;
 	}
 	cli_report_leave();
-	become_child(parent, notes, only_reads);
+	become_child(parent, notes, only_reads, &mask);
 }

@@ -131,6 +131,17 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	END
 }
 
+@test "scview --into: the same again, a second later, is the same bytes" {
+	make_into
+	for i in 1 2; do
+		scview -q -O h5ad into.emb --into into.h5ad -o one.h5ad
+		scview -q -O h5ad into.pred --into one.h5ad -o at$i.h5ad
+		sleep 1.1
+		rm one.h5ad
+	done
+	cmp at1.h5ad at2.h5ad
+}
+
 @test "scview --into: -c with the name of an array writes this one alone" {
 	make_into
 	run -0 scview -O h5ad --into into.h5ad -c logit,probability few.pred -o one.h5ad

@@ -113,13 +113,20 @@ hid_t h5out_group(struct h5out *o, hid_t in, const char *path, const char *type,
 	return g;
 }
 
+hid_t h5out_properties(struct h5out *o)
+{
+	hid_t p = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE));
+	h5out_ok(o, H5Pset_obj_track_times(p, 0));
+	return p;
+}
+
 void h5out_array(
 	struct h5out *o, struct h5out_array *a, hid_t loc, const char *name, hid_t stored, hid_t type, size_t n, const char *encoded)
 {
 	size_t row = H5Tget_size(stored) * (n ? n : 1);
 	hsize_t dims[2] = {0, n}, max[2] = {H5S_UNLIMITED, n}, chunk[2] = {CHUNK_BYTES / row ? CHUNK_BYTES / row : 1, n};
 	hid_t space = h5out_id(o, H5Screate_simple(n ? 2 : 1, dims, max));
-	hid_t create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE)), access = h5out_id(o, H5Pcreate(H5P_DATASET_ACCESS));
+	hid_t create = h5out_properties(o), access = h5out_id(o, H5Pcreate(H5P_DATASET_ACCESS));
 	h5out_ok(o, H5Pset_chunk(create, n ? 2 : 1, chunk));
 	h5out_ok(o, H5Pset_chunk_cache(access, 521, CACHE_BYTES, 1));
 	if (stored != o->text) {
@@ -167,10 +174,11 @@ void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, s
 
 void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s)
 {
-	hid_t space = H5Screate(H5S_SCALAR);
-	hid_t set = h5out_id(o, H5Dcreate2(loc, name, o->text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	hid_t space = H5Screate(H5S_SCALAR), create = h5out_properties(o);
+	hid_t set = h5out_id(o, H5Dcreate2(loc, name, o->text, space, H5P_DEFAULT, create, H5P_DEFAULT));
 	h5out_ok(o, H5Dwrite(set, o->text, H5S_ALL, H5S_ALL, H5P_DEFAULT, &s));
 	h5out_encoding(o, set, "string", "0.2.0");
 	H5Dclose(set);
+	H5Pclose(create);
 	H5Sclose(space);
 }

@@ -40,6 +40,8 @@ void h5out_text_attribute(struct h5out *o, hid_t on, const char *name, const cha
 /* A list of texts; it may be empty. */
 void h5out_text_list(struct h5out *o, hid_t on, const char *name, char *const *text, size_t n);
 void h5out_encoding(struct h5out *o, hid_t on, const char *type, const char *version);
+/* The properties of a dataset to create, which the caller closes: it does not say when it was made, so the same cells are the same bytes. */
+hid_t h5out_properties(struct h5out *o);
 /* A group with its encoding; the caller closes it. */
 hid_t h5out_group(struct h5out *o, hid_t in, const char *path, const char *type, const char *version);
 

@@ -146,7 +146,7 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 	hsize_t dim[2] = {w->ncell, s->n};
 	float none32 = NAN;
 	double none64 = NAN;
-	hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE));
+	hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_properties(o);
 	if (s->type == F32 || s->type == F64)
 		h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
 	f->set = h5out_id(o, H5Dcreate2(obsm, f->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));

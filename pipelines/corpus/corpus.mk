@@ -10,7 +10,7 @@
 # OBS    more columns of obs to keep, with commas between; default: those in WHERE
 # HELD_OUT  obs column, such as donor: whole donors are held out, in a list of their own, held-out.txt, and the medians are those of the others (held-out.tsv names them)
 # HELD_OUT_SHARE  share of the cells to hold out
-# REFUSED  skip: leave out files that cannot be read; stop: make no list if there are any
+# REFUSED  skip: leave out files that cannot be read, and copies of other files; stop: make no list if there are any, and end after the first pass
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from all cells that WHERE keeps, in two to four passes over the files
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if the files and MEDIANS name genes differently
@@ -18,8 +18,9 @@
 # H5TOK_ARGS  more options of h5tok, such as '--layer counts'
 # RANK_ARGS  more options of rankenc, such as '--ties group'
 # THREADS files are read side by side. A file that is done is not read again, unless it or a setting has changed, so an interrupted run goes on, and
-# new files are added to the corpus. (New files change the medians, and with them all tokens, unless MEDIANS is given.) corpus.tsv says of each file how many cells were read, kept and dropped, or why it was refused;
-# log/FILE.log has its messages.
+# new files are added to the corpus. (New files change the medians, and with them all tokens, unless MEDIANS is given.) A hard or symbolic link to a file of the
+# corpus is that file, once. corpus.tsv says of each file how many cells were read, kept and dropped, why it was refused, of which file it is a copy,
+# and what the tools warned of; log/FILE.log has all messages. A tool, or the process in which it reads, that is killed is no reason to leave its file out.
 
 DIR     ?=
 FILES   ?=

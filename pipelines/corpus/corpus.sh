@@ -5,7 +5,9 @@
 #         [--held-out COLUMN|cells --share F --seed N [--label COLUMN --sample N] [--until cells]]
 #
 # In RUN: corpus.txt (the list), corpus.tsv (the table), vocab.tsv, and for each file NAME: tok/NAME.tok, log/NAME.log, done/NAME (its row of the
-# table), sums/NAME.1, ... (what each pass has counted for the medians). inputs.tsv has the names: the file's own, and a digest of its path.
+# table), warned/NAME (the warnings of its tools), sums/NAME.1, ... (what each pass has counted for the medians), rows/NAME (a digest of its rows,
+# if it may be a copy), and where it is not used refused/NAME, none/NAME or copy/NAME. inputs.tsv has the names: the file's own, and a digest of its
+# path; others.tsv other names of the same files.
 #
 # The script calls itself for each file:
 #     corpus.sh --pass N NAME      cells to sums
@@ -65,13 +67,16 @@ attempt() {
 	echo "# $*" >> "log/$name.log"
 	CORRMASK_REPORT=log/$name.report CORRMASK_LOG_SECONDS=0 "$@" 2> "log/$name.now" || status=$?
 	cat "log/$name.now" >> "log/$name.log"
+	# a value that WHERE names may well be in other files only
+	[ "$1" != tokens ] || { grep -F ': warning: ' "log/$name.now" || true; } | sed "/ has no category '/d; s/^[^:]*: warning: //" > "warned/$name"
 	if [ "$status" != 0 ]; then
 		message=$(cause "log/$name.now") || message='a tool has failed without a message'
 		! killed "$status" || message="a tool was killed (status $status): no memory?"
 		case "$status $message" in
-		# a value that WHERE names may well be in other files only
 		*' scsample: '*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
-		'2 '* | *' rankenc: --'* | *' a tool '* | *': cannot write: '* | *'was killed: no memory'*) echo "$name: $message" >&2; exit 1 ;;
+		'2 '* | *' rankenc: --'* | *' a tool '* | *': cannot write: '* | *'was killed from outside'*) echo "$name: $message" >&2; exit 1 ;;
+		*'out of memory'*) [ "$(ulimit -v)" = unlimited ] || { echo "$name: $message (ulimit -v)" >&2; exit 1; }
+			echo "$message" > "refused/$name" ;;
 		*) echo "$message" > "refused/$name" ;;
 		esac
 	fi
@@ -80,14 +85,18 @@ attempt() {
 
 # cause LOG: the message of the tool that failed first, if it has one. Those after it in the pipe only say that their input is cut short.
 cause() {
-	grep -v "^Try '"'\|: warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep .
+	grep -v "^Try '"'\|^[^ ]*corpus.sh: line [0-9]*: *[0-9]* \|: warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep .
 }
 
 pass() {
 	local after=()
 	[ "$1" = 1 ] || after=(--after "sums/all.$(($1 - 1))")
 	cells "$(file_of "$2")" "$2" | rankenc --fit --sums "${after[@]}" -o "sums/$2.$1"
-	ended "${PIPESTATUS[@]}"
+	ended "${PIPESTATUS[@]}" || return
+	# files with equal sums may be copies; those without a count are none
+	if [ "$1" = 1 ] && scview -q -c bin "sums/$2.1" | grep -q '[0-9]'; then
+		{ scview -q --vocab "sums/$2.1"; scview -q -c bin,sum "sums/$2.1"; } | sha256sum | cut -d ' ' -f 1 > "sums/$2.same"
+	fi
 }
 one_pass() {
 	attempt "$2" pass "$1" "$2"
@@ -146,7 +155,8 @@ case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected sto
 # list_files: the inputs, sorted, with NUL between
 list_files() {
 	if [ -n "$dir" ]; then
-		find -L "$dir" ! -name '.*' \( -type d -name '*.zarr' -prune -o -type f -name '*.h5ad' \) -print0
+		# with -L a link is one that leads nowhere
+		find -L "$dir" ! -name '.*' \( -type d -name '*.zarr' -prune -o -type f -name '*.h5ad' -o -type l \( -name '*.h5ad' -o -name '*.zarr' \) \) -print0
 	elif [ "${paths:0:1}" = @ ]; then
 		sed 's/\r$//; /^#/d; /^$/d; /^[^\/]/s|^|'"$(dirname "${paths#@}" | sed 's/[&|\]/\\&/g')"'/|' "${paths#@}" | tr '\n' '\0'
 	else
@@ -157,7 +167,9 @@ list_files() {
 
 # stamp PATH: tells a changed file, or zarr store, from an unchanged one
 stamp() {
-	if [ -d "$1" ]; then
+	if [ ! -e "$1" ]; then
+		echo missing
+	elif [ -d "$1" ]; then
 		find -H "$1" -type f -printf '%P %s %T@ %C@\n' | sort | sha256sum | cut -c 1-16
 	else
 		stat -L -c '%s %.Y %.Z' -- "$1"
@@ -177,7 +189,7 @@ case $paths in *.zarr | *.zarr/) ;; *.txt) [ ! -f "$paths" ] || paths=@$paths ;;
 if [ "$until" = files ]; then
 	[[ $paths != @* ]] || [ -r "${paths#@}" ] || { echo "$paths: no such file" >&2; exit 1; }
 	list_files | while IFS= read -r -d '' path; do
-		[ -e "$path" ] || { echo "$path: no such file or folder" >&2; exit 1; }
+		[ -e "$path" ] || [ -L "$path" ] || { echo "$path: no such file or folder" >&2; exit 1; }
 		printf '%s\t%s\n' "$path" "$(stamp "$path")"
 	done > "$run" || exit 1
 	[ -s "$run" ] || { echo "$dir$paths: no .h5ad file and no .zarr store" >&2; exit 1; }
@@ -192,18 +204,29 @@ list_files > "$run/inputs.new" || exit 1
 while IFS= read -r -d '' path; do
 	[[ $path != *[$'\t\n']* ]] || { echo "'$path': a name with a tab or a line break" >&2; exit 1; }
 	stamp=$(stamp "$path") || exit 1
-	path=$(realpath -- "$path")
+	place=$path
+	if [ "$stamp" = missing ]; then
+		path=$(realpath -ms -- "$path") # the link, not what it leads to
+	else
+		place=$(stat -L -c %d:%i -- "$path") && path=$(realpath -- "$path") || exit 1
+	fi
 	name=$(basename -- "$path")
 	name=${name%.*}
 	name=${name:0:60}
-	printf '%s-%s\t%s\t%s\n' "${name//[^a-zA-Z0-9._-]/_}" "$(sha256sum <<< "$path" | cut -c 1-8)" "$path" "$stamp"
-done < "$run/inputs.new" | awk -F '\t' '!seen[$2]++' > "$run/inputs.tsv.new"
+	printf '%s-%s\t%s\t%s\t%s\n' "${name//[^a-zA-Z0-9._-]/_}" "$(sha256sum <<< "$path" | cut -c 1-8)" "$path" "$stamp" "$place"
+done < "$run/inputs.new" | awk -F '\t' -v OFS='\t' -v others="$run/others.tsv" '
+	BEGIN { printf "" > others }
+	!($4 in first) { first[$4] = $2; print $1, $2, $3; next }
+	$2 != first[$4] { print $2, "same", "", "", "", "", "", "the same file as " first[$4] > others }' > "$run/inputs.tsv.new"
 rm "$run/inputs.new"
 cd "$run"
 whole inputs.tsv
 mkdir -p tok log sums 'done'
-rm -rf refused none
-mkdir refused none
+rm -rf refused none copy
+mkdir -p refused none copy warned rows
+while IFS=$'\t' read -r name path stamp; do
+	[ "$stamp" != missing ] || echo "no such file$(readlink -- "$path" | sed '1s/^/: a link to /')" > "refused/$name"
+done < inputs.tsv
 # what WHERE compares must be read; OBS adds to it
 columns=$(tr ';' '\n' <<< "$where" | sed 's/^ *//; s/ *[!<>=].*//; /^$/d' | cat - <(tr ',' '\n' <<< "$obs" | sed '/^$/d') <(! whole_donors || echo "$held_out") | awk -v label="$label" '$0 "" != label' | sort -u | paste -sd ,)
 columns=${columns:-none}
@@ -215,7 +238,7 @@ side_by_side() {
 		{ echo "corpus: stopped, not because of a file ($(free_space .) free on the disk): the next make corpus goes on" >&2; exit 1; }
 }
 # accepted: the names of the files that are read
-accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ] || [ -e "none/$name" ] || echo "$name"; done; }
+accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ] || [ -e "none/$name" ] || [ -e "copy/$name" ] || echo "$name"; done; }
 # for_medians: those of them that have cells for training
 for_medians() { accepted | while read -r name; do [ -e "held/$name.all" ] || echo "$name"; done; }
 names_in() { find "$@" -type f -printf '%f\n' | sort; }
@@ -227,6 +250,75 @@ all_sums() {
 	mv sums/list.new list.sums
 	CORRMASK_REPORT='' rankenc -q --fit --sums --report "sums/all.$1.report" -o "sums/all.$1" @list.sums
 	rm list.sums
+}
+
+# rows_of NAME: a digest of the rows of its cells, in any order
+rows_of() {
+	local file show=n_counts,gene,count now
+	file=$(file_of "$1")
+	now="$(stamp_of "$1")"
+	[[ $file != *.tok ]] || show=token
+	[ "$(sed -n 1p "rows/$1" 2> /dev/null)" = "$now" ] || {
+		{ echo "$now" && cells "$file" 2>> "log/$1.log" | scview -q --gene-names id -c $show - | tail -n +2 | LC_ALL=C sort | sha256sum | cut -d ' ' -f 1; } > "rows/$1.new" &&
+			whole "rows/$1"
+	} && sed -n 2p "rows/$1"
+}
+# find_copies: of the lines "NAME KEY" on standard input, in the order of the corpus, those with one key may be copies. They are, if they have the
+# same rows. copy/NAME has the path of the first one.
+find_copies() {
+	local name key rows
+	awk '{ name[NR] = $1; key[NR] = $2; n[$2]++ } END { for (i = 1; i <= NR; i++) if (n[key[i]] > 1) print name[i], key[i] }' | while read -r name key; do
+		rows=$(rows_of "$name") || exit
+		echo "$name $key$rows"
+	done | awk '$2 in first { print $1, first[$2]; next } { first[$2] = $1 }' | while read -r name key; do
+		file_of "$key" > "copy/$name"
+	done || { echo "corpus: a file that may be a copy could not be read again (see log): the next make corpus goes on" >&2; exit 1; }
+}
+# keys FOLDER: the lines of find_copies, from FOLDER/NAME.same
+keys() { accepted | while read -r name; do [ ! -s "$1/$name.same" ] || echo "$name $(cat "$1/$name.same")"; done; }
+
+# table: corpus.tsv of what is known
+table() {
+	local name path stamp status reason
+	{
+		printf 'file\tstatus\tcells\tdropped_where\tdropped_without_genes\tcells_used\ttokens\treason\n'
+		while IFS=$'\t' read -r name path stamp; do
+			for status in refused none copy; do
+				[ -e "$status/$name" ] || continue
+				reason=$(tr '\t\n' '  ' < "$status/$name")
+				[ $status != copy ] || reason="the same cells as $reason"
+				printf '%s\t%s\t\t\t\t\t\t%s\n' "$path" "${status/none/empty}" "${reason% }"
+				continue 2
+			done
+			if [ -e "done/$name" ]; then
+				awk -F '\t' -v path="$path" -v warned="$(paste -sd ';' "warned/$name" 2> /dev/null | tr '\t' ' ')" 'BEGIN { OFS = "\t" }
+					{ print path, ($5 > 0 ? "used" : "empty"), $2, $3, $4, $5, $6, (warned == "" ? "" : "warning: " warned) }' "done/$name"
+			else
+				printf '%s\tread\t\t\t\t\t\t\n' "$path"
+			fi
+		done < inputs.tsv
+		cat others.tsv
+	} > corpus.tsv.new
+	whole corpus.tsv
+}
+
+# verdict: the files that are not used or that a tool has warned of, by their paths. With REFUSED=stop the script ends if some are refused, or copies.
+verdict() {
+	local bad
+	table
+	awk -F '\t' 'NR == 1 { next }
+		$2 == "refused" || $2 == "copy" || $8 ~ /^warning: / { if (++n <= 20) print "  " ($2 == "refused" || $2 == "copy" ? $2 ": " : "") $1 ": " $8 }
+		END { if (n > 20) print "  and " n - 20 " more: see corpus.tsv" }' corpus.tsv >&2
+	bad=$(names_in refused copy | count)
+	[ "$bad" != 0 ] && [ "$refused" = stop ] || return 0
+	rm -f corpus.txt corpus.txt.new
+	echo "corpus: no list was made, as $bad of the files cannot be read or are copies of others ($run/corpus.tsv): repair or remove them, or leave them out with REFUSED=skip" >&2
+	exit 1
+}
+# after_first_pass KEYS: copies, and the end before the other passes
+after_first_pass() {
+	keys "$1" | find_copies
+	[ "$refused" != stop ] || [ -z "$(names_in refused copy)" ] || verdict
 }
 
 if [ -n "$held_out" ]; then
@@ -246,6 +338,7 @@ if [ -z "$medians$of_tokens" ]; then
 		echo "  medians, pass $n: $(count < todo) files to read"
 		side_by_side --pass "$n" < todo
 		if [ "$n" = 1 ]; then
+			after_first_pass sums
 			[ -n "$(accepted)" ] || break
 			now=$(for_medians | while read -r name; do echo "$name $(cat "sums/$name.stamp")"; done | sha256sum)
 			[ "$(cat sums/of 2> /dev/null)" = "$now" ] || {
@@ -286,44 +379,29 @@ if [ -n "$(accepted)" ]; then
 	[ ! -s todo ] || rm -f corpus.txt # some of its tokens become others
 	side_by_side --tokens < todo
 	rm todo
+	accepted | while read -r name; do
+		awk -F '\t' -v name="$name" '$6 > 0 { print name, $2 "/" $5 "/" $6 }' "done/$name"
+	done | find_copies
 	[ -z "$held_out" ] || all_parts
 fi
 
 # ---- the table and the list ----
 
-while IFS=$'\t' read -r name path stamp; do
-	if [ -e "refused/$name" ]; then
-		printf '%s\trefused\t\t\t\t\t\t%s\n' "$path" "$(tr '\t' ' ' < "refused/$name")"
-	elif [ -e "none/$name" ]; then
-		printf '%s\tempty\t\t\t\t\t\t%s\n' "$path" "$(tr '\t' ' ' < "none/$name")"
-	else
-		awk -F '\t' -v path="$path" 'BEGIN { OFS = "\t" } { print path, ($5 > 0 ? "used" : "empty"), $2, $3, $4, $5, $6, "" }' "done/$name"
-	fi
-done < inputs.tsv > rows.tsv
-{
-	printf 'file\tstatus\tcells\tdropped_where\tdropped_without_genes\tcells_used\ttokens\treason\n'
-	cat rows.tsv
-} > corpus.tsv.new
-whole corpus.tsv
+table
 {
 	echo "# tokens of $run: maskgen @corpus.txt"
 	listed train
 } > corpus.txt.new
-rm -f corpus.txt rows.tsv
-awk -F '\t' 'NR > 1 { n[$2]++; all += $3; where += $4; genes += $5; used += $6; tokens += $7 }
+rm -f corpus.txt
+awk -F '\t' 'NR > 1 { n[$2]++; all += $3; where += $4; genes += $5; used += $6; tokens += $7; warned += $8 ~ /^warning: / }
 	END {
-		printf "%d files: %d used, %d empty, %d refused\n", NR - 1, n["used"], n["empty"], n["refused"]
-		printf "%d cells read: %d dropped by WHERE, %d without genes of the vocabulary, %d used; %d tokens\n", all, where, genes, used, tokens
+		printf "%d files: %d used, %d empty, %d refused", NR - 1, n["used"], n["empty"], n["refused"]
+		if (n["copy"]) printf ", %d copies", n["copy"]
+		if (n["same"]) printf ", %d other names of one of them", n["same"]
+		if (warned) printf "; warnings of %d", warned
+		printf "\n%d cells read: %d dropped by WHERE, %d without genes of the vocabulary, %d used; %d tokens\n", all, where, genes, used, tokens
 	}' corpus.tsv
-refused_files=$(names_in refused | count)
-if [ "$refused_files" != 0 ]; then
-	awk -F '\t' '$2 == "refused" { if (++n <= 5) print "  refused: " $1 ": " $8 } END { if (n > 5) print "  and " n - 5 " more: see corpus.tsv" }' corpus.tsv >&2
-	if [ "$refused" = stop ]; then
-		rm -f corpus.txt.new
-		echo "corpus: no list was made, as $refused_files of the files cannot be read ($run/corpus.tsv): repair them, or leave them out with REFUSED=skip" >&2
-		exit 1
-	fi
-fi
+verdict
 if ! grep -q '^[a-z]' corpus.txt.new; then
 	rm -f corpus.txt.new
 	echo "corpus: no cells are left$(find none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2

@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # a part of corpus.sh, whose variables it reads
 # The cells of a corpus that are held out: whole donors (--held-out COLUMN) or single cells (--held-out cells). In RUN:
+#     cells/NAME.same   the number and the sums of its cells, which copies share
 #     cells/NAME        what tells whether it is the same file; then donor, label and number of cells, with tabs between; a value that is missing is empty
 #     held-out.tsv      donor, cells, part (training or held out)
 #     held/NAME         the donors of the file that are held out; held/NAME.all, if no other cell is left
@@ -13,17 +14,22 @@ whole_donors() { [ -n "$held_out" ] && [ "$held_out" != cells ]; }
 label_of() { [ -z "$label" ] || [[ $1 = *.tok ]] || h5tok -q --list-obs "$1" | cut -f 1 | grep -xF -- "$label" || true; }
 
 number_cells() {
-	local file show=cell mine
+	local file show=cell mine total
 	file=$(file_of "$1")
+	[[ $file = *.tok ]] && total='' || total=n_counts
 	mine=$(label_of "$file")
 	! whole_donors || show=$held_out
-	cells "$file" | scview -q -c "$show${mine:+,$mine}" - | awk -F '\t' -v OFS='\t' -v stamp="$(stamp_of "$1")" -v donors="$(! whole_donors || echo 1)" '
-		NR > 1 { n[(donors && $1 != "NA" ? $1 : "") OFS ($2 != "NA" ? $2 : "")]++ }
-		END { print stamp; for (k in n) print k, n[k] }' > "cells/$1.new"
+	cells "$file" | scview -q -c "$show${mine:+,$mine}${total:+,$total}" - | awk -F '\t' -v OFS='\t' -v stamp="$(stamp_of "$1")" -v donors="$(! whole_donors || echo 1)" \
+		-v labels="${mine:+1}" -v total="$total" -v same="cells/$1.same" '
+		NR > 1 {
+			n[(donors && $1 != "NA" ? $1 : "") OFS (labels && $2 != "NA" ? $2 : "")]++
+			if (total != "") { sum += $NF; square = (square + $NF % 94906249 * ($NF % 94906249)) % 94906249 }
+		}
+		END { print stamp; for (k in n) print k, n[k]; if (sum) print NR "/" sum "/" square > same }' > "cells/$1.new"
 	ended "${PIPESTATUS[@]}"
 }
 one_cells() {
-	rm -f "cells/$1"
+	rm -f "cells/$1" "cells/$1.same"
 	attempt "$1" number_cells "$1"
 	[ -e "refused/$1" ] || [ -e "none/$1" ] || whole "cells/$1"
 }
@@ -72,6 +78,7 @@ all_cells() {
 	[ ! -s todo ] || echo "  cells: $(count < todo) files to read"
 	side_by_side --cells < todo
 	rm todo
+	after_first_pass cells
 	[ -n "$(accepted)" ] || return 0
 	! whole_donors || { choose_donors; donors_of_files; }
 }
@@ -118,8 +125,8 @@ all_parts() {
 listed() {
 	local row=1
 	[ "$1" = train ] || row=2
-	cut -f 1 inputs.tsv | while read -r name; do
-		if [ -e "refused/$name" ] || [ -e "none/$name" ] || [ "$(cut -f 5 "done/$name")" = 0 ]; then continue; fi
+	accepted | while read -r name; do
+		[ "$(cut -f 5 "done/$name")" != 0 ] || continue
 		[ -n "$held_out" ] || { echo "tok/$name.tok"; continue; }
 		case $(parts_of "$name") in
 		"$1") echo "tok/$name.tok" ;;
