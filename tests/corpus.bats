@@ -228,6 +228,11 @@ row() { awk -F '\t' -v OFS='|' -v name="/$1" 'substr($1, length($1) - length(nam
 	run -2 --separate-stderr corpus_of MEDIANS=vocab.tsv
 	[[ $stderr = *"corpus: no list was made"*REFUSED=skip* ]] || fail "$stderr"
 	assert_not_exist results/corpus/latest/corpus.txt
+	# where donors are held out, the first pass counts cells
+	run -2 --separate-stderr corpus_of HELD_OUT=donor
+	[[ $stderr = *"copy: "*"/in/b/shuffled.h5ad"* && $stderr = *"copy: "*"/in/b/third.h5ad"* && $output != *medians* ]] || fail "$output $stderr"
+	run -0 --separate-stderr corpus_of HELD_OUT=donor REFUSED=skip
+	assert_line --partial "9 files: 3 used, 0 empty, 2 refused, 3 copies, 1 other"
 	# files without counts, or as many cells, are no copies
 	rm -r in/* results
 	for i in 1 2; do scsim -q --cells 20 --genes 80 --seed $i | scview -q -O h5ad - -o in/$i.h5ad; done
