@@ -44,7 +44,7 @@ rm "$run/cells.new"
 
 # What depends on the number of cells. The paper's smallest corpus has 30,000.
 few=$((train < 30000))
-by="$train cells for training, $([ $few = 1 ] && echo fewer || echo not fewer) than 30,000"
+by="$([ $few = 1 ] && echo fewer || echo not fewer) than 30,000 cells"
 # decide NAME "GIVEN" "WHY" VALUE "WHY NOT GIVEN"
 decide() { printf '%s\t%s\t%s\n' "$1" "${2:-$3}" "$([ -n "$2" ] && echo given || echo "$4")"; }
 small() { if [ $few = 1 ]; then echo "$1"; else echo "$2"; fi; }

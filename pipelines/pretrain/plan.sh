@@ -39,13 +39,13 @@ awk -F '\t' -v OFS='\t' -v rate="$rate" -v per_cell="$per_cell" -v valid="${vali
 			"; validation on " sep(valid) " of them")
 		line("tokens", sep(v["train"] * per_cell) " an epoch, " sprintf("%.0f", per_cell) " a cell" (v["max_len"] ? ", at most " v["max_len"] " (MAXLEN, " why["max_len"] ")" : ""))
 		line("network", (v["config"] ? v["config"] : "INIT") ", " sep(parameters) " weights (CONFIG, " why["config"] ")")
-		line("training", sep(steps) " steps of " batch " cells, " v["epochs"] " epochs (EPOCHS, " why["epochs"] "), rate " v["lr"] " (LR, " why["lr"] ")")
+		line("training", sep(steps) " steps of " batch " cells, " v["epochs"] (v["epochs"] == 1 ? " epoch" : " epochs") " (EPOCHS, " why["epochs"] "), rate " v["lr"] " (LR, " why["lr"] ")")
 		line("time", "about " span(seconds) " on this machine: " sep(rate) " tokens a second in the first steps" (ranks > 1 ? " of " ranks " ranks" : ""))
 		line("memory", size(memory) (ranks > 1 ? " for all ranks" : "") ", of " size(available) " that are available here")
 		line("disk", size(disk) " for checkpoints and model, of " size(free) " that are free")
 		line("progress", "make plot-train MODEL=" run "/model draws the loss; the same command goes on after a kill")
-		every = int(120 * rate / (batch * per_cell)); if (every > 1000) every = 1000; if (every < 10) every = 10
-		print every > (run "/save_every") # a checkpoint every two minutes
+		every = int(60 * rate / (batch * per_cell)); if (every > 1000) every = 1000; if (every < 10) every = 10
+		print every > (run "/save_every") # a checkpoint every minute
 		if (disk > free) { print "the training needs " size(disk) " on the disk, and " size(free) " are free" > "/dev/stderr"; exit 1 }
 	}' "$run/plan.tsv" > "$run/plan.txt.new"
 whole "$run/plan.txt"

@@ -65,9 +65,12 @@ ifeq ($(value DATA),)
 PT_SIM := $(RESULTS)/pretrain-inputs/sim-$(SCALE)-$(SEED)
 PT_FILES := $(foreach i,1 2 3,$(PT_SIM)/$i.h5ad)
 pt_inputs :=
-$(PT_FILES): $(PT_SIM)/%.h5ad: | $(BIN)/scsim $(BIN)/scview
-	@$(if $(filter 1,$*),echo '  no DATA: simulated cells (scsim)';) mkdir -p $(@D)
-	@$(BIN)/scsim -q $(SIM) --cells $(call scale,120,1000,10000) --donors 4 --seed $$(($(SEED) * 10 + $*)) -u | $(BIN)/scview -q -O h5ad -o $@ -
+# One simulation, and two donors in each file: genes of two simulations would be in other modules
+$(PT_SIM)/all.counts: | $(BIN)/scsim $(BIN)/scsample $(BIN)/scview
+	@echo '  no DATA: simulated cells (scsim)'; mkdir -p $(@D)
+	@$(BIN)/scsim -q $(SIM) --cells $(call scale,360,3000,30000) --donors 6 --seed $(SEED) -o $@
+$(PT_FILES): $(PT_SIM)/%.h5ad: $(PT_SIM)/all.counts
+	@$(BIN)/scsample -q -u --where donor=donor$$((2 * $* - 1)) --where donor=donor$$((2 * $*)) $< | $(BIN)/scview -q -O h5ad -o $@ -
 else
 PT_FILES = $(call given,DATA)
 pt_inputs := $(shell BIN=$(BIN) $(PIPELINES)/pretrain/files.sh $(call text,DATA))

@@ -18,6 +18,8 @@ seconds=$(awk -F '\t' 'END { printf "%.1f", $6 }' "$run/model/train.tsv")
 		else printf "The network has learned less than the gene frequencies (loss %.3f, not below %.3f): train longer (EPOCHS=), or on more cells.\n", loss, table
 	}'
 	echo "It trained for $steps of $planned steps$([ "$steps" = "$planned" ] || echo ', as the validation loss no longer fell'), in $seconds s; the weights are those after step $best, with the smallest validation loss."
+	awk -v loss="$loss" -v medians="$medians" 'BEGIN { if (medians + 0 < loss + 0)
+		printf "A table of the medians of the two neighbours is better still (loss %.3f): the order of the genes gives masked ones away (RANK_ARGS='"'--ties random'"' changes that).\n", medians }'
 	[ "$best" != "$steps" ] || [ "$steps" != "$planned" ] || echo "The validation loss fell to the end: a longer training (EPOCHS=) may be better."
 } > "$run/findings.txt.new"
 whole "$run/findings.txt"
