@@ -129,7 +129,7 @@ shift = table("h5tok -q --rank vocab.tsv new.h5ad | scperturb apply -q --delete 
               "scperturb shift -q --state cell_type --from type1 --to type2 -" % ",".join(chosen))
 assert list(got.index) == list(shift["perturbed"]) and len(got) == 3
 assert np.allclose(got["mean"], shift["mean"].astype(float), atol=1e-6, equal_nan=True)
-few = new[list(numpy.flatnonzero(new.obs["cell_type"] != "type1")) + list(numpy.flatnonzero(new.obs["cell_type"] == "type1")[:9])]
+few = new[list(np.flatnonzero(new.obs["cell_type"] != "type1")) + list(np.flatnonzero(new.obs["cell_type"] == "type1")[:9])]
 refused("'type1' in 9 cells, expected at least 10", lambda: corrmask.perturb(few, "small.model", chosen, state="cell_type", source="type1", target="type2", **quiet))
 refused("donor9", lambda: corrmask.perturb(new, "small.model", chosen, state="donor", source="donor9", target="donor1", **quiet))
 both = new.copy()
