@@ -190,6 +190,7 @@ looms() {
 		loom("scanpy", genes=("gene_name", "var_names"), cells="obs_names", chunks=(40, 70), **zip_)
 		loom("logged", matrix=np.log1p(x / np.maximum(x.sum(1, keepdims=True), 1) * 1e4), layers={"counts": x}, chunks=(32, 32))
 		loom("unnamed", cells=None)
+		loom("odd", cells="my cells", genes=("Gene", "my ids"))
 	END
 }
 
@@ -197,7 +198,7 @@ looms() {
 	looms
 	h5tok -q cells.h5ad | scview --gene-names id -c barcode,n_counts,type,age,share,gene,count >want.tsv
 	h5tok -q cells.h5ad | scview --vocab | cut -f2,3 >genes.tsv
-	for f in loompy velocyto contiguous genes cells_ wide scanpy logged; do
+	for f in loompy velocyto contiguous genes cells_ wide scanpy logged odd; do
 		h5tok -q $f.loom -o a.counts
 		h5tok -q -@3 $f.loom | cmp - a.counts
 		scview --gene-names id -c barcode,n_counts,type,age,share,gene,count a.counts | diff -q - want.tsv || fail "$f"

@@ -389,17 +389,47 @@ static void make_index(struct dataframe *f, uint64_t nrow)
 		texts_push(&f->index.held, name, (size_t)snprintf(name, sizeof name, "%" PRIu64, i));
 }
 
+/* Does the array hold nrow texts that are all different? */
+static int is_names(struct store *s, const char *path, const char *name, uint64_t nrow)
+{
+	struct dataframe_column c;
+	struct texts t = {0};
+	struct strmap seen = {0};
+	int64_t n = 0;
+	int is = open_column(&c, s, path, name, &n, NULL) == 0 && c.kind == DATAFRAME_STR && (uint64_t)n == nrow && nrow < UINT32_MAX &&
+		dataframe_texts(&c, nrow, &t, NULL) == 0;
+	for (size_t i = 0; is && i < t.n; i++)
+		is = strmap_put(&seen, t.bytes + t.offset[i], t.offset[i + 1] - t.offset[i], (uint32_t)i) == i;
+	strmap_release(&seen);
+	texts_release(&t);
+	dataframe_column_release(&c);
+	return is;
+}
+
+/* Which of the arrays has the names of the rows? NULL: none. */
+static char *find_index(struct store *s, const char *path, const struct texts *names, const char *const *known, uint64_t nrow)
+{
+	char *found = NULL;
+	for (const char *const *want = known; *want && !found; want++)
+		for (size_t i = 0; i < names->n && !found; i++)
+			found = texts_is(names, i, *want) ? texts_dup(names, i) : NULL;
+	for (size_t i = 0; i < names->n && !found; i++) {
+		found = texts_dup(names, i);
+		if (!is_names(s, path, found, nrow)) {
+			free(found);
+			found = NULL;
+		}
+	}
+	return found;
+}
+
 int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path, const char *const *index, uint64_t nrow, struct error *e)
 {
 	struct texts names = {0};
 	int r = 0;
-	size_t at = SIZE_MAX;
 	*f = (struct dataframe){.where = xasprintf("%s: %s", s->name, path)};
 	store_names(s, path, &names);
-	for (const char *const *want = index; *want && at == SIZE_MAX; want++)
-		for (size_t i = 0; i < names.n && at == SIZE_MAX; i++)
-			at = texts_is(&names, i, *want) ? i : at;
-	char *name = at == SIZE_MAX ? NULL : texts_dup(&names, at);
+	char *name = find_index(s, path, &names, index, nrow);
 	if (name)
 		r = open_index(f, s, path, name, e);
 	else

@@ -62,8 +62,8 @@ void dataframe_values_release(struct dataframe_values *v);
 /* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
 int dataframe_open(struct dataframe *f, struct store *s, const char *path, struct error *e);
 
-/* Open the arrays of the group at `path`, of nrow rows, as a frame. The first of the names `index`, ended by NULL, that is there is its index;
- * without one the rows are numbered. */
+/* Open the arrays of the group at `path`, of nrow rows, as a frame. Its index is the first of the names `index`, ended by NULL, that is there, or
+ * else the first array of texts that are all different; without one the rows are numbered. */
 int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path, const char *const *index, uint64_t nrow, struct error *e);
 void dataframe_release(struct dataframe *f); /* accepts a zeroed struct */
 struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); /* NULL: none; finds the index by its name too */
