@@ -1,6 +1,7 @@
 /* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
 #include "cli_sandbox.h"
+#include "h5tok_explain.h"
 #include "cli_files.h"
 #include "cli_genes.h"
 
@@ -21,9 +22,9 @@
 
 static struct h5ad_options want;
 static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
-static int list_obs, no_counts;
+static int list_obs, no_counts, explain;
 
-enum { COUNTS = 1, LIST = 8 }; /* modes, as RANKS */
+enum { COUNTS = 1, LIST = 8, EXPLAIN = 16 }; /* modes, as RANKS */
 enum { MAPPED_COUNTS_MIN = 50 }; /* percent: fewer are the wrong table of --map */
 
 static struct option_def options[] = {
@@ -33,24 +34,26 @@ static struct option_def options[] = {
 		.excludes = "uncompressed"},
 	{0, "no-counts", OPT_FLAG, &no_counts, NULL, "write the cells with their obs columns alone: no genes, and no counts are read",
 		.mode = LIST, .changes = 1},
+	{0, "explain", OPT_FLAG, &explain, NULL, "print what is decided about each file, and why, and read no more counts than that needs",
+		.mode = EXPLAIN, .excludes = "uncompressed"},
 	{0, "sample-column", OPT_STRING, &sample_column, "NAME",
 		"add this column with the name of each cell's file, and append that name to the barcode", .changes = 1},
 	{0, "obs-table", OPT_INPUT, &table_path, "FILE",
 		"add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
 	{0, "Counts", OPT_GROUP},
 	{0, "layer", OPT_STRING, &want.layer, "NAME", "take the counts from layers/NAME, or from X or raw/X (default: found by content)",
-		.changes = 1, .modes = COUNTS | RANKS},
+		.changes = 1, .modes = COUNTS | RANKS | EXPLAIN},
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1,
-		.modes = COUNTS | RANKS},
+		.modes = COUNTS | RANKS | EXPLAIN},
 	{0, "modality", OPT_STRING, &want.modality, "NAME",
 		"the modality to read from MuData (.h5mu; default: rna, or the only one), or the genome from a 10x file that has several",
 		.changes = 1},
 	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX's, to whole numbers", .changes = 1,
-		.modes = COUNTS | RANKS},
+		.modes = COUNTS | RANKS | EXPLAIN},
 	{0, "Gene ids", OPT_GROUP},
 	{0, "map", OPT_INPUT, &map_path, "FILE", "translate gene ids with this table of keys and ids (TSV, gzip accepted)",
-		.modes = COUNTS | RANKS},
+		.modes = COUNTS | RANKS | EXPLAIN},
 	{0, "Tokens", OPT_GROUP},
 	{0, "rank", OPT_INPUT, &vocab_path, "VOCAB", "write tokens, as rankenc -m VOCAB would; the options under Encoding apply",
 		.mode = RANKS},
@@ -75,6 +78,7 @@ struct job {
 	struct obs obs;
 	struct obstable annotation; /* of --obs-table */
 	cJSON *provenance; /* of the files, array */
+	cJSON *decided; /* about each file: h5ad_explain */
 	char **name; /* obs columns of --obs */
 	size_t nname;
 	uint32_t *panel; /* [files] number of the panel of its genes in the header */
@@ -135,6 +139,7 @@ static void survey_genes(struct job *j, struct h5ad *h, int i)
 		die("%s: none of its %zu features is a gene", h->path, h->ngene);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, t->rows, h->matrix,
 		h->genes.source, 2 * t->ensembl >= t->rows ? "" : " (not Ensembl ids)");
+	cJSON_AddItemToArray(j->decided, h5ad_explain(h));
 	say_genomes(h->path, &h->genes);
 	if (want.round && h->mat.probed && !h->mat.largest)
 		warn("%s: %s: all values looked at round to 0: is it empty?", h->path, h->matrix);
@@ -363,6 +368,8 @@ static void make_header(struct job *j, struct header *h)
 	char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
 	header_provenance(h, "h5tok", options_given);
 	free(options_given);
+	if (!want.annotation)
+		explain_provenance(h->provenance, j->decided);
 }
 
 /* The obs columns of all files, as they would be in the stream. */
@@ -440,11 +447,10 @@ static char **sample_names(void)
 	return name;
 }
 
-/* Read genes and obs columns of all files. A single file stays open. */
-static void survey_files(struct job *j, struct h5ad *file)
+/* The tables that options name. */
+static void load_tables(struct job *j)
 {
 	struct error e;
-	int n = cli.noperand;
 	if (map_path)
 		must(idmap_load(&j->ids, map_path, &e), &e);
 	j->genes.ids = map_path ? &j->ids : NULL;
@@ -452,7 +458,15 @@ static void survey_files(struct job *j, struct h5ad *file)
 		must(obstable_load(&j->annotation, table_path, &e), &e);
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
+}
+
+/* Read genes and obs columns of all files. A single file stays open. */
+static void survey_files(struct job *j, struct h5ad *file)
+{
+	struct error e;
+	int n = cli.noperand;
 	j->provenance = cJSON_CreateArray();
+	j->decided = cJSON_CreateArray();
 	j->panel = xcalloc((size_t)n, sizeof *j->panel);
 	j->read = xcalloc((size_t)n, sizeof *j->read);
 	for (int i = 0; i < n; i++) {
@@ -466,6 +480,9 @@ static void survey_files(struct job *j, struct h5ad *file)
 	if (!want.annotation) {
 		must(gene_join_finish(&j->genes, &e), &e);
 		say_joined(&j->genes, map_path != NULL);
+		for (int i = 0; i < n; i++)
+			explain_joined(cJSON_GetArrayItem(j->decided, i), j->genes.table + i, n > 1, map_path);
+		explain_report(&cli, j->decided);
 	}
 }
 
@@ -499,6 +516,7 @@ static void release(struct job *j)
 	free(j->read);
 	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	opt_list_free(j->name, j->nname);
+	cJSON_Delete(j->decided);
 	gene_join_release(&j->genes);
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
@@ -542,6 +560,14 @@ int main(int argc, char **argv)
 		j.sample = sample_names();
 	want.annotation = list_obs || no_counts;
 	sandbox_start(&cli, 1);
+	load_tables(&j);
+	if (explain) {
+		struct asked asked = {&want, table_path ? &j.annotation : NULL, j.name, j.nname, !obs_names, map_path};
+		int bad = explain_files(&cli, &asked, &j.genes);
+		cli_report(&cli, "%d files, %d with an error", cli.noperand, bad);
+		release(&j);
+		return bad != 0;
+	}
 	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {

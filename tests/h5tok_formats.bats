@@ -118,7 +118,8 @@ anndata.AnnData(np.zeros((6, 0), "f4")).write_h5ad("genes0.h5ad")'
 	refute_output --partial chunks
 }
 
-@test "10x text files as R and editors leave them: quotes, names of columns, commas, empty lines; cells x genes is refused" {
+# text_files: plain and others, 10x folders of the same cells
+text_files() {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(1)
@@ -139,6 +140,10 @@ anndata.AnnData(np.zeros((6, 0), "f4")).write_h5ad("genes0.h5ad")'
 		write("crlf", features="{}\t{}\tGene Expression\r\n", barcodes="{}\r\n", tail="\r\n")
 		write("turned", shape=(30, 12))
 	END
+}
+
+@test "10x text files as R and editors leave them: quotes, names of columns, commas, empty lines; cells x genes is refused" {
+	text_files
 	h5tok -q plain -o want.counts
 	for d in quoted headed commas empty crlf; do
 		run -0 h5tok $d -o a.counts
@@ -235,4 +240,69 @@ looms() {
 	run -0 scmetric integration -q --label type --embedding X_two loompy.loom
 	run -1 scmetric integration -q --label type --embedding X_three loompy.loom
 	names "col_attrs X_three X_two"
+}
+
+# explained PROPERTY [FILE]: the values in explain.tsv
+explained() {
+	awk -F'\t' -v p="$1" -v f="$2" '$2 == p && (f == "" || $1 == f) { print $3 }' explain.tsv
+}
+
+@test "--explain: a row for each property of each file, an error for a file without counts, and then status 1" {
+	[ -e loompy.loom ] || looms
+	edit csr_gzip.h5ad logs.h5ad 'f["X/data"][:] = np.log1p(f["X/data"][:])'
+	run -1 --separate-stderr h5tok --explain csr_gzip.h5ad tenx3.h5 v3_zstd.zarr both.h5mu logged.loom logs.h5ad
+	echo "$output" >explain.tsv
+	assert_equal "$(head -1 explain.tsv)" $'file\tproperty\tvalue'
+	assert_equal "$(awk -F'\t' 'NF != 3' explain.tsv)" ""
+	assert_equal "$(explained cells csr_gzip.h5ad) $(explained genes csr_gzip.h5ad) $(explained matrix csr_gzip.h5ad)" "23 40 X"
+	assert_equal "$(explained format v3_zstd.zarr),$(explained format both.h5mu),$(explained format logged.loom)" "AnnData in zarr,MuData in HDF5,loom"
+	assert_equal "$(explained modality)" mod/rna
+	assert_equal "$(explained matrix logged.loom)" layers/counts
+	assert_equal "$(explained cells logs.h5ad) $(explained error logs.h5ad | grep -c .)" "23 1"
+	assert_equal "$(explained error | grep -c .)" 1
+	# what decides changes what it says
+	h5tok --explain --gene-column symbol csr_gzip.h5ad >explain.tsv
+	assert_equal "$(explained gene_ids) $(explained ensembl_ids)" "var/symbol 0 of 40"
+	h5tok --explain --modality prot both.h5mu >explain.tsv
+	assert_equal "$(explained modality) $(explained genes)" "mod/prot 3"
+	h5tok --explain --layer spliced loompy.loom >explain.tsv
+	assert_equal "$(explained matrix)" layers/spliced
+	run -1 h5tok --explain --obs nothing csr_gzip.h5ad
+	names "error nothing"
+	run -2 h5tok --explain --list-obs csr_gzip.h5ad
+	run -2 h5tok --explain --rank v.tsv csr_gzip.h5ad
+	run -1 h5tok --explain nowhere.h5ad
+	names "nowhere.h5ad error"
+}
+
+@test "--explain: the rows are in --report and in the header, where the format does not matter" {
+	h5tok --explain both.h5mu rna.h5ad >explain.tsv
+	h5tok -q --report report.tsv both.h5mu rna.h5ad -o a.counts
+	for p in format modality cells matrix genes gene_ids shared_genes; do
+		assert_equal "$(sed -n "s/^input:1:$p\t//p" report.tsv)" "$(explained $p both.h5mu)"
+	done
+	assert_equal "$(sed -n "s/^input:2:format\t//p" report.tsv)" "AnnData in HDF5"
+	scview -H a.counts | $PYTHON -c '
+import json, sys
+line = json.load(sys.stdin)["provenance"][-1]
+assert line["program"] == "h5tok" and len(line["files"]) == 2 and line["files"][0] == line["files"][1]
+assert line["files"][0]["matrix"] == "X" and "format" not in line["files"][0]'
+	h5tok -q both.h5mu -o a.counts
+	h5tok -q rna.h5ad | cmp - a.counts
+	text_files
+	mkdir -p zipped
+	for f in plain/*; do gzip -nc $f >zipped/${f##*/}.gz; done
+	h5tok -q plain | cmp - <(h5tok -q zipped)
+}
+
+@test "--explain: the page of a run shows what was read" {
+	mkdir -p results/annotate/run/log
+	printf 'DATA\tboth.h5mu\n' >results/annotate/run/settings
+	h5tok -q --report results/annotate/run/log/h5tok-new.report both.h5mu -o a.counts
+	"$BATS_TEST_DIRNAME/../pipelines/page/page.py" results/annotate/run
+	$PYTHON -c '
+import re
+page = open("results/annotate/run/report.html").read()
+rows = re.sub("<[^>]*>", " ", page[page.index("What was read"):])
+assert re.search(r"both\.h5mu\s+modality\s+mod/rna\s", rows) and re.search(r"both\.h5mu\s+matrix\s+X\s", rows), rows[:500]'
 }

@@ -55,6 +55,8 @@ char *tenx_file(const char *path, struct error *e);
 
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
+/* The same, but on failure h holds what was found by then, and is to be released. */
+int h5ad_try(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
 void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
 
 /* Add a sentence to h->notes. */

@@ -176,7 +176,7 @@ static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct erro
 	return store_check(&h->store, beneath_init(&h->root, h->path, e) ? -1 : read_with(h, IN_ZARR, opt, e), e);
 }
 
-int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
+int h5ad_try(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
 	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .root.folder = -1, .round = opt->round};
 	h5_setup();
@@ -197,6 +197,12 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 		r = error_set(e, "%s: the file is empty", path);
 	else
 		r = open_hdf5(h, opt, e);
+	return r;
+}
+
+int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
+{
+	int r = h5ad_try(h, path, opt, e);
 	if (r)
 		h5ad_release(h);
 	return r;

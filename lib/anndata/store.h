@@ -28,6 +28,7 @@ void store_release(struct store *s); /* accepts a zeroed struct */
 enum store_type { STORE_NONE, STORE_GROUP, STORE_ARRAY };
 
 struct store_kind {
+	const char *name; /* "HDF5", "zarr" */
 	enum store_type (*type)(struct store *s, const char *path);
 	int (*has_shape)(struct store *s, const char *path); /* of an array */
 	void (*names)(struct store *s, const char *path, struct texts *t);

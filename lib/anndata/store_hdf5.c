@@ -168,6 +168,7 @@ static char *text_at(struct store *s, const char *path)
 }
 
 const struct store_kind store_hdf5 = {
+	.name = "HDF5",
 	.type = type_of,
 	.has_shape = has_shape,
 	.names = names,

@@ -132,6 +132,7 @@ static char *text_at(struct store *s, const char *path)
 }
 
 const struct store_kind store_zarr = {
+	.name = "zarr",
 	.type = type_of,
 	.has_shape = has_shape,
 	.names = names,

@@ -317,7 +317,8 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 			h->mat.ncol, h->mat.nrow);
 	if (got == 0 && id.n == h->ngene && typed)
 		got = keep_genes(h, &type, e);
-	const char *file = base_name(t.path);
+	size_t prefix;
+	const char *file = ends(t.path, names[0], &prefix) ? names[0] : names[1]; /* the same with .gz */
 	struct gene_columns c = {.where = t.path, .table = file, .index = file, .drop = h->drop, .genome = opt->modality};
 	if (got == 0)
 		got = gene_texts_read(&h->genes, &c, &id, &name, e);
@@ -427,7 +428,7 @@ static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct
 	if (open_matrix(&t, h, shape, e))
 		return -1;
 	h->mat = (struct countmat){.where = xstrdup(t.path), .nrow = (uint64_t)shape[1], .ncol = (uint64_t)shape[0]};
-	h->matrix = xstrdup(base_name(t.path));
+	h->matrix = xstrdup("matrix.mtx");
 	tsv_close(&t);
 	return 0;
 }

@@ -27,7 +27,7 @@ import chart
 import cell_types
 from chart import element
 from metrics import Metrics, details, table
-from run import Run, columns_of, commands, cuts, digests, has, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
+from run import Run, columns_of, commands, cuts, digests, has, inputs, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
@@ -449,7 +449,9 @@ def tables(run, metrics, modules):
 def provenance(run):
     settings = [[k, v] for k, v in run.settings]
     made = list(commands(run)) if has("scview") else []
-    return [table("Settings", ["setting", "value"], settings, texts=True), table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run)), texts=True),
+    read = list(inputs(run))
+    return [table("Settings", ["setting", "value"], settings, texts=True),
+            table("What was read", ["file", "property", "value"], read, texts=True) if read else None, table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run)), texts=True),
             details("Commands, with versions and seeds", table("commands", ["file", "program", "version", "options"], made, texts=True)),
             details("Notes of the tools", element("ul", [element("li", t) for t in messages(run, "note")])),
             details("Digests of files", table("digests", ["file", "bytes", "SHA-256"], list(digests(run)), texts=True)),

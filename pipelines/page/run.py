@@ -126,6 +126,14 @@ def stages(run):
         yield [f.name.removesuffix(".report"), f"{float(seconds[-1]):.2f}" if seconds else "", f"{max(memory):.0f}" if memory else ""]
 
 
+def inputs(run):
+    """What h5tok decided about each file that was read, as its reports say: file, property, value."""
+    for f in sorted((f for d in (*run.parts, run.dir) for f in d.glob("log/*.report")), key=natural):
+        rows = [(k.split(":", 2)[1:], v) for k, v in (r for r in read_table(f) if len(r) == 2) if k.startswith("input:")]
+        names = {number: v for (number, k), v in rows if k == "file"}
+        yield from ([names[number], k, v] for (number, k), v in rows if k != "file")
+
+
 def messages(run, kind):
     """The warnings or notes of the stages, each once, whatever file they are of."""
     found = {}

@@ -1,0 +1,68 @@
+#include "anndata/explain.h"
+#include "anndata/reader.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((format(printf, 3, 4))) static void say(cJSON *to, const char *property, const char *fmt, ...)
+{
+	char text[2048];
+	va_list arg;
+	va_start(arg, fmt);
+	vsnprintf(text, sizeof text, fmt, arg);
+	va_end(arg);
+	cJSON_AddStringToObject(to, property, text);
+}
+
+static size_t not_empty(const struct texts *t)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->n; i++)
+		n += t->offset[i + 1] > t->offset[i];
+	return n;
+}
+
+static void explain_genes(cJSON *to, const struct h5ad *h)
+{
+	size_t dropped = 0;
+	for (size_t i = 0; i < h->ngene && h->drop; i++)
+		dropped += h->drop[i] != 0;
+	say(to, "genes", "%zu", h->ngene - dropped);
+	if (dropped)
+		say(to, "left_out", "%zu rows that are no genes", dropped);
+	say(to, "gene_ids", "%s", h->genes.source);
+	say(to, "ensembl_ids", "%zu of %zu", h->genes.ensembl, h->genes.id.n);
+	say(to, "symbols", "%zu of %zu", not_empty(&h->genes.symbol), h->genes.id.n);
+}
+
+cJSON *h5ad_explain(const struct h5ad *h)
+{
+	cJSON *to = cJSON_CreateObject(), *notes = cJSON_CreateArray();
+	const struct reader *r = h->reader;
+	if (r) {
+		int several = (r->in & IN_HDF5) && (r->in & IN_ZARR);
+		say(to, "format", "%s%s%s", r->name, several ? " in " : "", several ? h->store.kind->name : "");
+	}
+	if (h->modality)
+		say(to, "modality", "%s", h->part);
+	if (h->obs.where)
+		say(to, "cells", "%" PRIu64, h->ncell);
+	if (h->matrix)
+		say(to, "matrix", "%s", h->matrix);
+	if (h->genes.source)
+		explain_genes(to, h);
+	for (size_t i = 0; i < h->notes.n; i++) {
+		char *note = texts_dup(&h->notes, i);
+		cJSON_AddItemToArray(notes, cJSON_CreateString(note));
+		free(note);
+	}
+	cJSON_AddItemToObject(to, "warning", notes);
+	return to;
+}
+
+int explain_is_storage(const char *property)
+{
+	return !strcmp(property, "format") || !strcmp(property, "modality") || !strcmp(property, "warning");
+}

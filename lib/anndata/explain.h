@@ -1,0 +1,16 @@
+/*
+ * What was decided about a file, and why: properties in the order in which they are printed, each a text or a list of texts. Nothing is inferred here: all of it
+ * is what the reader has noted.
+ */
+#ifndef EXPLAIN_H
+#define EXPLAIN_H
+
+#include "anndata/h5ad.h"
+
+/* An object, to be freed by cJSON_Delete. h can be one that h5ad_try could not open: what is known by then. */
+cJSON *h5ad_explain(const struct h5ad *h);
+
+/* Properties that say how the file is stored, not what was decided: the same cells have others in another format. */
+int explain_is_storage(const char *property);
+
+#endif

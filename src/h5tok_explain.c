@@ -1,0 +1,175 @@
+#include "cli_sandbox.h"
+#include "h5tok_explain.h"
+
+#include "anndata/obs.h"
+#include "base/tsv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((format(printf, 3, 4))) static void state(cJSON *file, const char *property, const char *fmt, ...)
+{
+	char text[1024];
+	va_list arg;
+	va_start(arg, fmt);
+	vsnprintf(text, sizeof text, fmt, arg);
+	va_end(arg);
+	cJSON_AddStringToObject(file, property, text);
+}
+
+void explain_joined(cJSON *file, const struct gene_table *t, int several, const char *map)
+{
+	if (t->repeated)
+		state(file, "repeated", "%zu genes of the id of another one, to which they are added", t->repeated);
+	if (map)
+		state(file, "mapped", "%zu of %zu genes are in %s", t->mapped, t->rows, map);
+	if (several)
+		state(file, "shared_genes", "%zu of %zu are in another file, %zu of them found by symbol", t->shared, t->genes,
+			t->by_symbol);
+	if (several && t->ambiguous)
+		state(file, "ambiguous", "%zu genes stay apart, as their name is that of several", t->ambiguous);
+}
+
+/* Call `row` for each property of a file; a list of texts is a row a text. */
+static void each_row(const cJSON *file, void (*row)(void *to, const char *property, const char *value), void *to)
+{
+	const cJSON *p, *text;
+	cJSON_ArrayForEach(p, file)
+	{
+		if (cJSON_IsString(p))
+			row(to, p->string, p->valuestring);
+		else
+			cJSON_ArrayForEach(text, p) row(to, p->string, text->valuestring);
+	}
+}
+
+static void add_row(void *number, const char *property, const char *value)
+{
+	char *name = xasprintf("input:%d:%s", *(int *)number, property), *text = tsv_escaped(value);
+	cli_stated(name, text);
+	free(name);
+	free(text);
+}
+
+void explain_report(const struct cli *c, const cJSON *files)
+{
+	const cJSON *file;
+	int number = 0;
+	cJSON_ArrayForEach(file, files)
+	{
+		const char *path = number < c->noperand ? c->operand[number] : "all files";
+		number++;
+		add_row(&number, "file", path);
+		each_row(file, add_row, &number);
+	}
+}
+
+void explain_provenance(cJSON *provenance, const cJSON *files)
+{
+	cJSON *decided = cJSON_Duplicate(files, 1), *file;
+	cJSON_ArrayForEach(file, decided)
+	{
+		for (cJSON *p = file->child, *next; p; p = next) {
+			next = p->next;
+			if (explain_is_storage(p->string))
+				cJSON_Delete(cJSON_DetachItemViaPointer(file, p));
+		}
+	}
+	cJSON_AddItemToObject(cJSON_GetArrayItem(provenance, cJSON_GetArraySize(provenance) - 1), "files", decided);
+}
+
+/* ---- h5tok --explain ---- */
+
+struct table {
+	struct outfile f;
+	char *file; /* of the row */
+};
+
+static void print_row(void *to, const char *property, const char *value)
+{
+	struct error e;
+	struct table *t = to;
+	char *text = tsv_escaped(value), *line = xasprintf("%s\t%s\t%s\n", t->file, property, text);
+	must(outfile_write(&t->f, line, strlen(line), &e), &e);
+	free(line);
+	free(text);
+}
+
+static void print_table(const struct cli *c, const cJSON *files)
+{
+	static const char head[] = "file\tproperty\tvalue\n";
+	struct error e;
+	struct table t;
+	const cJSON *file;
+	int i = 0;
+	cli_output(c, &t.f);
+	must(outfile_write(&t.f, head, strlen(head), &e), &e);
+	cJSON_ArrayForEach(file, files)
+	{
+		t.file = tsv_escaped(i < c->noperand ? c->operand[i] : "all files");
+		each_row(file, print_row, &t);
+		free(t.file);
+		i++;
+	}
+	must(outfile_commit(&t.f, &e), &e);
+}
+
+/* Look at one file; *table: its number in the join, or -1 after an error. */
+static cJSON *look(const char *path, const struct asked *asked, struct gene_join *genes, struct obs *obs, int *table)
+{
+	struct h5ad h;
+	struct error e;
+	uint64_t found;
+	sandbox_reading(path);
+	int bad = h5ad_try(&h, path, asked->options, &e) || (asked->annotation && obstable_join(asked->annotation, &h, NULL, &found, &e)) ||
+		obs_add(obs, &h, asked->all, asked->obs, asked->nobs, &e) ||
+		gene_join_texts(genes, path, &h.genes.id, &h.genes.symbol, h.drop, &e);
+	*table = bad ? -1 : (int)genes->ntable - 1;
+	cJSON *file = h5ad_explain(&h);
+	if (obs->skipped)
+		cJSON_AddItemToArray(cJSON_GetObjectItem(file, "warning"), cJSON_CreateString(obs->skipped));
+	free(obs->skipped);
+	obs->skipped = NULL;
+	size_t n = strlen(path);
+	if (bad)
+		state(file, "error", "%s", !strncmp(e.msg, path, n) && !strncmp(e.msg + n, ": ", 2) ? e.msg + n + 2 : e.msg);
+	h5ad_release(&h);
+	return file;
+}
+
+/* What only all files together show. -1 with e set. */
+static int look_at_all(const struct asked *asked, struct gene_join *genes, struct obs *obs, struct error *e)
+{
+	struct header h;
+	header_init(&h, "counts");
+	int r = obs_header(obs, &h, asked->obs, asked->nobs, e) || gene_join_finish(genes, e) ? -1 : 0;
+	header_release(&h);
+	return r;
+}
+
+int explain_files(const struct cli *c, const struct asked *asked, struct gene_join *genes)
+{
+	struct error e;
+	struct obs obs = {0};
+	int bad = 0, *table = xmalloc((size_t)c->noperand * sizeof *table);
+	cJSON *files = cJSON_CreateArray(), *file;
+	for (int i = 0; i < c->noperand; i++) {
+		cJSON_AddItemToArray(files, look(c->operand[i], asked, genes, &obs, table + i));
+		bad += table[i] < 0;
+	}
+	if (!bad && look_at_all(asked, genes, &obs, &e)) {
+		file = cJSON_CreateObject();
+		state(file, "error", "%s", e.msg);
+		cJSON_AddItemToArray(files, file);
+		bad++;
+	} else if (!bad) {
+		for (int i = 0; i < c->noperand; i++)
+			explain_joined(cJSON_GetArrayItem(files, i), genes->table + table[i], c->noperand > 1, asked->map);
+	}
+	explain_report(c, files);
+	print_table(c, files);
+	cJSON_Delete(files);
+	obs_release(&obs);
+	free(table);
+	return bad;
+}
