@@ -1,5 +1,6 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
 #include "maskgen.h"
+#include "cli_genes.h"
 
 #include "base/digest.h"
 #include "base/file.h"
@@ -244,14 +245,15 @@ static void check_options(struct run *r)
 
 /* ---- inputs ---- */
 
-/* Counts have no special tokens: their genes are those of the graph by their ids. */
-static void match_genes(struct graph *g, const struct vocab *of_graph, const struct vocab *v)
+/* Counts have no special tokens: find the genes of the graph among theirs. Edges of the others are dropped. */
+static void match_genes(struct graph *g, const struct gene_tables *t)
 {
+	struct error e;
+	struct gene_matched m;
 	uint32_t *to = xmalloc((g->n + 1) * sizeof *to);
-	for (uint32_t u = 0; u < g->n; u++) {
-		to[u] = (uint32_t)vocab_find(v, of_graph->id[u]); /* -1: its edges are dropped */
-	}
-	graph_renumber(g, to, (uint32_t)v->n);
+	must(gene_match(to, t, &m, &e), &e);
+	check_shared(t->from_name, t->to_name, &m, 1);
+	graph_renumber(g, to, (uint32_t)t->to->n);
 	free(to);
 }
 
@@ -268,7 +270,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 		die("%s", e.msg);
 	char of_tokens[33], of_graph[33];
 	if (strategy->uses & COUNTS)
-		match_genes(g, &stream_header(s)->vocab, v);
+		match_genes(g, &(struct gene_tables){&stream_header(s)->vocab, v, path, name, NULL, 1});
 	vocab_digest(v, of_tokens);
 	vocab_digest(&stream_header(s)->vocab, of_graph);
 	if (!column && !g->offset[g->n])

@@ -181,7 +181,8 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 		import anndata as ad, numpy as np, pandas as pd
 		odd = ["a\x1b[31mred", "b\x07\x7f", "c\u009b1m\u00a0\u00e9", "d\\x1b", "e\t\n\r"] * 8
 		a = ad.AnnData(np.ones((40, 2), np.float32) + np.arange(80).reshape(40, 2) % 3,
-		               obs=pd.DataFrame({"t": pd.Categorical(odd), "n\x1b[5m": odd}, index=[f"c{i}" for i in range(40)]))
+		               obs=pd.DataFrame({"t": pd.Categorical(odd), "n\x1b[5m": odd}, index=[f"c{i}" for i in range(40)]),
+		               var=pd.DataFrame(index=["A", "B"]))
 		a.write_h5ad("odd.h5ad")
 	P
 	h5tok -q odd.h5ad -o odd.counts
@@ -215,6 +216,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 		for name, counts in ("large", x), ("small", np.where(x > 16777216, 16777216, x)):
 		    a = ad.AnnData(sp.csr_matrix(x.shape, dtype=np.float64))
 		    a.X = sp.csr_matrix(counts.astype(np.float64))
+		    a.var_names = [f"g{i}" for i in range(40)]
 		    a.write_h5ad(name + ".h5ad")
 	P
 	for f in large small; do
