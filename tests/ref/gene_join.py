@@ -67,7 +67,7 @@ def universe(rng, n):
     for g in genes:
         if rng.random() < .08:
             g["symbol"] = rng.choice(genes)["symbol"]  # two genes of one symbol
-        if rng.random() < .05:
+        if rng.random() < .15:
             g["old"] = rng.choice(genes)["symbol"]  # a symbol that moved
         if rng.random() < .05:
             g["id"] += "_PAR_Y"
@@ -80,14 +80,14 @@ def table(rng, genes, kind, share):
         if rng.random() > share:
             continue
         of = rng.choice(["ens", "sym"]) if kind == "mixed" else kind
-        named = g["old"] if rng.random() < .06 else g["alias"] if rng.random() < .06 else g["symbol"]
+        named = g["old"] if rng.random() < .15 else g["alias"] if rng.random() < .06 else g["symbol"]
         version = rng.choice(["", ".%d" % rng.randrange(1, 20), ".%d_%d" % (rng.randrange(1, 20), rng.randrange(1, 5))])
         id = g["id"].replace("_PAR_Y", version + "_PAR_Y") if "_PAR_Y" in g["id"] else g["id"] + version
         rows.append({"ens": (id, named), "bare": (id, ""), "sym": (named, named), "name": (named, ""), "acc": (g["acc"], named)}[of])
         if rng.random() < .03:
             rows.append(rows[-1])  # a gene twice
-        if rng.random() < .02:
-            rows.append((g["symbol"], ""))  # beside its id
+        if rng.random() < .05:
+            rows.append((rng.choice([g["symbol"], g["old"]]), ""))  # beside its id
     rng.shuffle(rows)
     return rows
 

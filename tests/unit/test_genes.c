@@ -254,6 +254,27 @@ static void two_tables(void **state)
 	assert_int_equal(gene_share(8, 8, 8), GENES_ENOUGH);
 }
 
+/* A symbol that moved from one Ensembl id to another does not keep a gene from its other symbol. */
+static void three_tables(void **state)
+{
+	static const char *const table[] = {E1 "=A " E3 "=C", E1 "=B " E2 "=A " E3 "=C", "B C"};
+	for (int order = 0; order < 3; order++) {
+		struct error e;
+		struct gene_join j = {0};
+		for (int t = 0; t < 3; t++) {
+			struct vocab v = vocabulary(table[(t + order) % 3]);
+			assert_int_equal(gene_join_vocab(&j, "t", &v, &e), 0);
+			vocab_release(&v);
+		}
+		assert_int_equal(gene_join_finish(&j, &e), 0);
+		assert_int_equal(j.genes.n, 3);
+		const struct gene_table *last = j.table + (2 - order + 3) % 3;
+		assert_string_equal(j.genes.id[last->row[1]], E1);
+		assert_true(last->by_symbol == 2 && last->shared == 2 && !last->ambiguous);
+		gene_join_release(&j);
+	}
+}
+
 /* Are tables whose symbols differ for n ids refused? moved: symbols of other ids. */
 static int refused(int n, int differ, int moved)
 {
@@ -306,6 +327,7 @@ int main(void)
 		cmocka_unit_test(genomes_before_names),
 		cmocka_unit_test(columns),
 		cmocka_unit_test(two_tables),
+		cmocka_unit_test(three_tables),
 		cmocka_unit_test(other_symbols),
 		cmocka_unit_test(names_of_users),
 	};
