@@ -51,6 +51,10 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX's, to whole numbers", .changes = 1,
 		.modes = COUNTS | RANKS | EXPLAIN},
+	{0, "unlog", OPT_FLAG, &want.unlog, NULL, "take counts back from normalised or log-normalised values, if all are exact",
+		.changes = 1, .modes = COUNTS | RANKS | EXPLAIN},
+	{0, "all-features", OPT_FLAG, &want.all_features, NULL, "read rows that are no genes too: antibodies, guides, control probes",
+		.changes = 1, .modes = COUNTS | RANKS | EXPLAIN},
 	{0, "Gene ids", OPT_GROUP},
 	{0, "map", OPT_INPUT, &map_path, "FILE", "translate gene ids with this table of keys and ids (TSV, gzip accepted)",
 		.modes = COUNTS | RANKS | EXPLAIN},
@@ -92,6 +96,8 @@ struct job {
 	struct stream *out; /* of the counts, or NULL: */
 	struct ranking *rank; /* with --rank */
 	uint64_t cells, counts, known, repeats;
+	uint64_t unlogged; /* cells whose counts came back */
+	double off; /* the largest distance of a value from its count */
 	char **sample; /* [files] with --sample-column */
 	int file; /* the current one */
 	int col_cell, col_barcode, col_counts, col_sample, col_panel, col_gene, col_count; /* col_sample, col_panel: if there is one */
@@ -137,18 +143,12 @@ static void survey_genes(struct job *j, struct h5ad *h, int i)
 	const struct gene_table *t = j->genes.table + i;
 	if (!t->rows)
 		die("%s: none of its %zu features is a gene", h->path, h->ngene);
-	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, t->rows, h->matrix,
-		h->genes.source, 2 * t->ensembl >= t->rows ? "" : " (not Ensembl ids)");
+	info("%s: %" PRIu64 " cells x %zu genes, counts from %s%s%s%s, gene ids from %s%s", h->path, h->ncell, t->rows, h->matrix,
+		h->by_sums ? " (" : "", h->by_sums ? h->why : "", h->by_sums ? ")" : "", h->genes.source,
+		2 * t->ensembl >= t->rows ? "" : " (not Ensembl ids)");
 	cJSON_AddItemToArray(j->decided, h5ad_explain(h));
 	say_genomes(h->path, &h->genes);
-	if (want.round && h->mat.probed && !h->mat.largest)
-		warn("%s: %s: all values looked at round to 0: is it empty?", h->path, h->matrix);
-	else if (want.round && h->mat.probed && h->mat.largest < 20)
-		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
-			h->mat.largest);
-	if (!want.round && h->mat.probed && h->ncell && h->ngene && h->mat.largest <= 1)
-		warn("%s: %s: no value above %u among those looked at: %s", h->path, h->matrix, h->mat.largest,
-			h->mat.largest ? "does it only say whether a gene is expressed?" : "is it empty?");
+	explain_decisions(h);
 	if (map_path)
 		check_mapped(t, &h->genes.id, map_path);
 }
@@ -296,6 +296,9 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	explain_distance(h);
+	j->unlogged += h->mat.unlog ? h->ncell : 0;
+	j->off = h->mat.off > j->off ? h->mat.off : j->off;
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
 		warn("%s", finding);
 	j->read[i] = check.cells;
@@ -505,6 +508,8 @@ static void stream_files(struct job *j, struct h5ad *file)
 	cli_measured("genes", (double)j->genes.genes.n);
 	cli_measured("counts", (double)j->counts);
 	cli_measured("entries_added", (double)j->rows.repeats);
+	cli_measured("unlogged_cells", (double)j->unlogged);
+	cli_measured("largest_rounding", j->off);
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->genes.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 	free(summary);

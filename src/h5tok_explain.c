@@ -173,3 +173,43 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 	free(table);
 	return bad;
 }
+
+void explain_decisions(const struct h5ad *h)
+{
+	const struct features *f = &h->features;
+	const struct values *v = &h->values;
+	if (f->left_out)
+		info("%s: %zu %s left out: %s (--all-features keeps them)", h->path, f->left_out,
+			f->left_out == 1 ? "row that is no gene is" : "rows that are no genes are", f->kinds);
+	if (f->unknown)
+		info("%s: rows of types that are no known words are kept: %s", h->path, f->unknown);
+	switch (v->kind) {
+	case VALUES_COUNTS:
+	case VALUES_WRONG:
+		break;
+	case VALUES_FRACTIONS:
+		(v->whole || v->largest >= 20 ? info : warn)("%s: %s is rounded: %s", h->path, h->matrix, v->what);
+		break;
+	case VALUES_NORMALISED:
+		info("%s: the counts are taken back from %s: %s", h->path, h->matrix, v->what);
+		break;
+	case VALUES_DOUBTFUL:
+		if (h->ncell && h->ngene)
+			warn("%s: %s: %s", h->path, h->matrix, v->what);
+		break;
+	case VALUES_DISGUISED:
+		warn("%s: %s: these are no counts: %s", h->path, h->matrix, v->what);
+		break;
+	}
+}
+
+void explain_distance(const struct h5ad *h)
+{
+	const struct countmat *m = &h->mat;
+	if (m->unlog)
+		info("%s: the counts of all %" PRIu64
+		     " cells came back, at most %.2g from whole numbers; those with a common factor were divided by it",
+			h->path, h->ncell, m->off);
+	else if (m->off > 0 && !m->round)
+		info("%s: %s: whole numbers but for noise of up to %.2g", h->path, h->matrix, m->off);
+}

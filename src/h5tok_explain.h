@@ -28,4 +28,8 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 void explain_report(const struct cli *c, const cJSON *files);
 void explain_provenance(cJSON *provenance, const cJSON *files);
 
+/* Notes and warnings: what was decided about rows and values, where that is not plain; after the last cell, how far values were from counts. */
+void explain_decisions(const struct h5ad *h);
+void explain_distance(const struct h5ad *h);
+
 #endif

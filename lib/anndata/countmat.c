@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define TALL_ENTRIES ((uint64_t)4 << 20) /* a band of dense rows may hold this many values */
-#define PROBE ((size_t)1 << 16) /* values looked at in each of three places */
 
 void countrows_release(struct countrows *r)
 {
@@ -154,81 +153,10 @@ void countmat_release(struct countmat *m)
 	*m = (struct countmat){0};
 }
 
-size_t countmat_values(const struct countmat *m, const void *in, size_t n, uint32_t *out)
-{
-	return (m->round ? number_rounded : number_counts)(m->data.type, in, n, out);
-}
-
 int countmat_bad_value(const struct countmat *m, const char *what, uint64_t where, double v, struct error *e)
 {
-	return error_set(e, "%s: %s %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d", m->where, what, where, v, number_fault(v),
-		NUMBER_COUNT_MAX);
-}
-
-static void note_largest(struct countmat *m, const uint32_t *count, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (count[i] > m->largest)
-			m->largest = count[i];
-}
-
-/* Values of dense data in tall chunks: three whole chunks. */
-static int probe_chunks(struct countmat *m, double *wrong, struct error *e)
-{
-	struct h5array *d = &m->data;
-	uint64_t box[4], chunks = h5array_chunks(d), at[3] = {0, chunks / 2, chunks - 1};
-	void *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
-	uint32_t *count = xmalloc(d->chunk[1] * sizeof *count);
-	int r = 1;
-	for (int k = 0; k < 3 && r == 1; k++) {
-		if (h5array_chunk(d, at[k], box, buf, e))
-			r = -1;
-		for (uint64_t i = 0; r == 1 && i < box[2]; i++) {
-			const char *line = (const char *)buf + i * d->chunk[1] * d->size;
-			size_t bad = countmat_values(m, line, box[3], count);
-			if (bad < box[3]) {
-				*wrong = number_at(d->type, line, bad);
-				r = 0;
-			}
-			note_largest(m, count, bad);
-		}
-	}
-	free(buf);
-	free(count);
-	return r;
-}
-
-int countmat_probe(struct countmat *m, double *wrong, struct error *e)
-{
-	struct h5array *d = &m->data;
-	if (m->layout == LAYOUT_ENTRIES)
-		return 1;
-	m->probed = 1;
-	if (!m->nnz)
-		return 1;
-	if (m->tall)
-		return probe_chunks(m, wrong, e);
-	size_t rows = PROBE / d->dim[1] + 1;
-	if (rows > d->dim[0])
-		rows = d->dim[0];
-	uint64_t at[3] = {0, (d->dim[0] - rows) / 2, d->dim[0] - rows};
-	size_t n = rows * d->dim[1];
-	void *buf = xmalloc(n * d->size);
-	uint32_t *count = xmalloc(n * sizeof *count);
-	int r = 1;
-	for (int k = 0; k < 3 && r == 1; k++) {
-		if (h5array_read(d, at[k], rows, buf, 1, e))
-			r = -1;
-		size_t bad = r < 0 ? n : countmat_values(m, buf, n, count);
-		if (bad < n) {
-			*wrong = number_at(d->type, buf, bad);
-			r = 0;
-		}
-		note_largest(m, count, r == 1 ? n : 0);
-	}
-	free(buf);
-	free(count);
-	return r;
+	return error_set(e, "%s: %s %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d%s", m->where, what, where, v,
+		number_fault(v), NUMBER_COUNT_MAX, !m->unlog && number_is_fraction(v) ? "; " NEED_ROUND : "");
 }
 
 uint64_t countmat_spill_bytes(const struct countmat *m)

@@ -3,17 +3,20 @@
  * rows or columns, dense by cells or by genes, or loose entries. Rows come out canonical: genes ascending, no repeats, no zeros.
  *
  * Sparse columns, dense data in tall chunks and loose entries go through the spill (spill.h), which turns them into rows. Sparse rows and
- * other dense data are read as they are needed. Values are whole numbers from 0 to 2^31 - 1. Any other value is an error, and the message
- * names it. With `round` set, fractions are rounded to the nearest whole number, halves to the even one.
+ * other dense data are read as they are needed. Values are whole numbers from 0 to 2^31 - 1, but for noise (number.h). Any other value is an
+ * error, and the message names it. With `round` set, fractions are rounded to the nearest whole number, halves to the even one. With `unlog` set,
+ * they are normalised values, from which the counts of each cell are taken back (unlog.h).
  */
 #ifndef COUNTMAT_H
 #define COUNTMAT_H
 
 #include "anndata/h5array.h"
 #include "anndata/spill.h"
+#include "anndata/unlog.h"
 
 #define GENES_MAX (1u << 24)
 #define GENE_DROPPED UINT32_MAX
+#define NEED_ROUND "counts with fractions, such as those of SoupX, need --round"
 
 enum countmat_layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_DENSE, LAYOUT_ENTRIES };
 
@@ -26,8 +29,8 @@ struct countmat {
 	int across; /* dense, stored as genes x cells */
 	int tall; /* dense in chunks too tall to read by cells */
 	int round; /* set after opening: values may be fractions, and are rounded */
-	int probed; /* countmat_probe has looked at values ... */
-	uint32_t largest; /* ... of which this is the largest */
+	enum unlog unlog; /* the same: how counts come back */
+	double off; /* so far: the largest distance from a whole number of what became one */
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry; /* next row to hand out, and its first entry */
@@ -64,14 +67,14 @@ int countmat_open_across(struct countmat *m, struct store *s, const char *path, 
 /* Open the arrays data, indices, indptr of group `path` as sparse rows of this shape (10x: genes x cells by columns). */
 int countmat_open_rows(struct countmat *m, struct store *s, const char *path, uint64_t nrow, uint64_t ncol, struct error *e);
 
-/* An empty matrix to be filled by up to nnz calls of spill_add(&m->spill, cell, gene, count) and then read. */
+/* An empty matrix to be filled by up to nnz calls of spill_add(&m->spill, cell, gene, countmat_spill_values) and then read. */
 void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz);
 
-void countmat_release(struct countmat *m); /* accepts a zeroed struct */
+/* Values to what goes through the spill: counts or, with `unlog` set, the bits of floats. Returns the number of the first value that is refused, or
+ * n. */
+size_t countmat_spill_values(struct countmat *m, enum number_type type, const void *in, size_t n, uint32_t *out);
 
-/* Look at values from the start, the middle and the end. 1: they could be counts. 0: *wrong is no count (number_fault says why). -1: error.
- * Values in between are not looked at. */
-int countmat_probe(struct countmat *m, double *wrong, struct error *e);
+void countmat_release(struct countmat *m); /* accepts a zeroed struct */
 
 /* Cells [row, row + n) of dense data, by cells: out [n x ncol], elements of m->data.type. */
 int countmat_dense(struct countmat *m, uint64_t row, size_t n, void *out, int threads, struct error *e);

@@ -5,9 +5,6 @@
 
 #include "anndata/countmat.h"
 
-/* number_counts or number_rounded, as the matrix asks for. */
-size_t countmat_values(const struct countmat *m, const void *in, size_t n, uint32_t *out);
-
 /* A message about value v of cell or entry `at` that is no count. Always returns -1. */
 int countmat_bad_value(const struct countmat *m, const char *what, uint64_t at, double v, struct error *e);
 

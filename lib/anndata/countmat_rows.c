@@ -51,12 +51,15 @@ struct finish {
 	atomic_size_t bad; /* first row that is not in order; r->n: none */
 	atomic_size_t shrunk; /* rows that lost entries */
 	atomic_ullong repeats;
+	atomic_ullong off; /* the bits of m->off: of numbers that are not negative, they have the same order */
 };
 
 struct row { /* one row being put in order */
 	uint32_t *gene, *count;
 	uint64_t *pair;
-	size_t gene_cap, count_cap, pair_cap;
+	double *value; /* and the error of each */
+	double off;
+	size_t gene_cap, count_cap, pair_cap, value_cap;
 };
 
 static void row_release(struct row *row)
@@ -64,6 +67,7 @@ static void row_release(struct row *row)
 	free(row->gene);
 	free(row->count);
 	free(row->pair);
+	free(row->value);
 }
 
 /* Where row i starts in m->values: its indices or its data. */
@@ -77,24 +81,41 @@ static const void *stored_data(const struct countmat *m, const struct countrows 
 	return (const char *)m->values + m->half + r->start[i] * (m->spilled ? 4 : m->data.size);
 }
 
-/* Row i as it is stored to genes and counts: 0, or -1 when something in it is wrong (reported later, by bad_row). */
-static int convert_row(const struct countmat *m, const struct countrows *r, size_t i, struct row *row)
+/* Counts of row i from normalised values: 0, or -1. */
+static int unlog_row(const struct finish *f, size_t i, size_t n, struct row *row)
 {
+	const struct countmat *m = f->m;
+	struct unlogged u;
+	grow(row->value, row->value_cap, 2 * n);
+	number_f64(m->spilled ? NUMBER_F32 : m->data.type, stored_data(m, f->r, i), n, row->value);
+	int r = unlog_cell(m->unlog, row->value, row->value + n, n, row->count, &u);
+	row->off = u.off > row->off ? u.off : row->off;
+	return r;
+}
+
+/* Row i as it is stored to genes and counts: 0, or -1 when something in it is wrong (reported later, by bad_row). */
+static int convert_row(const struct finish *f, size_t i, struct row *row)
+{
+	const struct countmat *m = f->m;
+	const struct countrows *r = f->r;
 	size_t n = r->start[i + 1] - r->start[i];
 	grow(row->gene, row->gene_cap, n);
 	grow(row->count, row->count_cap, n);
 	if (m->spilled) {
 		memcpy(row->gene, stored_indices(m, r, i), n * sizeof *row->gene);
-		memcpy(row->count, stored_data(m, r, i), n * sizeof *row->count);
-		return 0;
-	}
-	if (m->layout == LAYOUT_DENSE) {
+	} else if (m->layout == LAYOUT_DENSE) {
 		for (size_t c = 0; c < n; c++)
 			row->gene[c] = (uint32_t)c;
 	} else if (number_indices(m->indices.type, stored_indices(m, r, i), n, m->ncol, row->gene) < n) {
 		return -1;
 	}
-	return countmat_values(m, stored_data(m, r, i), n, row->count) < n ? -1 : 0;
+	if (m->unlog)
+		return unlog_row(f, i, n, row);
+	if (m->spilled)
+		memcpy(row->count, stored_data(m, r, i), n * sizeof *row->count);
+	else if (number_rounded(m->data.type, stored_data(m, r, i), n, m->round, row->count, &row->off) < n)
+		return -1;
+	return 0;
 }
 
 static int bad_row(const struct countmat *m, const struct countrows *r, size_t i, struct error *e)
@@ -102,10 +123,16 @@ static int bad_row(const struct countmat *m, const struct countrows *r, size_t i
 	size_t n = r->start[i + 1] - r->start[i], k;
 	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
 	uint32_t *any = xmalloc(n * sizeof *any);
+	double off = 0;
 	if (!m->spilled && m->layout == LAYOUT_ROWS && (k = number_indices(m->indices.type, index, n, m->ncol, any)) < n)
 		error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
 			m->row + i, number_at(m->indices.type, index, k), m->ncol);
-	else if (!m->spilled && (k = countmat_values(m, data, n, any)) < n)
+	else if (m->unlog)
+		error_set(e,
+			"%s: cell %" PRIu64 ": its values are no multiples of one number within float32 rounding, so its counts do not "
+			"come back; --unlog is for files where all do",
+			m->where, m->row + i);
+	else if (!m->spilled && (k = number_rounded(m->data.type, data, n, m->round, any, &off)) < n)
 		countmat_bad_value(m, "cell", m->row + i, number_at(m->data.type, data, k), e);
 	else
 		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, NUMBER_COUNT_MAX);
@@ -146,7 +173,7 @@ static int is_plain(const struct finish *f, size_t i)
 	const struct countmat *m = f->m;
 	struct countrows *r = f->r;
 	uint64_t at = r->start[i], n = r->start[i + 1] - at;
-	if (m->layout != LAYOUT_ROWS || m->indices.type != NUMBER_I32 || m->data.type != NUMBER_F32 || !f->identity)
+	if (m->unlog || m->layout != LAYOUT_ROWS || m->indices.type != NUMBER_I32 || m->data.type != NUMBER_F32 || !f->identity)
 		return 0;
 	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
 	return (r->narrow ? plain_row(index, data, n, m->ncol, (uint16_t *)r->gene + at, NULL, r->count + at, r->total + i)
@@ -166,7 +193,7 @@ static int finish_row(struct finish *f, size_t i, struct row *row)
 	r->total[i] = 0;
 	if (!n || is_plain(f, i))
 		return 0;
-	if (convert_row(m, r, i, row))
+	if (convert_row(f, i, row))
 		return -1;
 	uint32_t *gene = row->gene, *count = row->count;
 	for (size_t j = 0; j < n; j++) {
@@ -208,18 +235,27 @@ static void finish_group(void *arg, size_t group, int thread)
 			break;
 		}
 	}
+	unsigned long long off = atomic_load(&f->off), bits;
+	memcpy(&bits, &row.off, sizeof bits);
+	while (bits > off && !atomic_compare_exchange_weak(&f->off, &off, bits))
+		;
 	row_release(&row);
 }
 
 int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e)
 {
 	struct finish f = {.m = m, .r = r, .map = map, .identity = identity};
+	unsigned long long off;
+	memcpy(&off, &m->off, sizeof off);
 	atomic_store(&f.bad, r->n);
+	atomic_store(&f.off, off);
 	grow(m->start, m->start_cap, r->n);
 	pool_for(threads, (r->n + GROUP - 1) / GROUP, finish_group, &f);
 	if (f.bad < r->n)
 		return bad_row(m, r, f.bad, e);
 	r->repeats += f.repeats;
+	off = atomic_load(&f.off);
+	memcpy(&m->off, &off, sizeof off);
 	if (f.shrunk) {
 		uint64_t at = 0;
 		size_t width = r->narrow ? 2 : 4;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COLUMN_ENTRIES ((size_t)1 << 20) /* entries of sparse columns read at a time */
 
@@ -12,6 +13,20 @@ void countmat_spill_init(struct countmat *m)
 {
 	spill_init(&m->spill, (uint32_t)m->nrow, m->nnz < SPILL_ENTRIES ? (size_t)m->nnz + 1 : 0);
 	m->spilled = 1;
+}
+
+size_t countmat_spill_values(struct countmat *m, enum number_type type, const void *in, size_t n, uint32_t *out)
+{
+	if (!m->unlog)
+		return number_rounded(type, in, n, m->round, out, &m->off);
+	for (size_t i = 0; i < n; i++) {
+		double v = number_at(type, in, i);
+		float stored = (float)v;
+		if (!number_is_fraction(v))
+			return i;
+		memcpy(out + i, &stored, 4);
+	}
+	return n;
 }
 
 /* Sparse columns into the spill, about COLUMN_ENTRIES entries at a time, columns in order. */
@@ -29,7 +44,7 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 	while (r == 0 && entry < m->nnz) {
 		size_t n = m->nnz - entry < COLUMN_ENTRIES ? m->nnz - entry : COLUMN_ENTRIES;
 		r = h5array_read(&m->data, entry, n, buf, threads, e);
-		size_t bad = r ? n : countmat_values(m, buf, n, count);
+		size_t bad = r ? n : countmat_spill_values(m, m->data.type, buf, n, count);
 		if (bad < n)
 			r = countmat_bad_value(m, "entry", entry + bad, number_at(m->data.type, buf, bad), e);
 		if (r == 0)
@@ -67,7 +82,7 @@ static int spill_chunks(struct countmat *m, struct error *e)
 		r = h5array_chunk(d, k, box, buf, e);
 		for (uint64_t i = 0; i < box[2] && r == 0; i++) {
 			const char *line = (const char *)buf + i * wide * d->size;
-			size_t bad = countmat_values(m, line, box[3], count);
+			size_t bad = countmat_spill_values(m, d->type, line, box[3], count);
 			uint64_t at[2] = {box[0] + i, box[1] + bad};
 			if (bad < box[3])
 				r = countmat_bad_value(m, "cell", at[m->across], number_at(d->type, line, bad), e);

@@ -9,7 +9,7 @@
 
 #include "anndata/h5ad.h"
 
-enum { CROSSCHECK_SUMS = 4 };
+enum { CROSSCHECK_SUMS = 4, CROSSCHECK_CELLS = 5 }; /* columns; fewer cells say nothing */
 
 /* Digests of the cells of a file in any order: of their names, and of names and sums of counts. */
 struct crosscheck_cells {
@@ -33,6 +33,10 @@ struct crosscheck {
 
 void crosscheck_init(struct crosscheck *k, struct h5ad *h); /* h must stay open */
 void crosscheck_release(struct crosscheck *k); /* accepts a zeroed struct */
+
+/* Do the sums of the first n cells agree with one of these columns in nine of ten? 1: yes, with *column; 0: no; -1: there is no such column, or there
+ * are too few cells; -2 with e set: the file cannot be read. */
+int crosscheck_sums(struct h5ad *h, const double *sum, size_t n, const char **column, struct error *e);
 
 /* The next n cells in the order of the file: their names are texts [first, first + n), their counts sum to total [n]. -1 with e set when the
  * file cannot be read. */

@@ -31,7 +31,10 @@ static void explain_genes(cJSON *to, const struct h5ad *h)
 		dropped += h->drop[i] != 0;
 	say(to, "genes", "%zu", h->ngene - dropped);
 	if (dropped)
-		say(to, "left_out", "%zu rows that are no genes", dropped);
+		say(to, "left_out", "%zu rows that are no genes%s%s", dropped, h->features.kinds ? ": " : "",
+			h->features.kinds ? h->features.kinds : "");
+	if (h->features.unknown)
+		say(to, "kept", "rows of types that are no known words: %s", h->features.unknown);
 	say(to, "gene_ids", "%s", h->genes.source);
 	say(to, "ensembl_ids", "%zu of %zu", h->genes.ensembl, h->genes.id.n);
 	say(to, "symbols", "%zu of %zu", not_empty(&h->genes.symbol), h->genes.id.n);
@@ -51,6 +54,10 @@ cJSON *h5ad_explain(const struct h5ad *h)
 		say(to, "cells", "%" PRIu64, h->ncell);
 	if (h->matrix)
 		say(to, "matrix", "%s", h->matrix);
+	if (h->matrix && h->why)
+		say(to, "why", "%s", h->why);
+	if (h->values.what)
+		say(to, "values", "%s", h->values.what);
 	if (h->genes.source)
 		explain_genes(to, h);
 	for (size_t i = 0; i < h->notes.n; i++) {

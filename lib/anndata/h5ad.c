@@ -1,6 +1,6 @@
 /* AnnData, and MuData, which holds an AnnData for each modality. */
 #include "anndata/reader.h"
-#include "anndata/scale.h"
+#include "anndata/crosscheck.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,25 +23,6 @@ static void list_names(struct h5ad *h, const char *group, char list[256])
 			snprintf(list + n, 256 - n, "%s%.*s", n ? ", " : "", len, t.bytes + t.offset[i]);
 	}
 	texts_release(&t);
-}
-
-/* Why the values cannot be counts (malloced), or NULL, and what to do about it. -1 with e set if the matrix cannot be read. */
-static int look_for_fault(struct countmat *m, char **fault, const char **hint, struct error *e)
-{
-	double wrong = 0;
-	int counts = countmat_probe(m, &wrong, e);
-	if (counts < 0)
-		return -1;
-	if ((counts ? m->round : number_is_fraction(wrong)) && scale_of_matrix(m, fault, e))
-		return -1;
-	if (*fault) {
-		*hint = "; keep raw counts in .raw or in layers['counts'] when you normalise";
-	} else if (!counts) {
-		*fault = xasprintf("holds %.6g, %s", wrong, number_fault(wrong));
-		if (number_is_fraction(wrong) && !**hint)
-			*hint = "; counts with fractions, such as those of SoupX, need --round";
-	}
-	return 0;
 }
 
 /* --layer names a matrix that is not there: which ones are? */
@@ -78,51 +59,108 @@ static int candidates(struct h5ad *h, const char *name, char **layer, struct rea
 	return 1;
 }
 
-/*
- * Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. It is the first whose values could
- * be counts; but one that shows nothing above 1 (no counts at all, or only whether a gene is expressed) gives way to one that shows more.
- */
-static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
+struct candidate { /* a matrix that may hold the counts */
+	struct reader_matrix of;
+	int agrees; /* its sums are in obs, -1: obs has no sums */
+	const char *sums; /* the column that has them */
+	struct countmat mat;
+	struct values values;
+};
+
+static void candidate_release(struct candidate *c)
 {
-	struct reader_matrix try[READER_MATRICES];
-	char *layer = NULL;
+	countmat_release(&c->mat);
+	values_release(&c->values);
+}
+
+/* Has a more genes than b, and no fewer counts in any cell? */
+static int covers(const struct candidate *a, const struct candidate *b)
+{
+	size_t n = a->values.cells < b->values.cells ? a->values.cells : b->values.cells;
+	for (size_t i = 0; i < n; i++)
+		if (a->values.sum[i] < b->values.sum[i])
+			return 0;
+	return a->mat.ncol > b->mat.ncol;
+}
+
+static int is_better(const struct candidate *a, const struct candidate *than)
+{
+	int x = values_rank(&a->values), y = values_rank(&than->values);
+	if (x != y)
+		return x < y;
+	if (a->values.kind == VALUES_COUNTS)
+		return a->agrees > than->agrees && !covers(than, a);
+	return a->values.kind == VALUES_DOUBTFUL && a->values.largest > than->values.largest;
+}
+
+static int look_at(struct h5ad *h, struct candidate *c, struct error *e)
+{
+	if ((h->reader->across ? countmat_open_across : countmat_open)(&c->mat, &h->store, c->of.path, e) ||
+		values_of_matrix(&c->values, &c->mat, e))
+		return -1;
+	c->agrees = crosscheck_sums(h, c->values.sum, c->values.cells, &c->sums, e);
+	return c->agrees < -1 ? -1 : 0;
+}
+
+/* Take the best matrix if the options allow it. */
+static int take(
+	struct h5ad *h, const struct h5ad_options *opt, struct candidate *c, const char *looked, const char *layers, struct error *e)
+{
+	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer != NULL) : "";
+	if (hint)
+		return error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s%s%s%s", h->path, looked,
+			*layers ? "layers that --layer can name: " : "there are no layers", layers, *hint ? "; " : "",
+			*hint ? c->of.path : "", *hint ? ": " : "", hint);
+	h->mat = c->mat;
+	h->values = c->values;
+	h->matrix = xstrdup(c->of.path);
+	h->var = c->of.var;
+	c->mat = (struct countmat){0};
+	c->values = (struct values){0};
+	return values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
+}
+
+/*
+ * Find the matrix that holds counts. Fills h->mat, h->matrix, h->values, h->why and h->var. It is the first of the best rank (values_rank); of
+ * several that hold counts, one whose sums are in obs goes before one of which they are not, unless that one only has fewer genes.
+ */
+static int find_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	struct reader_matrix of[READER_MATRICES];
+	struct candidate try[READER_MATRICES] = {0};
+	struct candidate *best = NULL, *first = NULL;
 	char looked[512] = "", layers[256] = "";
-	int n = candidates(h, opt->layer, &layer, try), r = 0, found = 0;
-	const char *hint = "";
-	struct countmat mat = {0};
+	char *layer = NULL;
+	int n = candidates(h, opt->layer, &layer, of), r = 0;
 	list_names(h, "layers", layers);
-	if (layer && !store_has_matrix(&h->store, try[0].path))
+	if (layer && !store_has_matrix(&h->store, of[0].path))
 		r = no_layer(h, opt->layer, layers, e);
-	for (int i = 0; i < n && r == 0 && (!found || h->mat.largest <= 1); i++) {
+	for (int i = 0; i < n; i++)
+		try[i].of = of[i];
+	for (struct candidate *c = try; c < try + n && r == 0 && !(best && best->values.kind == VALUES_COUNTS && best->agrees); c++) {
 		size_t len = strlen(looked);
-		if (!store_has_matrix(&h->store, try[i].path)) {
-			if (try[i].optional)
-				continue;
-			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
+		if (!store_has_matrix(&h->store, c->of.path)) {
+			if (!c->of.optional)
+				snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", c->of.path);
 			continue;
 		}
-		r = (h->reader->across ? countmat_open_across : countmat_open)(&mat, &h->store, try[i].path, e);
-		mat.round = opt->round;
-		char *fault = NULL;
-		if (r == 0)
-			r = look_for_fault(&mat, &fault, &hint, e);
-		if (r == 0 && !fault && (!found || mat.largest > h->mat.largest)) {
-			countmat_release(&h->mat);
-			free(h->matrix);
-			h->mat = mat;
-			h->matrix = xstrdup(try[i].path);
-			*var = try[i].var;
-			found = 1;
-			mat = (struct countmat){0};
-		}
-		if (fault)
-			snprintf(looked + len, sizeof looked - len, "%s%s: %s", len ? "; " : "", try[i].path, fault);
-		countmat_release(&mat);
-		free(fault);
+		r = look_at(h, c, e);
+		if (r)
+			break;
+		snprintf(looked + len, sizeof looked - len, "%s%s: %s", len ? "; " : "", c->of.path, c->values.what);
+		first = first ? first : c;
+		best = best && !is_better(c, best) ? best : c;
 	}
-	if (r == 0 && !found)
-		r = error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s", h->path, looked,
-			*layers ? "layers that --layer can name: " : "there are no layers", layers, hint);
+	if (r == 0) {
+		h->by_sums = best && first && best != first && best->agrees > 0 && first->values.kind == VALUES_COUNTS;
+		h->why = layer                                       ? xstrdup("named by --layer")
+			: best && best->agrees > 0                   ? xasprintf("its sums are obs/%s", best->sums)
+			: best && best->values.kind == VALUES_COUNTS ? xstrdup("the first that holds counts")
+								     : xstrdup("none holds whole counts");
+		r = take(h, opt, best, looked, layers, e);
+	}
+	for (int i = 0; i < n; i++)
+		candidate_release(try + i);
 	free(layer);
 	return r;
 }
@@ -145,8 +183,33 @@ static int gene_column_load(void *var, size_t column, int any, struct texts *t, 
 	return dataframe_texts(c, ((struct dataframe *)var)->nrow, t, e) ? -1 : 1;
 }
 
+/* Which rows of var are genes? */
+static int choose_genes(struct h5ad *h, struct dataframe *var, struct error *e)
+{
+	struct texts type = {0}, control = {0}, index = {0};
+	struct feature_words words = {.name = {&index}};
+	int r = dataframe_texts(&var->index, var->nrow, &index, e);
+	for (size_t i = 0; i < var->ncol && r == 0; i++) {
+		struct dataframe_column *c = var->col + i;
+		int types = features_is_type(c->name) && (c->kind == DATAFRAME_STR || c->kind == DATAFRAME_CATEGORICAL);
+		int controls = features_is_control(c->name) && c->kind != DATAFRAME_OTHER;
+		if ((types && !words.type) || (controls && !words.control))
+			r = dataframe_texts(c, var->nrow, types ? &type : &control, e);
+		words.type = types ? &type : words.type;
+		words.control = controls ? &control : words.control;
+	}
+	if (r == 0)
+		r = features_choose(&h->features, &h->drop, &words, var->nrow, var->where, e);
+	texts_release(&type);
+	texts_release(&control);
+	texts_release(&index);
+	return r;
+}
+
 int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
 {
+	if (!opt->all_features && choose_genes(h, var, e))
+		return -1;
 	char *index = xasprintf("%s index", h->var);
 	struct gene_columns c = {.n = var->nrow,
 		.ncol = var->ncol + 1,
@@ -158,6 +221,7 @@ int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_optio
 		.index = index,
 		.option = "--gene-column",
 		.wanted = opt->gene_column,
+		.drop = h->drop,
 		.genome = h->modality ? NULL : opt->modality};
 	int r = gene_columns_read(&h->genes, &c, e);
 	free(index);
@@ -189,7 +253,7 @@ static int open_obs_of_modality(struct h5ad *h, struct error *e)
 
 int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	return find_counts(h, opt, &h->var, e);
+	return find_counts(h, opt, e);
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)

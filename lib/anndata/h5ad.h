@@ -1,14 +1,16 @@
 /*
  * Cells from a file: AnnData, as .h5ad of any age or a zarr store; a modality of MuData; 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
  * One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw counts. The matrix is
- * found by a look at the values. raw/X is tried before X, because X may hold only some of the genes; then the layers that are usually
- * called after counts.
+ * found by a look at the values (values.h), whatever the options. raw/X is tried before X, because X may hold only some of the genes; then the layers
+ * that are usually called after counts.
  */
 #ifndef H5AD_H
 #define H5AD_H
 
 #include "anndata/countmat.h"
 #include "anndata/dataframe.h"
+#include "anndata/features.h"
+#include "anndata/values.h"
 #include "genes/gene_columns.h"
 
 #include <cjson/cJSON.h>
@@ -18,6 +20,8 @@ struct h5ad_options {
 	const char *gene_column; /* NULL: find the ids (genes/gene_columns.h); else a column of var, or "index" */
 	const char *modality; /* of MuData; NULL: rna, or the only one. 10x: the genome; NULL: the only one (Cell Ranger 2), or all */
 	int round; /* fractions are rounded to whole counts (countmat.h) */
+	int unlog; /* counts are taken back from normalised values (unlog.h) */
+	int all_features; /* rows that are no genes are read too (features.h) */
 	int annotation; /* the annotation of cells alone: no matrix and no genes are looked for */
 };
 
@@ -25,7 +29,6 @@ struct h5ad {
 	char *path;
 	const struct reader *reader; /* its format */
 	char *stem; /* 10x in text files: what their names begin with, "DIR/" or "DIR/GSM1_s1_" */
-	int round;
 	hid_t file; /* HDF5; else -1 */
 	char *modality; /* MuData: "FILE: mod/rna" */
 	char *part; /* where in the file the cells are, if not at its root: "mod/rna"; 10x: "matrix", or a genome */
@@ -35,7 +38,11 @@ struct h5ad {
 	size_t ngene; /* columns of the matrix */
 	struct gene_names genes; /* [ngene] their ids and symbols */
 	uint8_t *drop; /* [ngene] != 0: not a gene (antibody, guide); NULL: all are genes */
-	char *matrix; /* which matrix the counts come from: "raw/X" */
+	struct features features; /* of what kinds those are */
+	char *matrix; /* which matrix the counts come from: "raw/X" ... */
+	char *why; /* ... and why this one */
+	int by_sums; /* ... because its sums are in obs, and not those of an earlier one */
+	struct values values; /* of that matrix */
 	const char *var; /* AnnData: the frame of genes that belongs to the matrix */
 	struct dataframe obs; /* its index are the names of the cells */
 	struct texts elsewhere; /* columns of obs that the file has in another place: MuData, for all modalities */

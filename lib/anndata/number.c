@@ -99,20 +99,35 @@ static const struct {
 	[NUMBER_F64] = {any_counts_f64, NULL, NULL, f64_f64},
 };
 
+static const size_t size_of[] = {[NUMBER_I8] = 1,
+	[NUMBER_U8] = 1,
+	[NUMBER_I16] = 2,
+	[NUMBER_U16] = 2,
+	[NUMBER_I32] = 4,
+	[NUMBER_U32] = 4,
+	[NUMBER_I64] = 8,
+	[NUMBER_U64] = 8,
+	[NUMBER_F32] = 4,
+	[NUMBER_F64] = 8};
+
 size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *out)
 {
 	return convert[type].counts(in, n, out);
 }
 
-size_t number_rounded(enum number_type type, const void *in, size_t n, uint32_t *out)
+size_t number_rounded(enum number_type type, const void *in, size_t n, int round, uint32_t *out, double *off)
 {
-	if (!number_is_float(type))
-		return number_counts(type, in, n, out);
-	for (size_t i = 0; i < n; i++) {
-		double v = number_at(type, in, i);
-		if (!(v >= 0 && v <= NUMBER_COUNT_MAX))
-			return i;
-		out[i] = (uint32_t)rint(v);
+	double v[256];
+	for (size_t at = number_counts(type, in, n, out), k; at < n; at += k) {
+		k = n - at < 256 ? n - at : 256;
+		number_f64(type, (const char *)in + at * size_of[type], k, v);
+		for (size_t i = 0; i < k; i++) {
+			double whole = rint(v[i]), far = fabs(v[i] - whole);
+			if (!number_is_fraction(v[i]) || (!round && far > number_noise(v[i])))
+				return at + i;
+			out[at + i] = (uint32_t)whole;
+			*off = fmax(*off, far);
+		}
 	}
 	return n;
 }
@@ -138,27 +153,14 @@ void number_f64(enum number_type type, const void *in, size_t n, double *out)
 
 double number_at(enum number_type type, const void *in, size_t i)
 {
-	static const size_t size[] = {[NUMBER_I8] = 1,
-		[NUMBER_U8] = 1,
-		[NUMBER_I16] = 2,
-		[NUMBER_U16] = 2,
-		[NUMBER_I32] = 4,
-		[NUMBER_U32] = 4,
-		[NUMBER_I64] = 8,
-		[NUMBER_U64] = 8,
-		[NUMBER_F32] = 4,
-		[NUMBER_F64] = 8};
 	double v;
-	number_f64(type, (const char *)in + i * size[type], 1, &v);
+	number_f64(type, (const char *)in + i * size_of[type], 1, &v);
 	return v;
 }
 
 const char *number_fault(double v)
 {
-	return isnan(v)                ? "a missing value"
-		: v < 0                ? "a negative value"
-		: v > NUMBER_COUNT_MAX ? "too large"
-				       : "not a whole number: normalised or log-transformed?";
+	return isnan(v) ? "a missing value" : v < 0 ? "a negative value" : v > NUMBER_COUNT_MAX ? "too large" : "not a whole number";
 }
 
 int number_is_fraction(double v)

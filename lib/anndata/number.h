@@ -30,8 +30,15 @@ static inline enum number_type number_integer(size_t size, int is_signed)
 /* in [n] to counts: whole numbers from 0 to NUMBER_COUNT_MAX. */
 size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *out);
 
-/* The same, but fractions are rounded to the nearest whole number first, halves to the even one. */
-size_t number_rounded(enum number_type type, const void *in, size_t n, uint32_t *out);
+/* The same, but values that are whole but for noise are rounded to the nearest whole number; with `round` all are, halves to the even one. *off is
+ * raised to the largest distance from a whole number. */
+size_t number_rounded(enum number_type type, const void *in, size_t n, int round, uint32_t *out, double *off);
+
+/* Counts that were once divided and multiplied back in float32 differ from whole numbers by so much. */
+static inline double number_noise(double v)
+{
+	return v < 25000 ? 1e-4 + 4e-6 * v : .1;
+}
 
 /* in [n], integers, to indices: from 0 to limit - 1. */
 size_t number_indices(enum number_type type, const void *in, size_t n, uint64_t limit, uint32_t *out);

@@ -131,6 +131,8 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 		return 0;
 	if (h->reader->counts(h, opt, e))
 		return -1;
+	if (!h->why)
+		h->why = xstrdup("the only matrix");
 	h->ngene = h->mat.ncol;
 	if (h->reader->features(h, opt, e) || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
@@ -178,7 +180,7 @@ static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct erro
 
 int h5ad_try(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
-	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .root.folder = -1, .round = opt->round};
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .root.folder = -1};
 	h5_setup();
 	struct stat st;
 	size_t prefix;
@@ -236,6 +238,9 @@ void h5ad_release(struct h5ad *h)
 	texts_release(&h->notes);
 	gene_names_release(&h->genes);
 	free(h->drop);
+	free(h->why);
+	features_release(&h->features);
+	values_release(&h->values);
 	free(h->matrix);
 	free(h->path);
 	free(h->stem);

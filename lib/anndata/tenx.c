@@ -2,10 +2,9 @@
  * 10x Genomics output. HDF5 of Cell Ranger 3 and later: /matrix with features; of Cell Ranger 2: one group a genome.
  * Both store genes x cells as sparse columns, which is cells x genes as sparse rows. Matrix directories: matrix.mtx,
  * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. In GEO these names have a prefix, as in
- * GSM123_sample_matrix.mtx.gz, and a directory can hold the files of several samples. Of several feature types, only genes are kept.
+ * GSM123_sample_matrix.mtx.gz, and a directory can hold the files of several samples. Of several feature types, only genes are kept (features.h).
  */
 #include "anndata/reader.h"
-#include "anndata/scale.h"
 
 #include "base/beneath.h"
 #include "base/file.h"
@@ -19,20 +18,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define GENE_TYPE "Gene Expression"
+#define LOOK_ENTRIES 1000000 /* of a text matrix that is not ordered by cell */
 
-/* Mark the features that are not genes. */
-static int keep_genes(struct h5ad *h, const struct texts *type, struct error *e)
+/* Ids and symbols of the features, and which are genes. type: NULL or of as many. */
+static int take_features(struct h5ad *h, struct gene_columns *c, const struct texts *id, const struct texts *symbol,
+	const struct texts *type, const struct h5ad_options *opt, struct error *e)
 {
-	size_t genes = 0;
-	h->drop = xcalloc(h->ngene, 1);
-	for (size_t i = 0; i < h->ngene; i++) {
-		h->drop[i] = !texts_is(type, i, GENE_TYPE);
-		genes += !h->drop[i];
-	}
-	if (!genes)
-		return error_set(e, "%s: none of the %zu features is of type '" GENE_TYPE "'", h->path, h->ngene);
-	return 0;
+	const struct feature_words words = {.type = type, .name = {id, symbol}};
+	if (!opt->all_features && features_choose(&h->features, &h->drop, &words, id->n, h->path, e))
+		return -1;
+	c->drop = h->drop;
+	return gene_texts_read(&h->genes, c, id, symbol, e);
 }
 
 /* The strings of the features, in this array. */
@@ -51,11 +47,6 @@ static int strings(struct h5ad *h, const char *name, struct texts *t, struct err
 	return r;
 }
 
-static int not_counts(const char *where, const char *scale, struct error *e)
-{
-	return error_set(e, "%s: %s: no raw counts; --round is for counts with fractions, such as those of SoupX", where, scale);
-}
-
 static int open_barcodes(struct h5ad *h, struct error *e)
 {
 	char *path = xasprintf("%s/barcodes", h->part);
@@ -69,7 +60,7 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 {
 	struct h5array shape = {0};
 	int64_t dim[2];
-	char *path = xasprintf("%s/shape", h->part), *scale = NULL;
+	char *path = xasprintf("%s/shape", h->part);
 	int r = h5array_open(&shape, &h->store, path, e);
 	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
 		r = error_set(e, "%s: expected two numbers", shape.where);
@@ -79,46 +70,41 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
 	if (r == 0)
 		r = countmat_open_rows(&h->mat, &h->store, h->part, (uint64_t)dim[1], (uint64_t)dim[0], e);
-	double wrong;
-	h->mat.round = h->round;
-	if (r == 0 && h->round) /* a wrong value gets its message when it is read */
-		r = countmat_probe(&h->mat, &wrong, e) < 0 || scale_of_matrix(&h->mat, &scale, e) ? -1 : 0;
-	if (scale)
-		r = not_counts(h->mat.where, scale, e);
+	if (r == 0)
+		r = values_of_matrix(&h->values, &h->mat, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
 	h->matrix = xstrdup(h->part);
-	free(scale);
 	h5array_release(&shape);
 	free(path);
 	return r;
 }
 
-static int read_names(struct h5ad *h, const char *ids, const char *symbols, const char *genome, struct error *e)
+static int read_names(struct h5ad *h, const char *ids, const char *symbols, const char *types, const char *genome,
+	const struct h5ad_options *opt, struct error *e)
 {
-	struct texts id = {0}, symbol = {0};
-	char *source = xasprintf("%s/%s", h->part, ids);
-	struct gene_columns c = {.where = h->path, .table = h->part, .index = source, .drop = h->drop, .genome = genome};
-	int r = strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) || gene_texts_read(&h->genes, &c, &id, &symbol, e) ? -1 : 0;
+	struct texts id = {0}, symbol = {0}, type = {0};
+	char *source = xasprintf("%s/%s", h->part, ids), *path = xasprintf("%s/%s", h->part, types);
+	struct gene_columns c = {.where = h->path, .table = h->part, .index = source, .genome = genome};
+	int r = strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) ? -1 : 0, typed = store_has(&h->store, path);
+	if (r == 0 && typed)
+		r = strings(h, types, &type, e);
+	if (r == 0)
+		r = take_features(h, &c, &id, &symbol, typed ? &type : NULL, opt, e);
 	texts_release(&id);
 	texts_release(&symbol);
+	texts_release(&type);
 	free(source);
+	free(path);
 	return r;
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct texts type = {0};
-	int r = 0;
-	if (store_has(&h->store, "matrix/features/feature_type"))
-		r = strings(h, "features/feature_type", &type, e) || keep_genes(h, &type, e) ? -1 : 0;
-	if (r == 0)
-		r = read_names(h, "features/id", "features/name", opt->modality, e);
-	texts_release(&type);
-	return r;
+	return read_names(h, "features/id", "features/name", "features/feature_type", opt->modality, opt, e);
 }
 
 static int open_genes(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	return read_names(h, "genes", "gene_names", NULL, e);
+	return read_names(h, "genes", "gene_names", "feature_type", NULL, opt, e);
 }
 
 static int open_matrix_group(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
@@ -315,13 +301,11 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 	if (got == 0 && id.n == h->mat.nrow && h->ncell == h->mat.ncol && id.n != h->ncell)
 		got = error_set(e, "%s: %" PRIu64 " x %" PRIu64 ", cells x genes: expected genes x cells; transpose it", h->mat.where,
 			h->mat.ncol, h->mat.nrow);
-	if (got == 0 && id.n == h->ngene && typed)
-		got = keep_genes(h, &type, e);
 	size_t prefix;
 	const char *file = ends(t.path, names[0], &prefix) ? names[0] : names[1]; /* the same with .gz */
-	struct gene_columns c = {.where = t.path, .table = file, .index = file, .drop = h->drop, .genome = opt->modality};
+	struct gene_columns c = {.where = t.path, .table = file, .index = file, .genome = opt->modality};
 	if (got == 0)
-		got = gene_texts_read(&h->genes, &c, &id, &name, e);
+		got = take_features(h, &c, &id, &name, typed ? &type : NULL, opt, e);
 	texts_release(&id);
 	texts_release(&name);
 	texts_release(&type);
@@ -367,18 +351,6 @@ static int64_t number(char **p, int64_t max)
 	}
 	*p = s;
 	return v;
-}
-
-/* The count at p, which ends the line; it can be a fraction with h->round. -1: not one. */
-static int64_t count_at(const struct h5ad *h, char *p)
-{
-	char *end = p;
-	if (!h->round) {
-		int64_t v = number(&end, INT32_MAX);
-		return *end ? -1 : v;
-	}
-	double v = strtod(p, &end);
-	return end == p || *end || !(v >= 0 && v <= INT32_MAX) ? -1 : (int64_t)rint(v);
 }
 
 static int is_folder(const char *path)
@@ -433,6 +405,49 @@ static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct
 	return 0;
 }
 
+/* Read an entry: gene and cell from 0, and the value as it stands there. */
+static int next_entry(struct tsv *t, const int64_t shape[3], int64_t i, uint32_t *gene, uint32_t *cell, double *v, struct error *e)
+{
+	int got = tsv_next_whole(t, e);
+	if (got <= 0)
+		return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, shape[2]);
+	char *p = t->field[0], *end;
+	int64_t g = number(&p, shape[0]), c = number(&p, shape[1]), whole;
+	if (g < 1 || c < 1)
+		return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
+			t->field[0], shape[0], shape[1]);
+	*gene = (uint32_t)(g - 1);
+	*cell = (uint32_t)(c - 1);
+	end = p;
+	whole = number(&end, INT32_MAX);
+	*v = whole >= 0 && !*end ? (double)whole : strtod(p, &end);
+	end += strspn(end, " \t");
+	return end == p || *end ? tsv_error(t, e, "'%.60s', expected a count after gene and cell", t->field[0]) : 0;
+}
+
+/* What are the values? Entries that are ordered by cell need be read for the first cells alone; of others, all of those cells if there is a fraction. */
+static int look_at_entries(struct values *values, struct tsv *t, const int64_t shape[3], struct error *e)
+{
+	struct sample s = {0};
+	uint32_t gene, cell = 0, before = 0;
+	int by_cell = 1, r = 0;
+	int64_t i = 0;
+	double v;
+	for (; i < shape[2] && r == 0; i++) {
+		r = next_entry(t, shape, i, &gene, &cell, &v, e);
+		by_cell &= cell >= before;
+		before = cell;
+		if (r || (by_cell && cell >= VALUES_CELLS) || (!by_cell && i > LOOK_ENTRIES && !s.fraction))
+			break;
+		sample_add(&s, cell, v);
+	}
+	if (!by_cell && i < shape[2]) /* these are parts of cells */
+		memset(s.n, 0, sizeof s.n);
+	values_judge(values, &s);
+	sample_release(&s);
+	return r;
+}
+
 static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct tsv t;
@@ -443,31 +458,26 @@ static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct e
 		return -1;
 	countmat_release(&h->mat);
 	countmat_entries(&h->mat, t.path, (uint64_t)shape[1], (uint64_t)shape[0], (uint64_t)shape[2]);
+	int r = look_at_entries(&h->values, &t, shape, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
 	tsv_close(&t);
-	return 0;
+	return r;
 }
 
-static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], struct scale *scale, struct error *e)
+static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], struct error *e)
 {
-	int got;
+	struct countmat *m = &h->mat;
 	for (int64_t i = 0; i < shape[2]; i++) {
-		got = tsv_next_whole(t, e);
-		if (got <= 0)
-			return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, shape[2]);
-		char *p = t->field[0];
-		int64_t g = number(&p, shape[0]), c = number(&p, shape[1]);
-		if (g < 1 || c < 1)
-			return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
-				t->field[0], shape[0], shape[1]);
-		int64_t v = count_at(h, p);
-		if (v < 0)
-			return tsv_error(t, e, "'%.60s', expected a count from 0 to %d after gene and cell", t->field[0], INT32_MAX);
-		if (h->round)
-			scale_add(scale, (uint64_t)(c - 1), strtod(p, NULL));
-		if (v && spill_add(&h->mat.spill, (uint32_t)(c - 1), (uint32_t)(g - 1), (uint32_t)v, e))
+		uint32_t gene, cell, count;
+		double v;
+		if (next_entry(t, shape, i, &gene, &cell, &v, e))
+			return -1;
+		if (countmat_spill_values(m, NUMBER_F64, &v, 1, &count) < 1)
+			return tsv_error(t, e, "'%.60s' holds %s, expected a count from 0 to %d%s", t->field[0], number_fault(v), INT32_MAX,
+				number_is_fraction(v) ? "; " NEED_ROUND : "");
+		if (count && spill_add(&m->spill, cell, gene, count, e))
 			return -1;
 	}
-	got = tsv_next_whole(t, e);
+	int got = tsv_next_whole(t, e);
 	if (got > 0 && t->field[0][0])
 		return tsv_error(t, e, "more than the %" PRId64 " entries that line 2 or 3 promises", shape[2]);
 	return got < 0 ? -1 : 0;
@@ -476,18 +486,12 @@ static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], s
 static int start(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	struct scale scale = {0};
 	int64_t shape[3];
 	if (open_matrix(&t, h, shape, e))
 		return -1;
 	int r = (uint64_t)shape[0] != h->mat.ncol || (uint64_t)shape[1] != h->mat.nrow
 		? error_set(e, "%s: has changed since it was opened", t.path)
-		: read_entries(h, &t, shape, &scale, e);
-	char *text = r ? NULL : scale_of(&scale);
-	if (text)
-		r = not_counts(t.path, text, e);
-	free(text);
-	scale_release(&scale);
+		: read_entries(h, &t, shape, e);
 	tsv_close(&t);
 	return r;
 }

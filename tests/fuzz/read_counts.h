@@ -18,7 +18,7 @@ static void read_counts(const char *path)
 {
 	struct error e;
 	struct h5ad h;
-	struct h5ad_options opt = {0};
+	struct h5ad_options opt = {.unlog = 1};
 	struct gene_join join = {0};
 	struct obs obs = {0};
 	struct header header;
