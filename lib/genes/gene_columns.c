@@ -348,13 +348,14 @@ static int two_load(void *of, size_t column, int any, struct texts *t, struct er
 	return 1;
 }
 
-int gene_texts_read(struct gene_names *g, struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e)
+int gene_texts_read(struct gene_names *g, const struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e)
 {
-	struct two_texts two = {{id, symbol}};
-	c->n = id->n;
-	c->ncol = 2;
-	c->name = two_name;
-	c->load = two_load;
-	c->of = &two;
-	return gene_columns_read(g, c, e);
+	struct two_texts texts = {{id, symbol}};
+	struct gene_columns two = *c;
+	two.n = id->n;
+	two.ncol = 2;
+	two.name = two_name;
+	two.load = two_load;
+	two.of = &texts;
+	return gene_columns_read(g, &two, e);
 }
