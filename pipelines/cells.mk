@@ -54,8 +54,8 @@ else
 endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
-	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),$(if $(value LABEL),--where $(call text,LABEL)'!=NA') $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
-		$(if $(and $(MIN_CLASS),$(value LABEL)),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
+	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),$(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
+		$(if $(and $(or $(MIN_CLASS),$(value DATA)),$(value LABEL)),--min-class $(call text,LABEL):$(or $(MIN_CLASS),1)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)

@@ -11,6 +11,7 @@ for setting in "LABEL=$label" "GROUP=$group"; do
 	type=$(awk -F '\t' -v column="${setting#*=}" '$1 == column { print $2 }' <<< "$columns")
 	case $type in
 	'')
+		[ -z "$(awk -F '\t' -v column="obs_${setting#*=}" '$1 == column' <<< "$columns")" ] || continue # h5tok says it
 		near=$(cut -f 1 <<< "$columns" | awk -v name="${setting#*=}" '
 			function letters(s) { s = tolower(s); gsub(/[^a-z0-9]/, "", s); return s }
 			BEGIN { a = letters(name) }
@@ -27,3 +28,6 @@ for setting in "LABEL=$label" "GROUP=$group"; do
 		;;
 	esac
 done
+# The values, now, not after hours: numbers and ids are no classes
+case $group in auto | none) group= ;; esac
+exec h5tok -q --list-obs ${label:+--label "$label"} ${group:+--group "$group"} "$@" > /dev/null

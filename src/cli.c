@@ -2,6 +2,7 @@
 #include "cli_files.h"
 #include "cli_impl.h"
 #include "cli_manifest.h"
+#include "cli_labels.h"
 #include "cli_report.h"
 
 #include "base/clock.h"
@@ -177,6 +178,7 @@ void cli_report(const struct cli *c, const char *fmt, ...)
 {
 	struct error e;
 	clear_progress();
+	labels_report();
 	must(outfile_publish(&e), &e);
 	double seconds = clock_seconds() - started;
 	if (c->verbose) {

@@ -2,6 +2,7 @@
 #include "cli_embeddings.h"
 
 #include "cli_genes.h"
+#include "cli_labels.h"
 
 #include "base/memory.h"
 #include "cells/copies.h"
@@ -40,11 +41,13 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		must(c->x < 0, &e);
 	}
 	c->cell = header_need(h, "cell", U64, SCALAR, name, &e);
-	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
-		(w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0) ||
-		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)) ||
-		(w->part && labels_init(&c->part, h, w->part, w->parts, name, &e)))
-		die("%s", e.msg);
+	must(c->cell < 0 || (w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0), &e);
+	if (w->label)
+		labels_open(&c->label, h, w->label, w->classes, name);
+	if (w->group)
+		labels_open(&c->group, h, w->group, w->groups, name);
+	if (w->part)
+		labels_open(&c->part, h, w->part, w->parts, name);
 	if (!w->target)
 		return;
 	enum column_type t = h->col[c->target].type;
@@ -106,16 +109,6 @@ static int has_value(const struct columns *c, const struct block *b, size_t i)
 	return (c->target_missing < 0 || !((const uint8_t *)b->col[c->target_missing].data)[i]) && !isnan(block_number(b, c->target, i));
 }
 
-/* The value of a column that every cell must have, but for `some`. */
-static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64_t cell, const char *name, const char *column, int some)
-{
-	uint32_t v = labels_at(l, b, i);
-	if (v == MISSING_CODE && !some)
-		die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, cell, column,
-			column);
-	return v;
-}
-
 /* The embedding or the expression of row i, as that of cell d->n; 0: it has none. */
 static int add_values(struct embeddings *d, const struct block *b, struct columns *c, size_t i, uint64_t cell)
 {
@@ -142,7 +135,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 			d->unlabelled++;
 			continue;
 		}
-		uint32_t group = w->group ? needed(&c->group, b, i, cell, stream_name(d->s), w->group, w->some_grouped) : 0;
+		uint32_t group = w->group ? labels_at(&c->group, b, i) : 0;
 		if (group == MISSING_CODE) {
 			d->groupless++;
 			continue;
@@ -202,6 +195,31 @@ static uint64_t cells_ahead(const char *path)
 	return n;
 }
 
+/* Say which cells were left out, and die if none is left. */
+static void say_left_out(const struct embeddings *d, const struct columns *c, const struct wanted *w)
+{
+	const char *name = stream_name(d->s);
+	if (c->x >= 0)
+		embedding_warn(name, d->empty);
+	else if (d->empty)
+		warn("%s: cells left out, as they have no count of a shared gene: %zu", name, d->empty);
+	if (w->label)
+		labels_read(&c->label, w->label, name, "are left out");
+	else if (w->target && d->unlabelled)
+		info("%s: %zu of %zu cells have no value in column '%s' and are left out", name, d->unlabelled, d->rows, w->target);
+	if (w->group)
+		groups_read(&c->group, w->group, name, "are left out");
+	if (!d->n && d->empty)
+		die("%s: no cell has %s", name, c->x < 0 ? "a count of a shared gene" : "an embedding");
+	if (!d->n && d->groupless)
+		die("%s: no cell with a value in column '%s' has one in column '%s'", name, w->label ? w->label : w->target, w->group);
+	if (!d->n && w->target)
+		die("%s: no cell has a value in column '%s' (%zu cell%s read)", name, w->target, d->unlabelled,
+			d->unlabelled == 1 ? "" : "s");
+	if (d->n > INT32_MAX)
+		die("%s: more than %d labelled cells; take a sample with scsample -n", name, INT32_MAX);
+}
+
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
 {
 	struct error e;
@@ -240,19 +258,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	}
 	if (got < 0)
 		die("%s", e.msg);
-	if (c.x >= 0)
-		embedding_warn(stream_name(s), d->empty);
-	else if (d->empty)
-		warn("%s: cells left out, as they have no count of a shared gene: %zu", stream_name(s), d->empty);
-	if (!d->n && d->empty)
-		die("%s: no cell has %s", stream_name(s), c.x < 0 ? "a count of a shared gene" : "an embedding");
-	if (!d->n && d->groupless)
-		die("%s: no cell with a value in column '%s' has one in column '%s'", stream_name(s), w->label, w->group);
-	if (!d->n && (w->label || w->target))
-		die("%s: no cell has a value in column '%s' (%zu cell%s read)", stream_name(s), w->label ? w->label : w->target,
-			d->unlabelled, d->unlabelled == 1 ? "" : "s");
-	if (d->n > INT32_MAX)
-		die("%s: more than %d labelled cells; take a sample with scsample -n", stream_name(s), INT32_MAX);
+	say_left_out(d, &c, w);
 	block_release(&b);
 	expressed_release(&c.expressed);
 	labels_release(&c.label);

@@ -24,8 +24,8 @@ struct embeddings {
 	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, depth_cap, row_cap;
 };
 
-/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left
- * out; each of the others must have a group, such as a donor. A part, such as a fold, may be MISSING_CODE. */
+/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label, target or group, such as a
+ * donor, are left out. A part, such as a fold, may be MISSING_CODE. */
 struct wanted {
 	const char *label, *target, *group;
 	struct classes *classes, *groups;
@@ -34,7 +34,6 @@ struct wanted {
 	/* The stream has counts. The features are the genes of `genes` (NULL: of the stream) that `with` has too; see cells/expressed.h */
 	const struct vocab *genes, *with;
 	const char *with_name; /* the stream of `with`, for messages */
-	int some_grouped; /* leave out cells without a group, too */
 };
 
 /* The warning that so many cells without an embedding were left out, if any. */

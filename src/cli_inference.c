@@ -54,7 +54,7 @@ void inference_groups(struct inference *r, const char *dir)
 	const struct header *h = stream_header(r->in);
 	must(groups_load(&r->groups, dir, &e), &e);
 	if (r->groups.column && header_find(h, r->groups.column) >= 0)
-		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, r->name, &e), &e);
+		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, LABEL_VALUES, r->name, &e), &e);
 }
 
 void inference_load(struct inference *r, const struct config_heads *heads)

@@ -2,6 +2,7 @@
 #include "cli_rank.h"
 #include "cli_sandbox.h"
 #include "h5tok_explain.h"
+#include "h5tok_obs.h"
 #include "cli_files.h"
 #include "cli_genes.h"
 
@@ -21,7 +22,7 @@
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
-static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
+static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path, *label_column, *group_column;
 static int list_obs, no_counts, explain;
 
 enum { COUNTS = 1, LIST = 8, EXPLAIN = 16 }; /* modes, as RANKS */
@@ -36,6 +37,11 @@ static struct option_def options[] = {
 		.mode = LIST, .changes = 1},
 	{0, "explain", OPT_FLAG, &explain, NULL, "print what is decided about each file, and why, and read no more counts than that needs",
 		.mode = EXPLAIN, .excludes = "uncompressed"},
+	{0, "label", OPT_STRING, &label_column, "COL", "also check that this column has labels of classes", .modes = LIST,
+		.needs = "list-obs"},
+	{0, "group", OPT_STRING, &group_column, "COL", "also count the cells without a value in this column of groups", .modes = LIST,
+		.needs = "list-obs"},
+	{KEEP_UNKNOWN_LABELS, .modes = LIST, .needs = "list-obs"},
 	{0, "sample-column", OPT_STRING, &sample_column, "NAME",
 		"add this column with the name of each cell's file, and append that name to the barcode", .changes = 1},
 	{0, "obs-table", OPT_INPUT, &table_path, "FILE",
@@ -375,29 +381,6 @@ static void make_header(struct job *j, struct header *h)
 		explain_provenance(h->provenance, j->decided);
 }
 
-/* The obs columns of all files, as they would be in the stream. */
-static void print_obs(const struct header *h)
-{
-	struct error e;
-	char *text = xstrdup("column\ttype\tcategories\n");
-	for (size_t i = 0; i < h->ncol; i++) {
-		const struct column_spec *c = &h->col[i];
-		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
-		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
-			continue;
-		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
-		free(name);
-		free(text);
-		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
-		free(line);
-	}
-	struct outfile f;
-	cli_output(&cli, &f);
-	must(outfile_write(&f, text, strlen(text), &e), &e);
-	must(outfile_commit(&f, &e), &e);
-	free(text);
-}
-
 /* Cell Ranger gives all samples the same file name. The folder above, or above "outs", is then the sample. The name of . and .. is that of the
  * folder. */
 static char *sample_name(const char *path)
@@ -489,6 +472,23 @@ static void survey_files(struct job *j, struct h5ad *file)
 	}
 }
 
+/* Read the values of the columns of labels and of groups, and say what they are not. */
+static void check_columns(struct job *j, struct h5ad *file, const struct header *h)
+{
+	struct checked_columns c;
+	if (!label_column && !group_column)
+		return;
+	checked_open(&c, h, label_column, group_column, cli.noperand == 1 ? cli.operand[0] : "the files");
+	for (int i = 0; i < cli.noperand; i++) {
+		if (cli.noperand > 1)
+			open_input(j, file, i);
+		checked_file(&c, &j->obs, file, cli.operand[i], (int)cli.threads);
+		if (cli.noperand > 1)
+			h5ad_release(file);
+	}
+	checked_close(&c);
+}
+
 static void stream_files(struct job *j, struct h5ad *file)
 {
 	struct error e;
@@ -576,7 +576,8 @@ int main(int argc, char **argv)
 	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {
-		print_obs(&header);
+		check_columns(&j, &file, &header);
+		print_obs(&cli, &header);
 		cli_report(&cli, "%zu columns", header.ncol);
 		if (cli.noperand == 1)
 			h5ad_release(&file);

@@ -196,6 +196,25 @@ class Evil:
 zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_dict": Evil()}))'
 	no "evil.ckpt: no state_dict in it: expected a PyTorch Lightning checkpoint" evil.ckpt
 	assert_not_exist ran
+	# lists that are shared, or contain themselves; what is compressed; names that occur twice among very many
+	$PYTHON - <<-'END'
+		import os, pickle, struct, zipfile
+		def save(name, config, how=zipfile.ZIP_STORED):
+		    with zipfile.ZipFile(name, "w", how) as z: z.writestr("a/data.pkl", pickle.dumps({"state_dict": {}, "hyper_parameters": {"model_config": config}}, 2))
+		x, y = [], []
+		for _ in range(40): x = [x, x]
+		y.append(y)
+		save("shared.ckpt", {"x": x}); save("endless.ckpt", {"x": y}); save("zipped.ckpt", "\0" * 1000000, zipfile.ZIP_DEFLATED)
+		os.mkdir("many")
+		text = b"{" + b",".join(b'"t%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}' % (i % 99999) for i in range(100000)) + b"}"
+		open("many/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text)
+		open("many/config.json", "w").write("{}")
+	END
+	no() { run -1 timeout 60 "$PYTHON" "$BATS_TEST_DIRNAME/../python/scstream" from-bmfm "$2" new.model; assert_output --partial "$1"; assert_not_exist new.model; }
+	no "shared.ckpt: " shared.ckpt
+	no "endless.ckpt: " endless.ckpt
+	no "zipped.ckpt: " zipped.ckpt
+	no "'t0'" many
 	run -1 from_bmfm wced/hub wced.model
 	assert_output "scstream: wced.model: exists already"
 	run -1 scembed -M wced/hub wced.tok -o no.emb

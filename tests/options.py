@@ -213,7 +213,7 @@ NUMBERS = ["2", "7", ".5", "-1", "40", "100"]
 # Options that change no output by design: speed and memory, messages, and what these inputs or a first run do not need.
 SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verbose", "progress", "keep-checkpoints", "resume", "force",
 	"same-kernels", "mpi", "round", "decode",
-	"scview replace"}
+	"keep-unknown-labels", "h5tok label", "h5tok group", "scview replace"}
 
 
 def make_inputs():
@@ -348,4 +348,5 @@ def main():
 	sys.exit(bool(wrong))
 
 
-main()
+if __name__ == "__main__":
+	main()

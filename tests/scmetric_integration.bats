@@ -142,10 +142,16 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 		reason a.tsv $metric "one batch"
 		reason b.tsv $metric "no --batch-key"
 	done
-	reason a.tsv total "a metric is NA"
+	reason a.tsv batch_correction "a metric is NA"
+	reason a.tsv total "one of the means is NA"
+	for f in a b; do # the mean of those that are there, and a note of the other
+		assert_regex "$(grep ^bio_conservation $f.tsv)" "isolated_labels"
+		assert_equal "$(awk -F '\t' '/^(kmeans_nmi|kmeans_ari|silhouette_label|clisi)\t/ { s += $2; n++ } END { printf "%d %.5f", n, s / n }' $f.tsv)" \
+			"4 $(awk -F '\t' '$1 == "bio_conservation" { printf "%.5f", $2 }' $f.tsv)"
+	done
 	ref make a.emb what=drugs
 	integration --batch-key batch a.emb -o a.tsv
-	reason a.tsv bras "no type has two batches, one of two cells"
+	reason a.tsv bras "no type has two batches and more cells than batches"
 	ref make a.emb cells=40
 	integration --batch-key batch a.emb -o a.tsv
 	reason a.tsv clisi "fewer than 90 cells"
@@ -201,7 +207,10 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	refused cells=14 "" "a.emb 14 15"
 	refused what=nan "" "a.emb 200 x[1] nan"
 	refused what=infinite "" "a.emb 200 x[1] inf"
-	refused what=nobatch "" "a.emb 200 batch scsample --where batch!=NA"
+	ref make a.emb what=nobatch
+	run -0 scmetric integration -q -l cell_type -b batch --report report -o out.tsv a.emb
+	assert_equal "$(awk '$1 == "set_aside:no_group" || $1 == "cells"' report | tr '\t\n' '  ')" "cells 399 set_aside:no_group 1 "
+	rm out.tsv
 	refused cells=0 "" "a.emb cell_type 0"
 	run --separate-stderr scmetric integration -l nothing a.emb
 	assert_failure 1

@@ -648,6 +648,60 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	names "--balance donor twice"
 }
 
+@test "scsample --thin again, with the same seed: no draw is used twice, of what was kept, of its complement, and of joined streams" {
+	$PYTHON -W ignore - <<-'END'
+		import anndata, numpy as np
+		a = anndata.AnnData(np.tile(np.array([1, 2, 7, 40, 1000], "f4"), (6000, 1)))
+		a.var_names = [f"g{i}" for i in range(5)]
+		a.write("few.h5ad")
+	END
+	thin() { scsample -q --thin 0.5 "${@:2}" -o "$1"; }
+	h5tok -q few.h5ad -o few.counts
+	thin half few.counts
+	thin rest --complement few.counts
+	thin quarter half
+	thin quarter-of-rest rest
+	thin rest-of-half --complement half
+	thin eighth quarter
+	scsample -q quarter half -o joined
+	thin of-joined joined
+	scview -q -O h5ad half -o half.h5ad
+	h5tok -q half.h5ad | thin quarter-of-file -
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy as np, corrmask.stream as scstream
+		from scipy import stats
+		sizes = [1, 2, 7, 40, 1000]
+		def read(path):
+		    out = []
+		    for b in scstream.read(path):
+		        x = np.zeros((b.rows, 5), int)
+		        (start, gene), (_, count) = b["gene"], b["count"]
+		        x[np.repeat(np.arange(b.rows), np.diff(start)), gene] = count
+		        out.append(x)
+		    return np.concatenate(out)
+		def check(name, got, p):
+		    for n, x in zip(sizes, got.T):
+		        cuts = np.unique(stats.binom.ppf(np.arange(.05, 1, .05), n, p))
+		        cuts = np.r_[-1, cuts[cuts < n], n]
+		        expected = np.diff(stats.binom.cdf(cuts, n, p)) * len(x)
+		        keep = expected > 1
+		        seen = np.histogram(x, cuts + .5)[0]
+		        p_value = stats.chi2.sf(((seen - expected) ** 2 / expected)[keep].sum(), max(keep.sum() - 1, 1))
+		        assert p_value > 1e-4, (name, n, p_value)
+		whole = {name: read(name) for name in ("half", "rest", "quarter", "quarter-of-rest", "rest-of-half", "quarter-of-file", "eighth", "of-joined")}
+		for name, p in ("half", .5), ("rest", .5), ("quarter", .25), ("quarter-of-rest", .25), ("rest-of-half", .25), ("quarter-of-file", .25), ("eighth", .125):
+		    check(name, whole[name], p)
+		check("of joined quarters", whole["of-joined"][:6000], .125)
+		check("of joined halves", whole["of-joined"][6000:], .25)
+		# disjoint quarters of 1,000 molecules: a correlation of -1 / 3, as of a multinomial
+		for other in "quarter-of-rest", "rest-of-half":
+		    r = np.corrcoef(whole["quarter"][:, 4], whole[other][:, 4])[0, 1]
+		    assert abs(r + 1 / 3) < .05, (other, r)
+	END
+}
+
 @test "scsample --thin: binomial counts, whatever their size; n_counts counts genes that are not there" {
 	$PYTHON -W ignore - <<-'END'
 		import anndata, numpy as np

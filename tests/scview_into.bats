@@ -126,7 +126,7 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	n = new.obs["corrmask_n_counts"]
 	assert str(n.dtype) == "UInt64" and n.isna().tolist() == (~here).tolist()
 	assert n[here].tolist() == pd.Series(s["n_counts"], index=s["barcode"]).loc[new.obs_names[here]].tolist()
-	assert new.obs["corrmask_barcode"].tolist() == [b if h else "" for b, h in zip(new.obs_names, here)]
+	assert [b if isinstance(b, str) else "missing" for b in new.obs["corrmask_barcode"]] == [b if h else "missing" for b, h in zip(new.obs_names, here)]
 	assert new.obs["corrmask_cell_type"][here].tolist() == new.obs["cell_type"][here].tolist()
 	END
 }

@@ -5,6 +5,7 @@
 #include "anndata/h5.h"
 #include "anndata/h5array.h"
 #include "anndata/h5ad.h"
+#include "base/classes.h"
 #include "base/strmap.h"
 
 #include <inttypes.h>
@@ -406,6 +407,44 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 	return !bad && w->w.h5.failed ? error_set(e, "%s", w->w.h5.error.msg) : bad;
 }
 
+/* The text of a cell; *n 0: it has none. */
+static const char *text_of(const struct h5ad_into *w, const struct scalar *c, uint64_t cell, size_t *n)
+{
+	const uint64_t *at = w->seen[cell] ? c->text.offset + c->at[cell] : NULL;
+	*n = at ? strnlen(c->text.bytes + at[0], at[1] - at[0]) : 0;
+	return *n ? c->text.bytes + at[0] : "";
+}
+
+/* Texts of which some are missing are a categorical, as anndata writes them: a text of AnnData cannot be missing. */
+static void texts_to_categories(struct h5ad_into *w, const struct scalar *c)
+{
+	struct column_spec *s = &w->columns.col[c->own];
+	struct column *to = &w->table.col[c->own];
+	struct classes found = {0};
+	uint32_t *code = xmalloc((w->ncell + 1) * sizeof *code);
+	size_t n;
+	for (uint64_t r = 0; r < w->ncell; r++) {
+		const char *text = text_of(w, c, r, &n);
+		code[r] = n ? classes_add(&found, text, n) : MISSING_CODE;
+	}
+	uint32_t *order = classes_sorted(&found), *rank = xmalloc((found.n + 1) * sizeof *rank);
+	s->type = CATEGORICAL;
+	s->ncategory = found.n;
+	s->category = xmalloc((found.n + 1) * sizeof *s->category);
+	for (size_t k = 0; k < found.n; k++) {
+		rank[order[k]] = (uint32_t)k;
+		s->category[k] = xstrdup(found.name[order[k]]);
+	}
+	for (uint64_t r = 0; r < w->ncell; r++)
+		code[r] = code[r] == MISSING_CODE ? code[r] : rank[code[r]];
+	free(to->data);
+	to->data = code;
+	to->cap = w->ncell * sizeof *code;
+	classes_release(&found);
+	free(order);
+	free(rank);
+}
+
 /* A column of obs. gaps: some cells have no value. */
 static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int gaps, struct error *e)
 {
@@ -415,10 +454,14 @@ static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int ga
 		free(s->dtype);
 		s->dtype = xstrdup("boolean");
 	}
+	size_t n = 1;
+	for (uint64_t r = 0; r < w->ncell && n && s->type == STR && !s->dtype; r++)
+		text_of(w, c, r, &n);
+	if (!n)
+		texts_to_categories(w, c);
 	for (uint64_t r = 0; r < w->ncell && s->type == STR; r++) {
-		int there = w->seen[r] != 0;
-		const char *text = there ? c->text.bytes + c->text.offset[c->at[r]] : "";
-		block_push_str(&w->table, c->own, text, there ? c->text.offset[c->at[r] + 1] - c->text.offset[c->at[r]] : 0);
+		const char *text = text_of(w, c, r, &n);
+		block_push_str(&w->table, c->own, text, n);
 	}
 	if (s->type == CATEGORICAL)
 		o.missing = -1;

@@ -6,10 +6,6 @@
 
 #define CATEGORIES_MAX 65536
 
-/* Names that columns of some stream have (man scstream.5). */
-static const char *const taken[] = {"cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target",
-	"epoch", "step", "neighbour", "rho", "overlap", "x", "logit", NULL};
-
 void obs_release(struct obs *o)
 {
 	for (size_t i = 0; i < o->ncol; i++) {
@@ -31,17 +27,9 @@ void obs_release(struct obs *o)
 	*o = (struct obs){0};
 }
 
-static int is_taken(const char *name)
-{
-	for (int i = 0; taken[i]; i++)
-		if (strcmp(taken[i], name) == 0)
-			return 1;
-	return 0;
-}
-
 const char *obs_source_name(const char *name)
 {
-	return strncmp(name, "obs_", 4) == 0 && is_taken(name + 4) ? name + 4 : name;
+	return strncmp(name, "obs_", 4) == 0 && header_reserved(name + 4) ? name + 4 : name;
 }
 
 static struct obs_column *column(struct obs *o, const char *source)
@@ -52,7 +40,7 @@ static struct obs_column *column(struct obs *o, const char *source)
 	grow(o->col, o->cap, o->ncol + 1);
 	struct obs_column *c = o->col + o->ncol++;
 	*c = (struct obs_column){.source = xstrdup(source), .kind = DATAFRAME_OTHER, .missing = -1};
-	c->name = xasprintf("%s%s", is_taken(source) ? "obs_" : "", source);
+	c->name = xasprintf("%s%s", header_reserved(source) ? "obs_" : "", source);
 	return c;
 }
 

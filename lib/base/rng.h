@@ -32,12 +32,13 @@ enum rng_domain {
 	RNG_INPUT, /* maskgen: order, zeros and hidden fields of a cell whose values are the input (a = cell, b = epoch) */
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
 	RNG_STATES, /* scperturb shift: random states (a = cell) */
-	RNG_THIN, /* scsample --thin: molecules (a = cell) */
+	RNG_THIN, /* scsample --thin: molecules (a = cell, b = how the cells were thinned before) */
 	RNG_ROWS, /* ctaprobe transfer: cells of a large reference that are learned from (a = cell of the reference) */
 	RNG_KMEANS, /* where k-means begins (a = start) */
 	RNG_EIGEN, /* where a search for eigenvectors begins */
 	RNG_NEIGHBOURS, /* rows that begin as centres, and whose neighbours are searched twice (a = 0, 1) */
 	RNG_STRATA, /* cells of a sample that has every group */
+	RNG_THIN_REFERENCE, /* ctaprobe transfer: molecules of the reference (a = cell, b = as for RNG_THIN) */
 };
 
 /* Four 32-bit words at a counter. */

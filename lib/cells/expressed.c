@@ -107,12 +107,12 @@ uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, st
 	return total;
 }
 
-void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p)
+void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, uint32_t before, double p)
 {
 	struct sparse thin = {.d = x->d};
 	struct sparse_row of = {0};
 	for (size_t r = 0; r < x->n; r++) {
-		struct rng draws = thin_at(seed, cell[r]);
+		struct rng draws = thin_at(seed, RNG_THIN_REFERENCE, cell[r], before);
 		size_t n = 0;
 		sparse_counts(x, r, &of);
 		total[r] = 0;

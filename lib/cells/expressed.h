@@ -33,7 +33,7 @@ uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t 
 uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, struct sparse *to);
 
 /* What the rows of x, packed and all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1. total [x->n]: the molecules
- * that are left of each row, out; 0: none. cell [x->n] */
-void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, double p);
+ * that are left of each row, out; 0: none. cell [x->n]; before: thin_before of the stream */
+void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, uint32_t before, double p);
 
 #endif

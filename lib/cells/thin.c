@@ -1,8 +1,32 @@
 #include "cells/thin.h"
 
+#include "base/error.h"
+
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ONE_BY_ONE = 16 };
+
+static const char *provenance_text(const cJSON *line, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, key));
+	return text ? text : "";
+}
+
+uint32_t thin_before(const struct header *h)
+{
+	uint32_t n = 0;
+	const cJSON *p;
+	cJSON_ArrayForEach(p, h->provenance)
+	{
+		char *options = xasprintf(" %s ", provenance_text(p, "options"));
+		if (!strcmp(provenance_text(p, "program"), "scsample") && strstr(options, " --thin "))
+			n = 2 * n + (strstr(options, " --complement ") ? 2 : 1);
+		free(options);
+	}
+	return n;
+}
 
 /* log C(n, k); lgamma writes a global variable. */
 static double log_choose(double n, double k)

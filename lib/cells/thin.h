@@ -6,13 +6,20 @@
 #define THIN_H
 
 #include "base/rng.h"
+#include "stream/header.h"
 
 #include <stdint.h>
 
-/* The draws of a cell: thin_draw is called for its counts in order. */
-static inline struct rng thin_at(uint32_t seed, uint64_t cell)
+/*
+ * Which parts of the molecules the cells of a stream are, by its provenance: a number for each sequence of scsample --thin and --thin --complement, in order,
+ * larger for a longer one; 0: all. It is a part of the key of the draws, as draws that were made before would not be independent of what is left.
+ */
+uint32_t thin_before(const struct header *h);
+
+/* The draws of a cell: thin_draw is called for its counts in order. domain: RNG_THIN, RNG_THIN_REFERENCE */
+static inline struct rng thin_at(uint32_t seed, enum rng_domain domain, uint64_t cell, uint32_t before)
 {
-	return rng_at(seed, RNG_THIN, cell, 0);
+	return rng_at(seed, domain, cell, before);
 }
 
 /* How many of n molecules are kept: Binomial(n, p), 0 < p < 1. */

@@ -101,7 +101,7 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 	struct block b = {0};
 	cJSON *loader = cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), *o = cJSON_AddObjectToObject(loader, "classes");
 	for (size_t i = 0; i < n; i++) { /* floats and lists are not labels; whole numbers can be both */
-		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, "", NULL) == 0)
+		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, LABEL_VALUES, "", NULL) == 0)
 			c[nc++].n = xcalloc(CLASSES_MAX, sizeof *c->n);
 		if (numbers_init(&x[nx].column, stream_header(in), column[i], "", NULL) == 0)
 			x[nx++].name = column[i];

@@ -44,9 +44,9 @@ struct shift_names {
  * has too few cells. */
 int states_read(struct states *t, struct stream *s, int again, struct shift_names *names, struct error *e);
 
-/* Read a stream of perturbed cells into r, which is empty; indexed: by its blocks. group: a column, or NULL. NULL with e set:
- * it is no stream of perturbed cells. */
-struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
+/* Read a stream of perturbed cells into r, which is empty; indexed: by its blocks. group: its column of groups, or NULL: cells without
+ * one are left out. NULL with e set: it is no stream of perturbed cells. */
+struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, struct labels *group,
 	struct shift_names *names, struct error *e);
 int shifts_next(struct shift_reader *in, struct error *e); /* 1: a block was read, 0: all were, -1 with e set: a wrong row */
 void shifts_close(struct shift_reader *in);

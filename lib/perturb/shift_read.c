@@ -19,7 +19,7 @@ struct shift_reader {
 	struct shifts *r;
 	struct shift_names *names;
 	int x, x_original, similarity, cell, kind, label, control; /* columns, -1: none */
-	struct labels state, group;
+	struct labels state, *group; /* group: borrowed, or NULL */
 	int *kind_of; /* [categories of kind] enum perturb_kind, or a BASE */
 	size_t d;
 
@@ -92,7 +92,7 @@ static int find_column(const struct header *h, const char *name, enum column_typ
 	return c >= 0 && h->col[c].type == type && h->col[c].shape == shape ? c : -1;
 }
 
-static int open_columns(struct shift_reader *in, const char *group)
+static int open_columns(struct shift_reader *in)
 {
 	const struct header *h = in->h;
 	if (header_kind(h, "embedding", in->name, in->e))
@@ -108,8 +108,8 @@ static int open_columns(struct shift_reader *in, const char *group)
 	if (in->x < 0 && in->similarity < 0)
 		return error_set(in->e, "%s: neither vectors x nor similarities: expected those of scembed", in->name);
 	in->cell = header_need(h, "cell", U64, SCALAR, in->name, in->e);
-	if (in->cell < 0 || (in->t->column && labels_init(&in->state, h, in->t->column, &in->names->states, in->name, in->e)) ||
-		(group && labels_init(&in->group, h, group, &in->names->groups, in->name, in->e)))
+	if (in->cell < 0 ||
+		(in->t->column && labels_init(&in->state, h, in->t->column, &in->names->states, LABEL_WORDS_KEPT, in->name, in->e)))
 		return -1;
 	in->d = in->x < 0 ? 0 : h->col[in->x].n;
 	if (in->t->column && (in->x < 0 || in->d != in->t->d))
@@ -163,10 +163,8 @@ static int take_base(struct shift_reader *in, const struct block *b, size_t i, i
 	if (whole) {
 		const char *state = in->t->column ? state_at(in, b, i) : NULL;
 		in->chosen = !in->t->column || (state && strcmp(state, in->t->name[in->t->n]) == 0);
-		if (in->group.spec && in->chosen && (in->base_group = labels_at(&in->group, b, i)) == MISSING_CODE)
-			return error_set(in->e,
-				"%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
-				in->name, cell_at(in, b, i), in->group.spec->name, in->group.spec->name);
+		if (in->group && in->chosen)
+			in->chosen = (in->base_group = labels_at(in->group, b, i)) != MISSING_CODE;
 	}
 	in->starts += whole && in->chosen;
 	in->has_base = in->x < 0 || x;
@@ -302,7 +300,6 @@ void shifts_close(struct shift_reader *in)
 {
 	block_release(&in->b);
 	labels_release(&in->state);
-	labels_release(&in->group);
 	free(in->kind_of);
 	free(in->base);
 	free(in->before);
@@ -310,7 +307,7 @@ void shifts_close(struct shift_reader *in)
 	free(in);
 }
 
-struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group,
+struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, struct labels *group,
 	struct shift_names *names, struct error *e)
 {
 	struct shift_reader *in = xmalloc(sizeof *in);
@@ -322,9 +319,10 @@ struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed
 		.t = t,
 		.r = r,
 		.names = names,
+		.group = group,
 		.base_cell = UINT64_MAX,
 		.last = UINT64_MAX};
-	if (open_columns(in, group) || name_kinds(in)) {
+	if (open_columns(in) || name_kinds(in)) {
 		shifts_close(in);
 		return NULL;
 	}
@@ -404,7 +402,7 @@ static int open_states(struct shift_reader *in, const struct states *t)
 		return error_set(in->e, "%s: --state needs vectors, and these are similarities: embed without --similarity", in->name);
 	if ((in->x = header_need(in->h, "x", F32, FIXED, in->name, in->e)) < 0 ||
 		(in->cell = header_need(in->h, "cell", U64, SCALAR, in->name, in->e)) < 0 ||
-		labels_init(&in->state, in->h, t->column, &in->names->states, in->name, in->e) ||
+		labels_init(&in->state, in->h, t->column, &in->names->states, LABEL_WORDS_KEPT, in->name, in->e) ||
 		(in->indexed && stream_index(in->s, in->e)))
 		return -1;
 	in->kind = find_column(in->h, "perturbation", CATEGORICAL, SCALAR);

@@ -109,6 +109,30 @@ static int check_lacking(struct header *all, const struct header *h, const char 
 	return 0;
 }
 
+static size_t times_there(const cJSON *list, const cJSON *line, const cJSON *last)
+{
+	const cJSON *one;
+	size_t n = 0;
+	cJSON_ArrayForEach(one, list)
+	{
+		n += cJSON_Compare(one, line, 1);
+		if (one == last)
+			break;
+	}
+	return n;
+}
+
+/* Each line stays as often as it is in one of the streams: to be thinned twice is something else than once. */
+static void join_provenance(struct header *all, const struct header *h)
+{
+	const cJSON *line;
+	cJSON_ArrayForEach(line, h->provenance)
+	{
+		if (times_there(all->provenance, line, NULL) < times_there(h->provenance, line, line))
+			cJSON_AddItemToArray(all->provenance, cJSON_Duplicate(line, 1));
+	}
+}
+
 /* The index of obs keeps its name if that is the same in all streams. */
 static void join_index(struct header *all, const struct header *h)
 {
@@ -175,14 +199,7 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 		    cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), 1))
 		cJSON_DeleteItemFromObjectCaseSensitive(all->extra, HEADER_TRAIN_N);
 	join_index(all, h);
-	const cJSON *line, *old;
-	cJSON_ArrayForEach(line, h->provenance)
-	{
-		int known = 0;
-		cJSON_ArrayForEach(old, all->provenance) known |= cJSON_Compare(old, line, 1);
-		if (!known)
-			cJSON_AddItemToArray(all->provenance, cJSON_Duplicate(line, 1));
-	}
+	join_provenance(all, h);
 	return 0;
 }
 

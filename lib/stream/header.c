@@ -273,6 +273,16 @@ int header_beside(const struct header *h, const char *name, enum column_type typ
 	return -2;
 }
 
+int header_reserved(const char *name)
+{
+	static const char *const taken[] = {"cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target",
+		"epoch", "step", "neighbour", "rho", "overlap", "x", "logit"};
+	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+		if (strcmp(taken[i], name) == 0)
+			return 1;
+	return 0;
+}
+
 size_t header_companion(const char *name)
 {
 	size_t n = strlen(name), end = strlen(MISSING_SUFFIX);

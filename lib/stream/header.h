@@ -75,6 +75,9 @@ void header_drop(struct header *h, const char *name); /* does nothing if there i
 int header_find(const struct header *h, const char *name); /* index, or -1 */
 int header_list(const struct header *h, const char *name); /* index of the list (ragged column), or -1: a column of obs may have its name */
 
+/* Whether columns of some stream have this name (man scstream.5), so that a column of obs of this name is obs_NAME in streams. */
+int header_reserved(const char *name);
+
 /* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
 int header_is_id(const struct column_spec *c);
 

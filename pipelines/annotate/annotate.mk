@@ -51,7 +51,7 @@ $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call one_file,DATA)
-annotate_without = --where $(call text,LABEL)'!=NA'
+annotate_without =
 endif
 
 $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts

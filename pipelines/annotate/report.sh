@@ -11,7 +11,7 @@ coarse=$(reported "$transfer" labels:coarse)
 if [ "${coarse:-0}" = 0 ] && scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "in_reference,$label" "$dir/new.pred" | awk 'NR > 1 && /^0/ && !/^0\t(NA)?$/ { found = 1 } END { exit !found }'; then
 	# cells without a prediction, or with types of other names than the reference's, cannot be compared
-	if ! scsample -q --where "$label!=NA" "$dir/new.pred" | ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" - 2> /dev/null ||
+	if ! ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null ||
 		grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv"; then
 		rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 	fi
@@ -62,8 +62,8 @@ elsewhere() {
 	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\nunknown\t%s\n' "$label" "$(cat "$dir/group")" "$coverage" "$unknown"
 	printf 'map\t%s\n' "$(cat "$dir/map" 2> /dev/null || echo X_umap_transfer)"
 	printf 'elsewhere\t%s\n' "$(elsewhere)"
-	# of simulated cells, two types are left out
-	[ -z "$2" ] || printf 'no_type\t%s\n' "$(reported "$dir/log/scsample-reference.report" dropped:where)"
+	printf 'no_type\t%s\n' "$(reported "$dir/log/scsample-reference.report" set_aside:no_label)"
+	printf 'unknown_label\t%s\n' "$(reported "$dir/log/scsample-reference.report" set_aside:unknown_label)"
 	printf 'rare\t%s\n' "$(reported "$dir/log/scsample-reference.report" 'dropped:min-class')"
 	scview -q -c in_set "$dir/new.pred" | awk 'NR > 1 && (size = gsub(/1/, "")) { n++; sum += size; one += size == 1 } END { if (n) printf "set_size\t%f\nsingle\t%f\n", sum / n, one / n }'
 } > "$dir/values"

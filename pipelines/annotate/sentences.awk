@@ -85,9 +85,10 @@ END {
 
 	# What was left out, or not tested
 	no_type = t("set_aside:no_label") + v["run", "no_type"]
-	aside = no_type + t("set_aside:unknown_label") + t("set_aside:no_group")
+	no_word = t("set_aside:unknown_label") + v["run", "unknown_label"]
+	aside = no_type + no_word + t("set_aside:no_group")
 	say("set-aside", aside > 0, "Cells of the reference that were left out: " listed(listed(part(no_type, " without a type"), \
-		part(t("set_aside:unknown_label"), " whose type is called unknown")), part(t("set_aside:no_group"), " without a " (cells ? "donor" : unit))) ".")
+		part(no_word, " whose type is called unknown or the like")), part(t("set_aside:no_group"), " without a " (cells ? "donor" : unit))) ".")
 	say("rare", v["run", "rare"] > 0, several(v["run", "rare"], "cell") " of the reference " (v["run", "rare"] == 1 ? "was" : "were") \
 		" left out: their types have fewer than MIN_CELLS cells. New cells of these types get a wrong type.")
 	say("in-reference", t("in_reference") > 0, several(t("in_reference"), "new cell") " are in the reference too: they get types, but test nothing.")

@@ -37,6 +37,9 @@ __all__ = ["Error", "annotate", "embed", "integration", "perturb", "stream", "to
 Path = Union[str, "os.PathLike[str]"]
 Cells = Union["anndata.AnnData", Path]
 RAW = ("counts", "raw_counts", "raw")       # layers in which h5tok looks for counts
+# columns that streams have of their own: one of obs with this name is obs_NAME (scstream(5))
+RESERVED = ("cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap",
+            "x", "logit")
 
 
 def __getattr__(name: str) -> Any:
@@ -58,11 +61,15 @@ def _in_memory(adata: anndata.AnnData, copy: bool = False) -> anndata.AnnData:
     return adata.copy() if copy else adata
 
 
-def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]], of: str = "") -> List[str]:
-    for name in names:
-        if name is not None and name not in adata.obs:
+def _columns(adata: anndata.AnnData, names: Sequence[Optional[str]], of: str = "", in_stream: bool = False) -> List[str]:
+    """These columns of obs. in_stream: they will be looked for in a stream, where some have another name."""
+    there = [name[4:] if name not in adata.obs and name[:4] == "obs_" and name[4:] in RESERVED else name for name in names if name is not None]
+    for name in there:
+        if name not in adata.obs:
             raise Error("corrmask: obs%s has no column %r; it has: %s" % (of, name, ", ".join(map(str, adata.obs)) or "none"))
-    return [name for name in names if name is not None]
+        if in_stream and name in RESERVED and name in names:
+            raise Error("corrmask: a column '%s' of obs%s is called 'obs_%s', as streams have a column '%s' of their own" % (name, of, name, name))
+    return there
 
 
 def _check_backed(adata: anndata.AnnData, columns: List[str]) -> str:
@@ -142,8 +149,8 @@ def _table(text: bytes) -> pandas.DataFrame:
 # ---- what users call ----
 
 def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: float = 0.05,
-             min_cells: int = 2, layer: Optional[str] = None, key_added: str = "transfer", copy: bool = False, seed: int = 1,
-             threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
+             min_cells: int = 2, keep_unknown_labels: bool = False, layer: Optional[str] = None, key_added: str = "transfer", copy: bool = False,
+             seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
     """Give the cells types, from a reference whose types are known (corrmask annotate; ctaprobe-transfer(1)).
 
     reference   AnnData, or a file that h5tok reads (.h5ad, .zarr, 10x), with raw counts
@@ -152,6 +159,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     coverage    share of the cells whose label set has the true type
     unknown     share of cells like those of the reference that may be called unknown
     min_cells   types of the reference with fewer cells are left out
+    keep_unknown_labels   take words such as "none" for types; by default "unknown", "nan", "unassigned" and the like are no type (corrmask(7))
     layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]
 
     Adds to obs KEY_assigned (type or "unknown"), KEY_predicted, KEY_probability, KEY_label_set and KEY_p_known, and to uns[KEY] a table of what
@@ -160,25 +168,30 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 
     from corrmask import stream
     adata = _in_memory(adata, copy)
-    columns = [label] + ([group] if group not in (None, "auto") else [])
-    if isinstance(reference, (str, os.PathLike)):
-        run([script("columns.sh"), label, group or "none", os.fspath(reference)], progress=progress)       # now, not after the counts are read
-    else:
-        columns = _columns(reference, columns, " of the reference") + ([] if group != "auto" else [
+    columns, keep = [label] + ([group] if group not in (None, "auto") else []), ["--keep-unknown-labels"] if keep_unknown_labels else []
+    if not isinstance(reference, (str, os.PathLike)):
+        columns = _columns(reference, columns, " of the reference", True) + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
             and c != label])
     with workspace() as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
-        run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), _file(reference, folder, "reference", columns)],
-            [_tool("scsample"), "--where", label + "!=NA", "--min-class", "%s:%d" % (label, min_cells), *talk(False), "-o", known], progress=progress)
+        path = _file(reference, folder, "reference", columns)
+        run([script("columns.sh"), label, group or "none", path], progress=progress)       # now, not after the counts are read
+        run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), path],
+            [_tool("scsample"), "--min-class", "%s:%d" % (label, min_cells), *keep, *(["--progress", "never"] if progress else ["-q"]), "--report", known + ".report",
+             "-o", known], progress=progress)
         run([_tool("h5tok"), "--obs", "none", *_layer(layer), *_threads(threads), *talk(progress), "-o", counts, _file(adata, folder, "new", [], layer)],
             progress=progress)
         donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
-        run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), "--coverage", str(coverage),
-             "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
+        run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
+             "--coverage", str(coverage), "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
             progress=progress)
         found = stream.to_anndata(new).obs
-        report = pandas.read_csv(new + ".report", sep="\t", names=["name", "value"], skiprows=1, dtype=str, keep_default_na=False, quoting=3)
+        found.loc[found["label_set"] == "", "label_set"] = None       # as the others: missing, of a cell without counts
+        rows, sampled = (pandas.read_csv(path + ".report", sep="\t", names=["name", "value"], skiprows=1, dtype=str, keep_default_na=False, quoting=3)
+                         for path in (new, known))
+        no_label = [frame["name"].str.startswith(("set_aside:no_label", "set_aside:unknown_label")) for frame in (rows, sampled)]
+        report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
     rows = _place(adata, [str(name) for name in found.index])
     for name in ("assigned", "predicted", "probability", "label_set", "p_known"):
         column = found[name].array.take(rows, allow_fill=True)
@@ -272,9 +285,9 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
         raise ValueError("how=%r: expected delete, overexpress, activate or inhibit" % how)
     if (state is None) != (source is None) or (state is None) != (target is None):
         raise ValueError("state, source and target belong together")
-    columns = _columns(_in_memory(adata), [state, group])
+    columns = _columns(_in_memory(adata), [state, group], in_stream=True)
     for word in (source, target) if state is not None else ():
-        cells = adata.obs[state].astype(str).value_counts()
+        cells = adata.obs[columns[0]].astype(str).value_counts()
         if cells.get(str(word), 0) < 10:
             raise Error("corrmask: obs[%r] is %r in %d cells, expected at least 10 of each state; it has: %s" % (
                 state, word, cells.get(str(word), 0), ", ".join("%s (%d)" % row for row in cells.head(12).items())))
@@ -291,13 +304,15 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
 
 
 def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = None, embeddings: Sequence[str] = ("X_pca",), centred: bool = False,
-                preset: str = "scib-metrics", seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
+                preset: str = "scib-metrics", keep_unknown_labels: bool = False, seed: int = 1, threads: Optional[int] = None,
+                progress: bool = True) -> pandas.DataFrame:
     """How well embeddings keep cell types apart and batches together: the metrics of scib-metrics, scIB or BMFM-RNA (scmetric(1)).
 
     label, batch   columns of obs
     embeddings     keys of obsm; the first is that before integration
     centred        also score each embedding minus the mean of its batch, as KEY_centred
     preset         "scib-metrics", "scib" or "bmfm": metrics and their means
+    keep_unknown_labels   take words such as "none" for types; by default cells called "unknown", "nan" and the like are left out (corrmask(7))
 
     Returns a table with a row for each metric and a column for each embedding."""
     columns = _columns(_in_memory(adata), [label, batch])
@@ -308,5 +323,6 @@ def integration(adata: anndata.AnnData, *, label: str, batch: Optional[str] = No
     with workspace() as folder:
         path = _file(adata, folder, "cells", columns, counts=False, obsm=embeddings)
         return _table(run([_tool("scmetric"), "integration", "--label", label, *(["--batch-key", batch] if batch else []), "--embedding", ",".join(embeddings),
-                           *(["--centred"] if centred else []), "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path],
+                           *(["--centred"] if centred else []), *(["--keep-unknown-labels"] if keep_unknown_labels else []),
+                           "--preset", preset, "--seed", str(seed), *_threads(threads), *talk(progress), path],
                           progress=progress))

@@ -5,6 +5,7 @@ What is read [biomed-multi-omic; its checkpoints, and what its script for vLLM m
     NAME.ckpt                   PyTorch Lightning: state_dict, whose names begin with `model.`, and hyper_parameters: model_config, label_dict
     or config.json, model.safetensors and checkpoint_metadata.json (which has label_dict)
     tokenizers/genes/tokenizer.json   the vocabulary, and the tokens before the genes"""
+import io
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import zipfile
 
 from corrmask.stream import Error
 
-CLS_MAX, LAYERS_MAX = 32, 1000
+CLS_MAX, LAYERS_MAX, VALUES_MAX = 32, 1000, 1000000
 RMS_NORM_EPS = 1e-5             # in the code of the released model, not in its config
 EMBEDDINGS = "core.encoder.embeddings."
 VALUES = EMBEDDINGS + "expressions_embeddings."
@@ -59,14 +60,18 @@ class _Inert:
         return id(self)
 
 
-def plain(x):
-    """Dictionaries, lists, texts and numbers for what was pickled."""
+def plain(x, left=None):
+    """Dictionaries, lists, texts and numbers for what was pickled. left: how many there may be, as lists that share others have no end."""
+    left = left or [VALUES_MAX]
+    left[0] -= 1
+    if left[0] < 1:
+        raise Error("more than %d values beside the tensors: lists that contain each other?" % VALUES_MAX)
     if isinstance(x, _Inert):
         found = x.state if isinstance(x.state, dict) else x.items or (x.args[0] if len(x.args) == 1 else {})
-        return plain(found)
+        return plain(found, left)
     if isinstance(x, dict):
-        return {k: plain(v) for k, v in x.items()}
-    return [plain(v) for v in x] if isinstance(x, (list, tuple)) else x
+        return {k: plain(v, left) for k, v in x.items()}
+    return [plain(v, left) for v in x] if isinstance(x, (list, tuple)) else x
 
 
 class _Tensor:
@@ -102,7 +107,14 @@ class _Unpickler(pickle.Unpickler):
         kind, key = pid[1].__name__, pid[2]
         if kind not in STORAGES:
             raise Error("a tensor of type %s" % kind)
-        return STORAGES[kind], lambda: self.archive.read("%s/data/%s" % (self.folder, key))
+        return STORAGES[kind], lambda: read_entry(self.archive, "%s/data/%s" % (self.folder, key))
+
+
+def read_entry(archive, name):
+    """PyTorch does not compress. What is larger than the file could fill the memory."""
+    if archive.getinfo(name).file_size > os.path.getsize(archive.filename):
+        raise Error("%s: %s is compressed: expected a checkpoint as torch.save writes it" % (archive.filename, name))
+    return archive.read(name)
 
 
 def read_ckpt(path):
@@ -112,14 +124,14 @@ def read_ckpt(path):
         entry = next((n for n in archive.namelist() if n.endswith("/data.pkl") and n.count("/") == 1), None)
         if not entry:
             raise Error("%s: no data.pkl in it: expected a PyTorch checkpoint" % path)
-        with archive.open(entry) as f:
-            found = _Unpickler(f, archive, entry.split("/")[0]).load()
+        found = _Unpickler(io.BytesIO(read_entry(archive, entry)), archive, entry.split("/")[0]).load()
         found = plain(found) if isinstance(found, dict) else {}
         hyper, state = (x if isinstance(x, dict) else {} for x in (found.get("hyper_parameters"), found.get("state_dict")))
         tensors = {k: v for k, v in state.items() if isinstance(v, _Tensor)}
     except Error as error:
         raise Error("%s: %s" % (path, error) if path not in str(error) else str(error)) from None
-    except (zipfile.BadZipFile, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
+    except (zipfile.BadZipFile, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError,
+            RecursionError) as error:
         raise Error("%s: not a PyTorch checkpoint: %s" % (path, error)) from None
     if not tensors or not hyper.get("model_config"):
         raise Error("%s: no %s in it: expected a PyTorch Lightning checkpoint" % (path, "hyper_parameters with model_config" if tensors else "state_dict"))
@@ -132,7 +144,7 @@ def read_json(path):
     try:
         with open(path, encoding="utf-8") as f:
             found = json.load(f)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Error("%s: not JSON: %s" % (path, error)) from None
     if not isinstance(found, dict):
         raise Error("%s: expected a JSON object" % path)
@@ -143,11 +155,11 @@ def read_safetensors(path):
     twice = []
 
     def once(pairs):
-        names = [k for k, _ in pairs]
-        for k in names:
-            if names.count(k) > 1:
-                twice.append(k)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [k for k, _ in pairs]
+            twice.extend(k for k, after in zip(sorted(names), sorted(names)[1:]) if k == after)
+        return found
 
     def data(begin, end):
         with open(path, "rb") as f:
@@ -161,7 +173,7 @@ def read_safetensors(path):
             found = {k: _Tensor(t["dtype"], t["shape"], lambda t=t: data(*t["data_offsets"])) for k, t in header.items() if k != "__metadata__"}
             size = os.path.getsize(path) - start
             outside = [k for k in found if not 0 <= header[k]["data_offsets"][0] <= header[k]["data_offsets"][1] <= size]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Error("%s: not a safetensors file: %s" % (path, error)) from None
     if twice:
         raise Error("%s: '%s' occurs twice" % (path, twice[0]))

@@ -19,13 +19,13 @@ import tempfile
 import numpy as np
 
 import corrmask.stream as scstream
-from corrmask import model
+from corrmask import RESERVED, model
 from corrmask.stream import Error
 
 ROWS = 1000                     # of a record batch, as datasets writes them
 SHARD_BYTES = 500 << 20         # of tokens in a data file, about
 CATEGORIES_MAX = 65536
-TAKEN = ("cell", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap", "x", "logit")
+TAKEN = tuple(name for name in RESERVED if name not in ("barcode", "n_counts"))    # a dataset's are those of the stream
 
 
 def need_pyarrow():

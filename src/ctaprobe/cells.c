@@ -3,6 +3,7 @@
  * and tested on two streams, or by cross-validation on one stream.
  */
 #include "cells.h"
+#include "cli_labels.h"
 
 #include "label/folds.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY_CLASSES = 100 }; /* more are likely to be numbers */
 enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
 
 static struct error e;
@@ -32,6 +32,7 @@ static struct option_def cells_options[] = {
 		1000, .changes = 1},
 	{0, "group", OPT_STRING, &cells_set.group, "COL", "keep whole groups of COL, such as donors, in one fold; score groups too",
 		.changes = 1},
+	{KEEP_UNKNOWN_LABELS},
 	{0, "every-class", OPT_FLAG, &cells_set.every_class, NULL,
 		"with --group, if each group has one class: give every fold a whole group of every class", .changes = 1, .needs = "group"},
 	{0, "protocol", OPT_CHOICE, &cells_set.protocol, OPT_ENUM([PROTOCOL_OWN] = "own", [PROTOCOL_CZ] = "cz"),
@@ -501,9 +502,6 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 	if (cells_set.fold)
 		check_folds(a);
 	check_data(a, b, &classes_of_cells);
-	if (cells_set.label && classes_of_cells.n > MANY_CLASSES)
-		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes_of_cells.n,
-			cells_set.label);
 	if (test_path && cells_set.group)
 		warn_shared(a, b, &groups_of_cells, cells_set.group);
 }
@@ -520,9 +518,6 @@ int ctaprobe_cells(int argc, char **argv)
 	struct result r = {0};
 	read_cells(&a, &b);
 	size_t unlabelled = a.unlabelled + b.unlabelled;
-	if (unlabelled)
-		info("%zu of %zu cells have no value in column '%s' and are left out", unlabelled, a.n + b.n + unlabelled,
-			cells_set.label ? cells_set.label : cells_set.target);
 	struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
 	for (long long i = 0; i < cells_set.repeats; i++) {
 		result_release(&r);

@@ -5,6 +5,7 @@
  *     deviance explained  1 - D(expected) / D(s r),  D Poisson's deviance, r the gene's counts over s in the training cells.
  */
 #include "ctaprobe.h"
+#include "cli_labels.h"
 
 #include "base/sort.h"
 
@@ -32,6 +33,7 @@ static struct option_def options[] = {
 		"the genes that are seen: a list, or a table with a column gene_id, gene or symbol (required)"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "the cells to learn from: counts (required)"},
 	{0, "group", OPT_STRING, &group, "COL", "choose the penalty by folds of whole groups of COL, such as donors (default: of cells)"},
+	{KEEP_UNKNOWN_LABELS, .needs = "group"},
 	{0, "method", OPT_CHOICE, &method, OPT_WORDS(methods),
 		"Poisson regression (default), ridge regression, the 50 nearest cells, or the gene's mean"},
 	{0, "vectors", OPT_INPUT, &vectors, "FILE",
@@ -79,11 +81,14 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 		(count = header_need(h, "count", U32, RAGGED, name, &e)) < 0)
 		die("%s", e.msg);
 	if (classes)
-		must(labels_init(&l, h, group, classes, name, &e), &e);
+		labels_open(&l, h, group, classes, name);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		const uint64_t *o = b.group[h->col[gene].group].offset;
 		for (size_t i = 0; i < b.rows; i++) {
 			uint64_t s = 0, at = c->n ? c->offset[c->n] : 0, k = o[i + 1] - o[i];
+			uint32_t of = classes ? labels_at(&l, &b, i) : 0;
+			if (of == MISSING_CODE)
+				continue;
 			grow(c->cell, c->cap[0], c->n + 1);
 			grow(c->offset, c->cap[1], c->n + 2);
 			grow(c->group, c->cap[2], c->n + 1);
@@ -101,12 +106,14 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 			c->offset[0] = 0;
 			c->offset[c->n + 1] = at + k;
 			c->cell[c->n] = ((const uint64_t *)b.col[cell].data)[i];
-			c->group[c->n] = classes ? labels_at(&l, &b, i) + 1 : 0; /* 0: missing */
+			c->group[c->n] = of;
 			c->s[c->n++] = (double)s;
 		}
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	if (classes)
+		groups_read(&l, group, name, "are left out");
 	if (c->n < 2)
 		die("%s: %zu cells with counts in the panel, expected two or more", name, c->n);
 	labels_release(&l);

@@ -1,5 +1,6 @@
 /* ctaprobe score: compare predictions of cells with a column of labels. */
 #include "score.h"
+#include "cli_labels.h"
 
 #include "base/json.h"
 #include "base/softmax.h"
@@ -28,6 +29,7 @@ static struct option_def options[] = {
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor", .needs = "bootstrap"},
 	{0, "replicates", OPT_OUTPUT, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table",
 		.needs = "bootstrap"},
+	{KEEP_UNKNOWN_LABELS},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
 	{0},
@@ -45,7 +47,7 @@ struct scored {
 	uint32_t *y, *predicted; /* [n] classes */
 	uint32_t *group; /* [n], NULL without --group */
 	size_t model_classes; /* the first model_classes classes are the model's */
-	size_t unlabelled, unknown, unpredicted, in_reference;
+	size_t unlabelled, groupless, unknown, unpredicted, in_reference;
 	struct confident confident;
 };
 
@@ -136,6 +138,11 @@ static void score_block(
 			s->unlabelled++;
 			continue;
 		}
+		uint32_t of = group ? labels_at(g, b, i) : 0;
+		if (of == MISSING_CODE) {
+			s->groupless++;
+			continue;
+		}
 		if (from->in_reference >= 0 && ((const uint8_t *)b->col[from->in_reference].data)[i]) {
 			s->in_reference++;
 			continue;
@@ -149,10 +156,7 @@ static void score_block(
 		grow(s->predicted, s->cap_predicted, s->n + 1);
 		if (group) {
 			grow(s->group, s->cap_group, s->n + 1);
-			s->group[s->n] = labels_at(g, b, i);
-			if (s->group[s->n] == MISSING_CODE)
-				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
-					group);
+			s->group[s->n] = of;
 		}
 		softmax(z, s->model_classes);
 		confident_add(&s->confident, b, i, y, p, z[p]);
@@ -186,9 +190,9 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	read_labels(c, h, s->model_classes, name);
 	predictions_init(&p, c, h, s->model_classes, name);
 	confident_columns(&s->confident, h, s->model_classes, name);
-	must(labels_init(&l, h, label, c, name, &e), &e);
+	labels_open(&l, h, label, c, name);
 	if (group)
-		must(labels_init(&g, h, group, groups, name, &e), &e);
+		labels_open(&g, h, group, groups, name);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		must(copies_refuse(&b, name, &e), &e);
 		score_block(s, &b, &l, &g, &p, name);
@@ -196,10 +200,13 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	labels_read(&l, label, name, "are left out");
+	if (group)
+		groups_read(&g, group, name, "are left out");
 	if (!s->n)
-		die("%s: no cell to score: %zu without a value in column '%s', %zu that are in the reference, %zu of classes that the model does not know, %zu "
-		    "without logits",
-			name, s->unlabelled, label, s->in_reference, s->unknown, s->unpredicted);
+		die("%s: no cell to score: %zu without a label in column '%s', %zu that are in the reference, %zu of classes that the model does not know, %zu "
+		    "without logits, %zu without a group",
+			name, s->unlabelled, label, s->in_reference, s->unknown, s->unpredicted, s->groupless);
 	labels_release(&l);
 	labels_release(&g);
 	block_release(&b);
@@ -230,8 +237,8 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 	size_t cap = 0;
 	int got;
 	*n = 0;
-	if (!in || labels_init(&l, stream_header(in), label, c, train_path, &e))
-		die("%s", e.msg);
+	must(!in, &e);
+	labels_open(&l, stream_header(in), label, c, train_path);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		grow(y, cap, *n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {
@@ -242,8 +249,7 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 	}
 	if (got < 0)
 		die("%s", e.msg);
-	if (!*n)
-		die("%s: no cell has a value in column '%s'", train_path, label);
+	labels_read(&l, label, train_path, "are left out");
 	labels_release(&l);
 	block_release(&b);
 	stream_free(in);
@@ -331,12 +337,9 @@ static uint64_t *settle(struct scored *s, struct classes *classes, struct stream
 	return frequency;
 }
 
-/* Say which cells have no label, or one that the model does not know. */
+/* Say which cells have a label that the model does not know. */
 static void say_left_out(const struct scored *s, const struct classes *classes, const uint8_t *known, struct stream *in)
 {
-	if (s->unlabelled)
-		info("%zu %s no value in column '%s' and %s left out", s->unlabelled, s->unlabelled == 1 ? "cell has" : "cells have", label,
-			s->unlabelled == 1 ? "is" : "are");
 	warn_unknown(s, classes, known, stream_name(in));
 	if (s->unknown && header_find(stream_header(in), "lineage") >= 0)
 		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",

@@ -4,6 +4,7 @@
  */
 #include "transfer.h"
 #include "cells.h"
+#include "cli_labels.h"
 
 #include "base/softmax.h"
 #include "base/threads.h"
@@ -35,6 +36,7 @@ static struct option_def options[] = {
 	{0, "ontology", OPT_INPUT, &ontology, "FILE",
 		"classes are terms of this ontology (OBO), at any level; give the finest one that holds", .modes = COUNTS,
 		.excludes = "calibration"},
+	{KEEP_UNKNOWN_LABELS},
 	{0, "Method for embeddings", OPT_GROUP},
 	{0, "nearest", OPT_INT, &nearest, "K", "majority class of the K nearest reference cells (default: logistic regression)", 1, 10000,
 		.changes = 1, .modes = EMBEDDINGS, .excludes = "inverse-penalty no-standardize"},
@@ -105,21 +107,15 @@ static void check_alike(const struct header *a, const struct header *b, const ch
 static void reference_read(struct reference *r, const struct header *new, const char *new_name)
 {
 	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab,
-		.with_name = new_name, .some_grouped = 1};
+		.with_name = new_name};
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
-	size_t untyped = set_aside_untyped(&r->d, &r->classes);
-	if (untyped || r->d.groupless)
-		warn("%s: set aside: %zu cells whose type is 'unknown', %zu without a value in column '%s'", reference_path, untyped,
-			r->d.groupless, group ? group : "");
-	if (!r->d.n)
-		die("%s: no cell has a type in column '%s'%s%s", reference_path, label, group ? " and a value in column " : "",
-			group ? group : "");
-	cli_measured("set_aside:no_label", (double)r->d.unlabelled);
-	cli_measured("set_aside:unknown_label", (double)untyped);
-	cli_measured("set_aside:no_group", (double)r->d.groupless);
 	r->digest = digests(&r->d);
 	r->digests = r->d.n;
 	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
+	for (size_t k = 0; k < r->classes.n; k++)
+		if (!strcmp(r->classes.name[k], UNKNOWN))
+			die("%s: a class of column '%s' is called 'unknown', as new cells are that are like no class: rename it",
+				reference_path, label);
 	if (ontology)
 		detail_init(&r->detail, ontology, &r->classes, &r->d, label);
 	else
@@ -131,9 +127,6 @@ static void reference_read(struct reference *r, const struct header *new, const 
 	if (r->classes.n < 2)
 		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", reference_path, r->classes.name[0],
 			label, r->d.n);
-	if (r->d.unlabelled)
-		info("%s: %zu of %zu cells have no value in column '%s' and are left out", reference_path, r->d.unlabelled,
-			r->d.n + r->d.unlabelled, label);
 	if (calibration_path) {
 		w.genes = w.with ? &stream_header(r->d.s)->vocab : NULL;
 		embeddings_read(&r->other, open_path(calibration_path), &w, held_out_path != NULL);

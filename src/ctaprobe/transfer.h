@@ -150,8 +150,6 @@ void calibrated_release(struct calibrated *c); /* accepts a zeroed struct */
 /* The digests of the values of the cells, sorted; malloced. Is cell i of d among them? Cells of few counts are not told apart, and are not. */
 uint64_t *digests(const struct embeddings *d);
 int is_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i);
-/* Leave out the cells whose class says that they have none, such as CELLxGENE's `unknown`. Returns how many. */
-size_t set_aside_untyped(struct embeddings *d, const struct classes *c);
 /* Say it of classes that are numbers, as clusters are, and of names that look like sets. */
 void warn_names(const struct classes *c, const char *label);
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 enum { FEWEST_VALUES = 10 }; /* of a cell, to be told from others by its digest */
@@ -69,22 +68,6 @@ void drop_unknown(struct embeddings *d, size_t classes, const char *path)
 	embeddings_resize(d, n);
 	if (!n)
 		die("%s: no cell has a class of %s", stream_name(d->s), path);
-}
-
-size_t set_aside_untyped(struct embeddings *d, const struct classes *c)
-{
-	static const char *const none[] = {"unknown", "unassigned", "unannotated", "nan", "na", "n/a", "none"};
-	uint8_t *is_none = xcalloc(c->n + 1, 1);
-	size_t n = 0, all = d->n;
-	for (size_t k = 0; k < c->n; k++)
-		for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-			is_none[k] |= strcasecmp(c->name[k], none[i]) == 0;
-	for (size_t i = 0; i < all; i++)
-		if (!is_none[d->y[i]])
-			embeddings_move(d, n++, i);
-	embeddings_resize(d, n);
-	free(is_none);
-	return all - n;
 }
 
 void warn_names(const struct classes *c, const char *label)

@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "base/tsv.h"
 #include "cells/expressed.h"
+#include "cells/thin.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ double median_depth(const uint64_t *depth, size_t n)
 void thin_reference(struct embeddings *d, double share, uint32_t seed)
 {
 	size_t n = 0;
-	expressed_thin(&d->sparse, d->depth, d->cell, seed, share);
+	expressed_thin(&d->sparse, d->depth, d->cell, seed, thin_before(stream_header(d->s)), share);
 	for (size_t i = 0; i < d->n; i++)
 		if (d->depth[i])
 			embeddings_move(d, n++, i);

@@ -6,9 +6,9 @@
  * several of such parts the stream is read once for each, but every cell goes through the network once.
  */
 #include "scembed.h"
+#include "cli_labels.h"
 
 #include "cells/copies.h"
-#include "label/label.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -197,16 +197,15 @@ static int next_block(struct stream *in, size_t *k, struct block *b, int indexed
 }
 
 /* Number the classes in the order of their names. rank [c->n] of the numbers that labels_at gives. */
-static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in, size_t *unlabelled)
+static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in)
 {
 	struct block b = {0};
 	size_t k = 0;
 	while (next_block(in, &k, &b, 1))
 		for (size_t i = 0; i < b.rows; i++)
-			*unlabelled += labels_at(l, &b, i) == MISSING_CODE;
+			labels_at(l, &b, i);
 	block_release(&b);
-	if (!c->n)
-		die("%s: no cell has a value in this column", stream_name(in));
+	labels_read(l, l->spec->name, stream_name(in), "are left out");
 	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
 	for (size_t i = 0; i < c->n; i++)
 		rank[order[i]] = (uint32_t)i;
@@ -222,13 +221,12 @@ static uint64_t contextual(struct inference *r, const char *by)
 	struct sums s;
 	struct output o;
 	struct stream *in = r->in;
-	size_t V = stream_header(in)->vocab.n, C = model_config(r->model)->hidden_size, each = V * C * sizeof(double), unlabelled = 0,
-	       cap = 0;
+	size_t V = stream_header(in)->vocab.n, C = model_config(r->model)->hidden_size, each = V * C * sizeof(double), cap = 0;
 	uint32_t *rank = NULL, *class = NULL;
 	if (by) {
 		must(stream_index(in, &e), &e);
-		must(labels_init(&l, stream_header(in), by, &found, r->name, &e), &e);
-		rank = read_classes(&l, &found, in, &unlabelled);
+		labels_open(&l, stream_header(in), by, &found, r->name);
+		rank = read_classes(&l, &found, in);
 		uint32_t *order = classes_sorted(&found);
 		for (size_t i = 0; i < found.n; i++)
 			classes_add(&sorted, found.name[order[i]], strlen(found.name[order[i]]));
@@ -250,9 +248,6 @@ static uint64_t contextual(struct inference *r, const char *by)
 		write_sums(&o, &s, by ? &sorted : NULL);
 		sums_release(&s);
 	}
-	if (unlabelled)
-		info("%s: %zu cell%s in column '%s' and %s left out", r->name, unlabelled,
-			unlabelled == 1 ? " has no value" : "s have no value", by, unlabelled == 1 ? "is" : "are");
 	block_release(&b);
 	labels_release(&l);
 	classes_release(&found);

@@ -1,6 +1,7 @@
 /* scembed: vectors of cells and of genes from the hidden states of a trained model [Geneformer emb_extractor.py]. */
 #include "scembed.h"
 
+#include "cli_labels.h"
 #include "cli_recalibrate.h"
 
 #include <math.h>
@@ -28,6 +29,7 @@ static struct option_def options[] = {
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
 		.changes = 1, .mode = EMBED},
 	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1, .modes = PER_GENE},
+	{KEEP_UNKNOWN_LABELS, .modes = PER_GENE, .needs = "by"},
 	{0, "emb-layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 is the last, -1 the one before, ... (default -1; models of counts and bmfm: 0)", -65535, 0,
 		.changes = 1, .modes = EMBED | PER_GENE | SIMILAR},

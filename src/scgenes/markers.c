@@ -4,11 +4,11 @@
  */
 #include "scgenes.h"
 #include "cli_genes.h"
+#include "cli_labels.h"
 
 #include "base/tsv.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
-#include "label/label.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +21,7 @@ static long long top = 3;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of classes: required"},
+	{KEEP_UNKNOWN_LABELS},
 	{'k', "top", OPT_INT, &top, "K", "number of genes per class (default 3)", 1, 100000},
 	{0, "new", OPT_INPUT, &new_path, "FILE", "counts of other cells, next to those of FILE", .needs = "assigned"},
 	{0, "assigned", OPT_INPUT, &predictions_path, "FILE", "their classes: 'assigned' of ctaprobe transfer, in the same order",
@@ -87,7 +88,7 @@ static void known_read(struct known *k, struct classes *classes)
 	struct labels l;
 	struct block b = {0};
 	int got;
-	if (!in || labels_init(&l, stream_header(in), "assigned", classes, predictions_path, &e))
+	if (!in || labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &e))
 		die("%s", e.msg);
 	int cell = header_need(stream_header(in), "cell", U64, SCALAR, predictions_path, &e);
 	must(cell < 0, &e);
@@ -119,8 +120,9 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	if (!k && with != genes)
 		say_matched(new_path, stream_name(in), &x.matched);
 	int cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e);
-	if (cell < 0 || (!k && labels_init(&l, h, label, classes, stream_name(in), &e)))
-		die("%s", e.msg);
+	must(cell < 0, &e);
+	if (!k)
+		labels_open(&l, h, label, classes, stream_name(in));
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		must(copies_refuse(&b, stream_name(in), &e), &e);
 		for (size_t i = 0; i < b.rows; i++, at++) {
@@ -133,9 +135,12 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 			part_class(p, y, genes->n);
 			add(&p->of[y], &row);
 		}
+		must(!k && labels_check(&l, 0, label, stream_name(in), &e), &e); /* now: each class takes memory */
 		progress("%" PRIu64 " cells", at);
 	}
 	must(got < 0, &e);
+	if (!k)
+		labels_read(&l, label, stream_name(in), "are left out");
 	if (k && at != k->n)
 		die("%s: %" PRIu64 " cells, but %s has %zu", stream_name(in), at, predictions_path, k->n);
 	labels_release(&l);

@@ -4,6 +4,7 @@
  */
 #include "scmetric.h"
 #include "integration.h"
+#include "cli_labels.h"
 #include "cli_sandbox.h"
 
 #include "base/tsv.h"
@@ -62,6 +63,7 @@ static long long exact = 100000;
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
 	{'b', "batch-key", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
+	{KEEP_UNKNOWN_LABELS},
 	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is that before integration",
 		.changes = 1},
 	{0, "centred", OPT_FLAG, &centred, NULL, "also score each embedding minus the mean of its batch", .needs = "batch-key",
@@ -132,8 +134,6 @@ static void check_sets(const struct integration_sets *s, const char *name)
 		die("%s: each of the %zu cells has its own value in column '%s': expected cell types", name, n, label);
 	if (s->batches.n == n)
 		die("%s: each of the %zu cells has its own value in column '%s': expected batches of several cells", name, n, batch);
-	if (s->unlabelled)
-		info("%zu of %zu cells have no value in column '%s' and are left out", s->unlabelled, n + s->unlabelled, label);
 }
 
 /* Each embedding minus the mean of the cells' batch: what a method of integration must beat. */
@@ -185,18 +185,42 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 	return of;
 }
 
-/* The means of the metrics: NaN if one of them is. */
-static void means(const struct integration_scores *s, double mean[3])
+/* A metric of cell types that some embedding lacks, as without batches, is left out of their mean; a mean of batches needs all of its metrics. */
+static int left_out(const struct row *r, const struct integration_scores *of, size_t n)
 {
-	double sum[3] = {0}, n[3] = {0};
+	int lacks = 0;
+	for (size_t t = 0; t < n; t++)
+		lacks |= isnan(of[t].value[r->metric]);
+	return r->mean == BIO && lacks;
+}
+
+/* The means of the metrics of embedding t of n. */
+static void means(const struct integration_scores *of, size_t t, size_t n, double mean[3])
+{
+	double sum[3] = {0}, metrics[3] = {0};
 	for (int r = 0; r < ROWS; r++)
-		if (shown(&rows[r])) {
-			sum[rows[r].mean] += s->value[rows[r].metric];
-			n[rows[r].mean]++;
+		if (shown(&rows[r]) && !left_out(&rows[r], of, n)) {
+			sum[rows[r].mean] += of[t].value[rows[r].metric];
+			metrics[rows[r].mean]++;
 		}
-	mean[BIO] = sum[BIO] / n[BIO];
-	mean[BATCH] = sum[BATCH] / n[BATCH];
+	mean[BIO] = sum[BIO] / metrics[BIO];
+	mean[BATCH] = sum[BATCH] / metrics[BATCH];
 	mean[2] = 0.6 * mean[BIO] + 0.4 * mean[BATCH];
+}
+
+/* Of mean m; malloced */
+static char *note_of_mean(const struct integration_scores *of, size_t n, int m, int known)
+{
+	if (!known)
+		return xstrdup(m == 2 ? "one of the means is NA" : "a metric is NA");
+	char *note = xstrdup(m == 2 ? "0.6 bio + 0.4 batch" : "mean");
+	for (int r = 0, some = 0; r < ROWS && m == BIO; r++)
+		if (shown(&rows[r]) && left_out(&rows[r], of, n)) {
+			char *more = xasprintf("%s%s%s", note, some++ ? ", " : " without ", rows[r].name);
+			free(note);
+			note = more;
+		}
+	return note;
 }
 
 /* ---- the table ---- */
@@ -242,7 +266,7 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 		int known = 1;
 		for (size_t t = 0; t < s->n; t++) {
 			double mean[3];
-			means(&of[t], mean);
+			means(of, t, s->n, mean);
 			value[t] = mean[m];
 			known &= !isnan(mean[m]);
 			char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
@@ -250,7 +274,9 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			free(key);
 			free(name);
 		}
-		add_row(to, s, presets[preset].total[m], value, 0, known ? m == 2 ? "0.6 bio + 0.4 batch" : "mean" : "a metric is NA");
+		char *note = note_of_mean(of, s->n, m, known);
+		add_row(to, s, presets[preset].total[m], value, 0, note);
+		free(note);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* Embeddings of the same cells: streams, or arrays of one AnnData file. */
 #include "integration.h"
 #include "cli_embeddings.h"
+#include "cli_labels.h"
 #include "cli_sandbox.h"
 
 #include "anndata/h5ad.h"
@@ -117,13 +118,14 @@ static char *columns(const struct dataframe *f)
 	return all;
 }
 
-/* The classes of a column of obs, [ncell]; MISSING_CODE: no value. */
-static uint32_t *read_classes(struct h5ad *h, const char *name, struct classes *to)
+/* The classes of a column of obs, [ncell]; MISSING_CODE: none. */
+static uint32_t *read_classes(struct h5ad *h, const char *name, struct labels *l, struct classes *to)
 {
 	struct dataframe_column *c = dataframe_find(&h->obs, name);
 	uint32_t *code = xmalloc((h->ncell + 1) * sizeof *code);
 	struct dataframe_values v = {0};
 	char *elsewhere = c ? NULL : h5ad_elsewhere(h, name);
+	*l = (struct labels){.classes = to, .rule = label_rule()};
 	if (!c)
 		die("%s: obs has no '%s': it has %s%s%s", h->path, name, columns(&h->obs), elsewhere ? "; " : "",
 			elsewhere ? elsewhere : "");
@@ -137,13 +139,13 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct classes *
 		const char *text;
 		int missing;
 		size_t n = dataframe_text(c, &v, i, buf, &text, &missing);
-		code[i] = missing || !n ? MISSING_CODE : classes_add(to, text, n);
+		code[i] = labels_name(l, text, missing ? 0 : n, 1);
 	}
 	dataframe_values_release(&v);
 	return code;
 }
 
-/* Rows with a label move to the front of x [n, d]. */
+/* Rows with a label and a batch move to the front of x [n, d]. */
 static void keep_labelled(float *x, size_t d, const uint32_t *y, uint64_t n, const char *name)
 {
 	for (size_t i = 0, to = 0; i < n; i++) {
@@ -161,7 +163,15 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	char **key = opt_list(keys, &nkey);
 	sandbox_reading(path);
 	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &e), &e);
-	uint32_t *y = read_classes(&h, label, &s->types), *b = batch ? read_classes(&h, batch, &s->batches) : NULL;
+	struct labels of, of_batch;
+	uint32_t *y = read_classes(&h, label, &of, &s->types), *b = batch ? read_classes(&h, batch, &of_batch, &s->batches) : NULL;
+	labels_read(&of, label, path, "are left out");
+	if (batch)
+		groups_read(&of_batch, batch, path, "are left out");
+	for (uint64_t i = 0; i < h.ncell; i++) {
+		s->unlabelled += y[i] == MISSING_CODE;
+		y[i] = b && b[i] == MISSING_CODE ? MISSING_CODE : y[i];
+	}
 	for (size_t k = 0; k < nkey; k++) {
 		for (size_t other = 0; other < k; other++)
 			if (!strcmp(key[other], key[k]))
@@ -176,18 +186,18 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	for (uint64_t i = 0; i < h.ncell; i++) {
 		if (y[i] == MISSING_CODE)
 			continue;
-		if (b && b[i] == MISSING_CODE)
-			die("%s: cell %" PRIu64 " has no value in column '%s'", path, i, batch);
 		if (b)
 			b[to] = b[i];
 		y[to++] = y[i];
 	}
 	if (!to)
-		die("%s: no cell has a value in column '%s' (%" PRIu64 " cells read)", path, label, h.ncell);
+		die("%s: no cell with a value in column '%s' has one in column '%s'", path, label, batch);
 	s->cells = to;
-	s->unlabelled = h.ncell - to;
 	s->y = y;
 	s->batch = b;
+	labels_release(&of);
+	if (batch)
+		labels_release(&of_batch);
 	opt_list_free(key, nkey);
 	h5ad_release(&h);
 	sandbox_finished();

@@ -141,7 +141,7 @@ static void score_widths(struct work *w)
 		score_isolated(w, label);
 	set_classes(w, SILHOUETTE_LABEL, label, NULL);
 	w->s->value[SILHOUETTE_LABEL] = (1 + sum / (double)c->n) / 2; /* the mean over cells */
-	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches, one of two cells" : NULL);
+	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches and more cells than batches" : NULL);
 	free(cells);
 	free(by_label);
 	free(by_batch);
@@ -362,7 +362,7 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	if (c->batch && wanted[BRAS]) {
 		double *class = new_classes(&w);
 		bras(class, x, c->n, d, c->y, c->k, c->batch, c->batches);
-		set_classes(&w, BRAS, class, "no type has two batches, one of two cells");
+		set_classes(&w, BRAS, class, "no type has two batches and more cells than batches");
 	}
 	score_widths(&w);
 	free(w.of);

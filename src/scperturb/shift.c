@@ -3,6 +3,7 @@
  * nearer it is to each of them [Theodoris et al. 2023, Methods]. A line of the table is a perturbation and a state.
  */
 #include "scperturb.h"
+#include "cli_labels.h"
 
 #include "eval/paired.h"
 #include "eval/results.h"
@@ -27,6 +28,7 @@ static struct option_def options[] = {
 		.needs = "state"},
 	{0, "Comparisons", OPT_GROUP},
 	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
+	{KEEP_UNKNOWN_LABELS, .needs = "group"},
 	{0},
 };
 struct cli shift_cli = {.name = "scperturb shift",
@@ -197,13 +199,20 @@ static struct stream *open_file(const char *option, const char *path, const stru
 static void read_shifts(
 	struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names)
 {
-	struct shift_reader *in = shifts_open(r, s, indexed, t, group, names, &e);
+	struct labels l;
+	if (group)
+		labels_open(&l, stream_header(s), group, &names->groups, stream_name(s));
+	struct shift_reader *in = shifts_open(r, s, indexed, t, group ? &l : NULL, names, &e);
 	must(!in, &e);
 	int got;
 	while ((got = shifts_next(in, &e)) > 0)
 		progress("%zu perturbations of %" PRIu64 " cells", r->n, r->cells);
 	must(got < 0, &e);
 	shifts_close(in);
+	if (!group)
+		return;
+	groups_read(&l, group, stream_name(s), "are left out");
+	labels_release(&l);
 }
 
 static void tell(const struct shift_notes *notes)

@@ -1,5 +1,6 @@
 /* Choices over the whole input: --min-class, --test-fraction, --cap, --balance, -n and -f, in this order. */
 #include "scsample.h"
+#include "cli_labels.h"
 
 #include "base/decimal.h"
 #include "base/sort.h"
@@ -9,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The class of every cell, by one column. Cells without a value, and those that did not pass the filters, are a class of their own. */
+/* The class of every cell, by one column. Cells without a label, and those that did not pass the filters, are a class of their own. */
 struct partition {
 	char *column;
 	struct labels labels;
 	struct classes classes;
 	uint32_t *class; /* [cells] numbered in order of the names, missing last (after settle) */
 	size_t cap, n; /* n classes, the missing one included */
-	int missing; /* some cell has no value: it is class n - 1 */
+	int missing; /* some cell has no label: it is class n - 1 */
+	int left_out; /* some step leaves out cells without a label */
 };
 
 static struct partition *partition_of(const struct choice *c, const char *column)
@@ -68,7 +70,6 @@ static size_t split_columns(struct choice *c, const struct header *h)
 
 void choice_init(struct choice *c, const struct header *h, const char *file)
 {
-	struct error e;
 	add_partition(c, c->by);
 	add_partition(c, c->stratify);
 	c->balanced = split_columns(c, h);
@@ -83,8 +84,9 @@ void choice_init(struct choice *c, const struct header *h, const char *file)
 	}
 	for (size_t k = 0; k < c->npartition; k++) {
 		struct partition *p = &c->partition[k];
-		must(labels_init(&p->labels, h, p->column, &p->classes, file, &e), &e);
+		labels_open(&p->labels, h, p->column, &p->classes, file);
 	}
+	c->file = file;
 }
 
 void choice_release(struct choice *c)
@@ -173,21 +175,21 @@ static void keep_quota(struct choice *c, uint32_t purpose, const struct partitio
 	sample_quota(c->keep, &rows, p ? p->class : NULL, quota, p ? p->n : 1);
 }
 
-static void drop_rare(struct choice *c)
+/* Cells without a label are of no class, and those without a group could be of any. */
+static void drop_missing(struct choice *c, const struct partition *p)
 {
-	double least;
-	char *column = column_and_number("min-class", c->min_class, 0, &least);
-	struct partition *p = partition_of(c, column);
-	uint64_t *count = class_counts(c, p), labelled = 0;
-	size_t named = p->n - (size_t)p->missing;
-	for (size_t k = 0; k < named; k++)
-		labelled += count[k];
-	double limit = least < 1 ? least * (double)labelled : least;
 	for (size_t i = 0; i < c->n; i++)
-		if (p->class[i] == named || (double)count[p->class[i]] < limit)
+		c->keep[i] &= !(p->missing && p->class[i] == p->n - 1);
+}
+
+static void drop_rare(struct choice *c, const struct partition *p, double least)
+{
+	uint64_t *count = class_counts(c, p);
+	double limit = least < 1 ? least * (double)kept(c) : least;
+	for (size_t i = 0; i < c->n; i++)
+		if ((double)count[p->class[i]] < limit)
 			c->keep[i] = 0;
 	free(count);
-	free(column);
 }
 
 /* Keep `total` cells, in the class proportions of --stratify if it is given. */
@@ -226,8 +228,7 @@ static void split_by_group(struct choice *c)
 	for (size_t k = 0; k < p->n; k++) {
 		if (!count[k])
 			continue;
-		const char *name = k < p->classes.n ? p->classes.name[order[k]] : "";
-		draws[m] = sample_draw_name(c->seed, name, SAMPLE_GROUP);
+		draws[m] = sample_draw_name(c->seed, p->classes.name[order[k]], SAMPLE_GROUP);
 		count[m] = count[k];
 		group[m++] = k;
 	}
@@ -338,22 +339,51 @@ static void charge(const struct choice *c, enum reason reason, uint64_t *before,
 	*before = now;
 }
 
+/* What becomes of the cells without a label in each column. */
+static void say_missing(const struct choice *c)
+{
+	for (size_t k = 0; k < c->npartition; k++) {
+		const struct partition *p = &c->partition[k];
+		int group = c->by && !strcmp(p->column, c->by);
+		(group ? groups_read : labels_say)(
+			&p->labels, p->column, c->file, group || p->left_out ? "are left out" : "count as one class");
+	}
+}
+
 void choice_make(struct choice *c, uint64_t dropped[REASONS])
 {
+	double least = 0;
+	char *column = c->min_class ? column_and_number("min-class", c->min_class, 0, &least) : NULL;
+	struct partition *rare = column ? partition_of(c, column) : NULL;
+	free(column);
 	for (size_t k = 0; k < c->npartition; k++)
 		settle(c, &c->partition[k]);
+	if (rare)
+		rare->left_out = 1;
+	for (size_t k = 0; k < c->balanced; k++)
+		partition_of(c, c->balance_column[k])->left_out = 1;
+	say_missing(c);
 	uint64_t n = kept(c);
-	if (c->min_class)
-		drop_rare(c);
-	charge(c, BY_RARE, &n, dropped);
-	if (c->test_fraction >= 0 && c->by)
+	if (rare) {
+		drop_missing(c, rare);
+		charge(c, BY_NO_LABEL, &n, dropped);
+		drop_rare(c, rare, least);
+		charge(c, BY_RARE, &n, dropped);
+	}
+	if (c->test_fraction >= 0 && c->by) {
+		drop_missing(c, partition_of(c, c->by));
+		charge(c, BY_NO_GROUP, &n, dropped);
 		split_by_group(c);
-	else if (c->test_fraction >= 0)
+	} else if (c->test_fraction >= 0) {
 		split_by_cell(c);
+	}
 	charge(c, BY_PART, &n, dropped);
 	for (size_t k = 0; k < c->cap->n; k++)
 		cap_classes(c, k);
 	charge(c, BY_CAP, &n, dropped);
+	for (size_t k = 0; k < c->balanced; k++)
+		drop_missing(c, partition_of(c, c->balance_column[k]));
+	charge(c, BY_NO_LABEL, &n, dropped);
 	if (c->balance) {
 		balance_classes(c);
 	} else if (c->number >= 0 || c->fraction >= 0) {

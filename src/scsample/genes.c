@@ -1,5 +1,6 @@
 /* What changes the genes of a cell: --hvg and --keep-genes leave genes out, --thin molecules. */
 #include "scsample.h"
+#include "cli_labels.h"
 
 #include "cells/thin.h"
 #include "stream/panels.h"
@@ -46,8 +47,9 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 	g->group = h->col[g->gene].group;
 	if (h->col[g->count].type != U32 || h->col[g->count].group != g->group)
 		die("%s: %s: column 'count' is not u32 in the group of column gene", option(g), file);
-	if (g->batch_key && labels_init(&g->labels, h, g->batch_key, &g->classes, file, &e))
-		die("--batch-key: %s", e.msg);
+	if (g->batch_key)
+		labels_open(&g->labels, h, g->batch_key, &g->classes, file);
+	g->thinned = thin_before(h);
 	hvg_init(&g->hvg, g->flavor, h->vocab.n, g->top);
 	header_copy(&g->header, h);
 	for (size_t c = 0; c < h->ncol; c++)
@@ -79,8 +81,7 @@ void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
 		size_t n = o[row + 1] - o[row];
 		uint32_t batch = g->batch_key ? labels_at(&g->labels, b, row) : 0;
 		if (batch == MISSING_CODE)
-			die("--batch-key: %s: cell %llu has no value in column '%s'", g->file,
-				(unsigned long long)((const uint64_t *)b->col[g->cell].data)[row], g->batch_key);
+			continue;
 		grow(g->id, g->cap, n);
 		for (size_t i = 0; i < n; i++)
 			g->id[i] = block_id(b, g->gene, o[row] + i);
@@ -123,6 +124,8 @@ int genes_again(struct genes *g)
 {
 	struct error e;
 	size_t bad = 0;
+	if (g->batch_key && !g->told++)
+		groups_read(&g->labels, g->batch_key, g->file, "do not count in the choice of genes");
 	int again = hvg_again(&g->hvg, &bad, &e);
 	if (again < 0 && g->batch_key)
 		die("--hvg: %s: %s '%s': %s", g->file, g->batch_key, g->classes.name[bad], e.msg);
@@ -154,7 +157,7 @@ static uint64_t fill_row(
 {
 	const uint64_t *o = b->group[g->group].offset;
 	uint64_t seen = 0, kept = 0;
-	struct rng r = thin_at(g->seed, ((const uint64_t *)b->col[g->cell].data)[row]);
+	struct rng r = thin_at(g->seed, RNG_THIN, ((const uint64_t *)b->col[g->cell].data)[row], g->thinned);
 	for (uint64_t i = o[row]; i < o[row + 1]; i++) {
 		uint32_t id = block_id(b, g->gene, i), n = ((const uint32_t *)b->col[g->count].data)[i];
 		seen += n;

@@ -4,6 +4,7 @@
  * collects a few bytes per cell and chooses (lib/cells/sample.h), the second one writes the chosen rows in order.
  */
 #include "scsample.h"
+#include "cli_labels.h"
 
 #include "stream/concat.h"
 
@@ -34,6 +35,7 @@ static struct option_def options[] = {
 	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
 	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL with fewer than N cells; N below 1 is a share",
 		.changes = 1},
+	{KEEP_UNKNOWN_LABELS, .needs = "group stratify balance cap min-class batch-key"},
 	{0, "Filters", OPT_GROUP},
 	{0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
 	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
@@ -63,6 +65,8 @@ static struct cli cli = {.name = "scsample",
 static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_GENES] = "--min-genes",
 	[BY_MITO] = "--max-mito",
+	[BY_NO_LABEL] = "missing labels",
+	[BY_NO_GROUP] = "missing groups",
 	[BY_RARE] = "--min-class",
 	[BY_PART] = "the other part",
 	[BY_CAP] = "--cap",

@@ -11,7 +11,7 @@
 #include "cells/where.h"
 
 /* Why a cell was dropped. KEPT: it was not. */
-enum reason { KEPT, BY_WHERE, BY_GENES, BY_MITO, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
+enum reason { KEPT, BY_WHERE, BY_GENES, BY_MITO, BY_NO_LABEL, BY_NO_GROUP, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
 
 /* ---- filters on one row ---- */
 
@@ -53,6 +53,7 @@ struct choice {
 	const char *min_class; /* COL:N; NULL: not given */
 
 	/* private */
+	const char *file;
 	size_t n, cells_cap, keep_cap; /* cells of the input */
 	uint64_t *cell; /* [n] their numbers; NULL: first, first + 1, ... */
 	uint64_t first;
@@ -85,6 +86,8 @@ struct genes {
 
 	/* private */
 	const char *file;
+	uint32_t thinned; /* thin_before of the input */
+	int told; /* of cells without a batch */
 	struct hvg hvg;
 	struct labels labels;
 	struct classes classes;

@@ -28,7 +28,7 @@ struct hce {
 	size_t of_cap;
 };
 
-/* The terms of the classes that were added since. A label "unknown" is no label, as in CELLxGENE. */
+/* The terms of the classes that were added since. */
 static void find_terms(struct hce *x)
 {
 	grow(x->term, x->term_cap, x->column.classes.n);
@@ -42,14 +42,12 @@ static void find_terms(struct hce *x)
 static void report_unknown(const struct hce *x, const struct train *t)
 {
 	const struct label_column *c = &x->column;
-	size_t n = 0, named = 0;
+	size_t n = 0;
 	double cells = 0;
 	char *list = NULL;
 	FILE *f = xmemopen(&list, &(size_t){0});
 	for (size_t k = 0; k < c->nclass; k++) {
-		int none = !strcmp(c->classes.name[k], "unknown");
-		named += !none;
-		if (none || x->term[k] != TERM_NONE)
+		if (x->term[k] != TERM_NONE)
 			continue;
 		if (n < LISTED)
 			fprintf(f, "%s'%.80s'", n ? ", " : "", c->classes.name[k]);
@@ -59,12 +57,12 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	fprintf(f, "%s", n > LISTED ? ", ..." : "");
 	xmemclose(f, &list);
 	char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
-	if (2 * n > named || 2 * cells > c->labelled)
+	if (2 * n > c->nclass || 2 * cells > c->labelled)
 		die("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s: %s: expected at most half",
-			t->source.name, c->name, n, named, some, x->path, list);
+			t->source.name, c->name, n, c->nclass, some, x->path, list);
 	if (n)
 		warn("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s, and left out: %s", t->source.name,
-			c->name, n, named, some, x->path, list);
+			c->name, n, c->nclass, some, x->path, list);
 	free(some);
 	free(list);
 }

@@ -4,6 +4,7 @@
  * of their names.
  */
 #include "heads.h"
+#include "cli_labels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,15 +20,6 @@ struct label {
 
 /* ---- a column of labels ---- */
 
-static void add_class(struct label_column *c, const char *name, double n)
-{
-	size_t had = c->classes.n;
-	if (!*name || strpbrk(name, "\t\r\n"))
-		die("column '%s': the name of class %zu is empty or has a tab or line break", c->name, had);
-	if (classes_add(&c->classes, name, strlen(name)) == had)
-		c->count[had] = n;
-}
-
 /* Read the classes from the counts in the header. The categories of the column are no classes: some can be those of other cells. */
 static void read_classes(struct label_column *c, const struct train *t)
 {
@@ -38,40 +30,48 @@ static void read_classes(struct label_column *c, const struct train *t)
 			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --count-kept --keep ",
 			all ? "" : c->name);
 	c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
+	struct labels l = {.classes = &c->classes, .rule = label_rule()};
 	for (const cJSON *x = names->child; x; x = x->next) {
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))
 			die("%s: header: loader.classes: expected numbers of cells above 0", t->source.name);
-		add_class(c, x->string, x->valuedouble);
-		c->labelled += x->valuedouble;
+		if (!*x->string || strpbrk(x->string, "\t\r\n"))
+			die("column '%s': the name of class %zu is empty or has a tab or line break", c->name, c->classes.n);
+		size_t had = c->classes.n, k = labels_name(&l, x->string, strlen(x->string), (uint64_t)x->valuedouble);
+		if (k == had)
+			c->count[k] = x->valuedouble;
 	}
 	c->nclass = c->classes.n;
-	if (c->nclass == 0)
-		die("%s: no cell has a label in column '%s'", t->source.name, c->name);
-	if (c->labelled < (double)t->info.rows)
-		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them",
-			(double)t->info.rows - c->labelled, (unsigned long long)t->info.rows, c->name);
+	c->labelled = (double)l.cells;
+	l.empty = t->info.rows - (t->info.rows < l.cells + l.aside ? t->info.rows : l.cells + l.aside);
+	labels_read(&l, c->name, t->source.name, "teach its head nothing");
+	labels_release(&l);
 }
 
 void label_column_open(struct label_column *c, struct train *t)
 {
 	struct error e;
 	const struct masked_source *v = &t->validation.source;
+	must(labels_name_check(t->header, c->name, t->source.name, &e), &e);
 	if (header_find(t->header, c->name) < 0)
 		die("%s: no column '%s': make the stream with maskgen %s %s", t->source.name, c->name, heads_keep(t), c->name);
-	must(labels_init(&c->labels[0], t->header, c->name, &c->classes, t->source.name, &e), &e);
+	labels_open(&c->labels[0], t->header, c->name, &c->classes, t->source.name);
 	read_classes(c, t);
-	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, v->name, &e))
+	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, label_rule(), v->name, &e))
 		die("--eval: %s", e.msg);
 }
 
 void label_column_eval(struct label_column *c, const struct objective *o, size_t n, const struct masked_source *s)
 {
 	struct error e;
+	enum label_rule rule = LABEL_WORDS_ASIDE;
 	c->name = o->head.column;
 	c->nclass = n;
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < n; k++) {
 		classes_add(&c->classes, o->head.label[k], strlen(o->head.label[k]));
-	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, s->name, &e), &e);
+		if (label_is_none(o->head.label[k], strlen(o->head.label[k])))
+			rule = LABEL_WORDS_KEPT; /* as in training */
+	}
+	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, rule, s->name, &e), &e);
 }
 
 void label_column_release(struct label_column *c)

@@ -4,6 +4,7 @@
  * its values are in the stream's header. --curriculum learns weights of the genes in the loss (nn/curriculum.h), for each of the masking ratios
  * in the stream's header.
  */
+#include "cli_labels.h"
 #include "cli_model.h"
 #include "sctrain.h"
 
@@ -47,6 +48,7 @@ static void choose_groups(struct groups *g, const struct train *t)
 	const char *name = t->source.name, *init = t->options->init;
 	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
+	must(labels_name_check(t->header, column, name, &e), &e);
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
 			column, name, column);
@@ -55,13 +57,18 @@ static void choose_groups(struct groups *g, const struct train *t)
 	if (init && (!g->column || strcmp(g->column, column)))
 		die("--init: the model in %s has %s%s, not --batch-key %s", init, g->column ? "--batch-key " : "no --batch-key",
 			g->column ? g->column : "", column);
+	struct labels l = {.classes = &g->classes, .rule = init ? LABEL_VALUES : label_rule(), .empty = t->info.rows};
 	for (const cJSON *x = values->child; x; x = x->next) {
 		if (!*x->string || strpbrk(x->string, "\t\r\n"))
 			die("--batch-key %s: a name is empty or has a tab or line break", column);
-		uint32_t k = classes_add(&g->classes, x->string, strlen(x->string));
+		uint64_t cells = x->valuedouble > 0 ? (uint64_t)x->valuedouble : 0;
+		uint32_t k = labels_name(&l, x->string, strlen(x->string), cells);
+		l.empty -= cells < l.empty ? cells : l.empty;
 		if (init && k >= g->n)
 			die("--batch-key %s: the model in %s has no group '%s'", column, init, x->string);
 	}
+	groups_read(&l, column, name, "get no covariate");
+	labels_release(&l);
 	g->n = g->classes.n;
 	if (g->n == 0)
 		die("--batch-key %s: no cell of %s has a value", column, name);
@@ -78,9 +85,9 @@ static void open_groups(struct objective *o, struct train *t)
 	struct nb *x = o->state;
 	const struct masked_source *v = &t->validation.source;
 	choose_groups(&x->groups, t);
-	if (labels_init(&x->labels[0], t->header, column, &x->groups.classes, t->source.name, &e))
+	if (labels_init(&x->labels[0], t->header, column, &x->groups.classes, LABEL_VALUES, t->source.name, &e))
 		die("--batch-key: %s", e.msg);
-	if (v->in && labels_init(&x->labels[1], stream_header(v->in), column, &x->groups.classes, v->name, &e))
+	if (v->in && labels_init(&x->labels[1], stream_header(v->in), column, &x->groups.classes, LABEL_VALUES, v->name, &e))
 		die("--eval: %s", e.msg);
 	x->text = train_add_file(t, o, groups_print(&x->groups));
 }
@@ -218,7 +225,7 @@ static void eval_open(struct objective *o, const char *dir, const struct masked_
 	must(groups_load(&x->groups, dir, &e), &e);
 	const char *name = x->groups.column;
 	if (name && header_find(h, name) >= 0)
-		must(labels_init(&x->labels[s->validation], h, name, &x->groups.classes, s->name, &e), &e);
+		must(labels_init(&x->labels[s->validation], h, name, &x->groups.classes, LABEL_VALUES, s->name, &e), &e);
 }
 
 /* Warn if cells had no group that the model knows. */

@@ -1,5 +1,6 @@
 /* The command line of a training, and the settings that a checkpoint keeps. */
 #include "heads.h"
+#include "cli_labels.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static struct option_def table[] = {
 		"also predict this column, with the loss ce, focal, hce or mse, and position=K, weight=W, gamma=G, reverse=L, mean=known, from=STEP (repeatable)",
 		.changes = 1},
 	{0, "ontology", OPT_INPUT, &ontology_option, "FILE", "with --head COL:hce: the ontology of the labels, as OBO"},
+	{KEEP_UNKNOWN_LABELS},
 	{0, "Optimisation", OPT_GROUP},
 	{0, "lr", OPT_REAL, &options.lr, "X",
 		"peak learning rate (default 0.001; fine-tuning of networks of width 128 or more: 5e-5; bmfm: 0.0001)", 0, 1e3,
@@ -127,6 +129,11 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 	task->objectives(list);
 	heads_add(list, task->balanced);
 	check_best(task, list->one[0].kind->head);
+	int labels = 0;
+	for (size_t i = 0; i < list->n; i++)
+		labels |= list->one[i].kind->label != NULL;
+	if (!labels)
+		refuse("needs --head COL:LOSS", &keep_unknown_labels);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");
 	return &options;

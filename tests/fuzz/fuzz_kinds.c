@@ -81,7 +81,7 @@ static void check_common(const struct header *h)
 	char *warning = NULL;
 	for (size_t i = 0; i < h->ncol; i++) {
 		char *condition = xasprintf("%s%s1", h->col[i].name, i % 2 ? "<" : "=");
-		if (labels_init(&c.label[i], h, h->col[i].name, &c.classes, "fuzz", &e))
+		if (labels_init(&c.label[i], h, h->col[i].name, &c.classes, LABEL_WORDS_ASIDE, "fuzz", &e))
 			c.label[i] = (struct labels){0};
 		if (where_add(&c.where[i], condition, &e) || where_bind(&c.where[i], h, "fuzz", &e)) {
 			where_release(&c.where[i]);

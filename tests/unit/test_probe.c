@@ -310,13 +310,13 @@ static void conditions(void **state)
 
 	struct classes c = {0};
 	struct labels l;
-	assert_int_equal(labels_init(&l, &h, "f", &c, "test", &e), -1);
+	assert_int_equal(labels_init(&l, &h, "f", &c, LABEL_WORDS_ASIDE, "test", &e), -1);
 	labels_release(&l);
-	assert_int_equal(labels_init(&l, &h, "flag", &c, "test", &e), 0);
+	assert_int_equal(labels_init(&l, &h, "flag", &c, LABEL_WORDS_ASIDE, "test", &e), 0);
 	assert_int_equal(labels_at(&l, &b, 1), 0);
 	assert_int_equal(labels_at(&l, &b, 2), MISSING_CODE);
 	labels_release(&l);
-	assert_int_equal(labels_init(&l, &h, "c", &c, "test", &e), 0);
+	assert_int_equal(labels_init(&l, &h, "c", &c, LABEL_WORDS_ASIDE, "test", &e), 0);
 	assert_int_equal(labels_at(&l, &b, 0), 1);
 	assert_int_equal(labels_at(&l, &b, 1), MISSING_CODE);
 	assert_int_equal(labels_at(&l, &b, 3), MISSING_CODE);
@@ -324,6 +324,25 @@ static void conditions(void **state)
 	classes_release(&c);
 	block_release(&b);
 	header_release(&h);
+}
+
+static void no_label(void **state)
+{
+	(void)state;
+	static const char *const none[] = {"unknown", "Unknown", "UNKNOWN", " unknown ", "nan", "NaN", "NA", "N/A", "#N/A", "n.a.", "<NA>",
+		"None", "NULL", "null", "undefined", "Unassigned", "not_assigned", "Not Assigned", "unlabelled", "Unlabeled",
+		"unknown cell type", "Unclassified cells", "unannotated", "not applicable", "not available", "missing", "-", "--", "?", ".",
+		" ", "_"};
+	static const char *const labels[] = {"T cell", "null cell", "NAT", "native cell", "Na+", "+", "0", "-1", "unknown 1", "Unknown_2",
+		"other", "doublet", "unipolar brush cell", "naive", "nanog", "not", "un", "low quality", "no cell", "nasal cells",
+		"\xce\xb3\xce\xb4", "unknown unknown unknown unknown"};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		if (!label_is_none(none[i], strlen(none[i])))
+			fail_msg("'%s' is a label", none[i]);
+	for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+		if (label_is_none(labels[i], strlen(labels[i])))
+			fail_msg("'%s' is no label", labels[i]);
+	assert_true(label_is_none("", 0));
 }
 
 int main(void)
@@ -336,6 +355,7 @@ int main(void)
 		cmocka_unit_test(grouped),
 		cmocka_unit_test(quotas),
 		cmocka_unit_test(conditions),
+		cmocka_unit_test(no_label),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,89 @@
+#include "cli_labels.h"
+
+#include "base/tsv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int keep_unknown_labels;
+
+/* Of all streams of the run. */
+static struct {
+	int labels, groups; /* there is such a column */
+	uint64_t empty, aside, groupless;
+	struct classes word; /* of labels, escaped */
+	uint64_t *cells; /* [word.n] */
+	size_t cap;
+} found;
+
+enum label_rule label_rule(void)
+{
+	return keep_unknown_labels ? LABEL_WORDS_KEPT : LABEL_WORDS_ASIDE;
+}
+
+void labels_open(struct labels *l, const struct header *h, const char *column, struct classes *c, const char *file)
+{
+	struct error e;
+	must(labels_init(l, h, column, c, label_rule(), file, &e), &e);
+}
+
+/* "FILE: 31 cells have no label in column 'cell_type' and are left out: unknown 30, nan 1" */
+static void say_aside(const struct labels *l, const char *kind, const char *column, const char *file, const char *what)
+{
+	uint64_t n = l->empty + l->aside;
+	char *why = labels_aside(l);
+	if (n)
+		info("%s: %" PRIu64 " of %" PRIu64 " cells have no %s in column '%s' and %s: %s%s", file, n, n + l->cells, kind, column,
+			what, why, l->aside ? " (--keep-unknown-labels keeps words)" : "");
+	free(why);
+}
+
+void labels_read(const struct labels *l, const char *column, const char *file, const char *what)
+{
+	struct error e;
+	must(labels_check(l, 1, column, file, &e), &e);
+	if (!l->cells) {
+		char *why = labels_aside(l);
+		die("%s: no cell has a label in column '%s' (%" PRIu64 " cells read%s%s)", file, column, l->empty + l->aside,
+			*why ? ": " : "", why);
+	}
+	labels_say(l, column, file, what);
+}
+
+void labels_say(const struct labels *l, const char *column, const char *file, const char *what)
+{
+	say_aside(l, "label", column, file, what);
+	found.labels = 1;
+	found.empty += l->empty;
+	found.aside += l->aside;
+	for (size_t w = 0; w < l->word.n; w++) {
+		char *word = tsv_escaped(l->word.name[w]);
+		size_t had = found.word.n, k = classes_add(&found.word, word, strlen(word));
+		grow(found.cells, found.cap, k + 1);
+		found.cells[k] = (k < had ? found.cells[k] : 0) + l->word_cells[w];
+		free(word);
+	}
+}
+
+void groups_read(const struct labels *l, const char *column, const char *file, const char *what)
+{
+	say_aside(l, "group", column, file, what);
+	found.groups = 1;
+	found.groupless += l->empty + l->aside;
+}
+
+void labels_report(void)
+{
+	if (found.labels) {
+		cli_measured("set_aside:no_label", (double)found.empty);
+		cli_measured("set_aside:unknown_label", (double)found.aside);
+	}
+	for (size_t k = 0; k < found.word.n; k++) { /* memory may not run out here */
+		char name[128];
+		snprintf(name, sizeof name, "set_aside:unknown_label:%.80s", found.word.name[k]);
+		cli_measured(name, (double)found.cells[k]);
+	}
+	if (found.groups)
+		cli_measured("set_aside:no_group", (double)found.groupless);
+}

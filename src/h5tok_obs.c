@@ -1,0 +1,71 @@
+#include "h5tok_obs.h"
+#include "cli_sandbox.h"
+
+#include "base/file.h"
+#include "base/tsv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void print_obs(const struct cli *cli, const struct header *h)
+{
+	struct error e;
+	char *text = xstrdup("column\ttype\tcategories\n");
+	for (size_t i = 0; i < h->ncol; i++) {
+		const struct column_spec *c = &h->col[i];
+		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
+		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
+			continue;
+		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
+		free(name);
+		free(text);
+		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
+		free(line);
+	}
+	struct outfile f;
+	cli_output(cli, &f);
+	must(outfile_write(&f, text, strlen(text), &e), &e);
+	must(outfile_commit(&f, &e), &e);
+	free(text);
+}
+
+void checked_open(struct checked_columns *c, const struct header *h, const char *label, const char *group, const char *name)
+{
+	*c = (struct checked_columns){.column = {label, group}, .name = name, .b.header = h};
+	for (int k = 0; k < 2; k++)
+		if (c->column[k])
+			labels_open(&c->l[k], h, c->column[k], &c->c[k], name);
+}
+
+void checked_file(struct checked_columns *c, struct obs *obs, struct h5ad *file, const char *path, int threads)
+{
+	struct error e;
+	obs_file(obs, file);
+	for (size_t i = 0; i < obs->ncol; i++) /* the others are not read */
+		if (obs->col[i].col != c->l[0].col && obs->col[i].col != c->l[1].col)
+			obs->col[i].from = NULL;
+	for (uint64_t row = 0; row < file->ncell; row += BLOCK_ROWS) {
+		size_t n = file->ncell - row < BLOCK_ROWS ? (size_t)(file->ncell - row) : BLOCK_ROWS;
+		sandbox_reading(path);
+		must(obs_read(obs, row, n, threads, &e), &e);
+		block_reset(&c->b, c->b.header);
+		block_set_rows(&c->b, n);
+		obs_fill(obs, 0, n, &c->b);
+		for (size_t r = 0; r < 2 * n; r++)
+			if (c->column[r % 2])
+				labels_at(&c->l[r % 2], &c->b, r / 2);
+	}
+}
+
+void checked_close(struct checked_columns *c)
+{
+	if (c->column[0])
+		labels_read(&c->l[0], c->column[0], c->name, "count for no class");
+	if (c->column[1])
+		groups_read(&c->l[1], c->column[1], c->name, "are left out where groups count");
+	for (int k = 0; k < 2; k++) {
+		labels_release(&c->l[k]);
+		classes_release(&c->c[k]);
+	}
+	block_release(&c->b);
+}
