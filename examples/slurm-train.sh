@@ -20,23 +20,32 @@ export cells model masks=${GRAPH:+-g $GRAPH --strategy corrmask} learn=${EVAL:+-
 # One rank for each task; the loader has one core, the training the others. The shell and the loader ignore SIGTERM: sctrain ends them.
 # The same kernels on all machines, so that a training that goes on elsewhere gives the same bytes (sctrain(1), CORRMASK_CPU).
 export CORRMASK_CPU=portable
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+curve() { stat -c '%y %s' "$model/train.tsv" 2> /dev/null; }
+before=$(curve)
 # shellcheck disable=SC2016 # for the ranks
 srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" bash -c 'trap "" TERM
 	set -o pipefail
 	# shellcheck disable=SC2086 # words
 	maskgen --shard auto --balance-lengths -b "${BATCH:-12}" --epochs "${EPOCHS:-3}" $masks --resume "$model" -u "$cells" |
 	sctrain mlm --mpi --resume --same-kernels -@ $((SLURM_CPUS_PER_TASK > 1 ? SLURM_CPUS_PER_TASK - 1 : 1)) --config "${CONFIG:-corrmask-paper}" \
-		--lr "${LR:-0.001}" $learn --save-every "${SAVE_EVERY:-500}" -o "$model" -'
-status=$?
-# srun ends with 0, too, when a step did not start: only a model says that the training is finished. Try again, but not for ever.
+		--lr "${LR:-0.001}" $learn --save-every "${SAVE_EVERY:-500}" -o "$model" -' 2>&1 | tee "$said"
+status=${PIPESTATUS[0]}
+# errors: what the tools gave as a reason, if they ran
+errors() { grep -E '^(maskgen|sctrain mlm(\[[0-9]+\])?): ' "$said" | grep -v -e ': note: ' -e ': warning: ' -e ': rank [0-9]* has stopped'; }
+# A step that did not start ends with 0, 1, 137 or others: only a model says that the training is finished, and only a step of the training, or the
+# error of a tool, that it ran. Try again, but not for ever.
 restarts=${SLURM_RESTART_COUNT:-0}
-if [ $status = 0 ] && [ ! -e "$model/model.safetensors" ]; then
+done=0
+[ ! -e "$model/model.safetensors" ] || [ "$status" != 0 ] || done=1
+if [ "$status" != 143 ] && [ $done = 0 ] && [ "$(curve)" = "$before" ] && [ -z "$(errors)" ]; then
+	echo "slurm-train.sh: the training did not start (status $status), after $restarts restarts" >&2
 	status=1
-	echo "slurm-train.sh: the training did not start, after $restarts restarts" >&2
 	[ "$restarts" -ge "${MAX_RESTARTS:-20}" ] || status=143
 fi
 # 143: stopped by SIGTERM, with a checkpoint. Slurm takes a job that ends in its grace time for ended, so it requeues itself.
-if [ $status = 143 ]; then
+if [ "$status" = 143 ]; then
 	scontrol requeue "$SLURM_JOB_ID"
 fi
-exit $status
+exit "$status"

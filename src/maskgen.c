@@ -142,7 +142,7 @@ static struct option_def options[] = {
 	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
 		.excludes = "resume keep lanes balance-lengths shard uncompressed strategy=columns strategy=columns-corrmask"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
-		"start after the last checkpoint of this model directory, if any; it must be from the same stream"},
+		"start where the training of this model directory can go on, if it has begun; it must be from the same stream"},
 	{0},
 };
 
@@ -477,12 +477,12 @@ static void count_classes(struct run *r)
 	opt_list_free(keep, n);
 }
 
-/* Start after the last checkpoint, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */
+/* Start after the oldest checkpoint, as the trainer may have to go on from it, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */
 static void resume_from(struct run *r)
 {
 	struct error e;
 	struct train_state state;
-	enum train_progress got = checkpoint_progress(&state, resume, &e);
+	enum train_progress got = checkpoint_progress(&state, resume, NULL, &e);
 	if (got == TRAIN_FAULT)
 		die("%s", e.msg);
 	if (got == TRAIN_NEW) {

@@ -66,6 +66,33 @@ open(sys.argv[1], "wb").write(x)' "$@"
 	cmp model/model.safetensors whole/model.safetensors
 }
 
+@test "a checkpoint that is damaged is set aside, and the one before goes on to the same bytes; maskgen --resume begins early enough" {
+	sctrain mlm -q --config tiny --save-every 4 -o two.whole masked
+	for file in model.safetensors optimizer.safetensors trainer_state.json vocab.tsv cut missing; do
+		rm -rf two
+		cp -r two.whole two
+		rm two/model.safetensors
+		newest=$(ls -d two/checkpoint-* | sort -V | tail -n 1)
+		case $file in
+		cut) truncate -s -9 "$newest/model.safetensors" ;;
+		missing) rm "$newest/optimizer.safetensors" ;;
+		*) flip "$newest/$file" 5 ;;
+		esac
+		before=$(ls -d two/checkpoint-* | sort -V | head -n 1)
+		run -0 bash -o pipefail -c "maskgen -q --epochs 3 --batch 10 --seed 4 --resume two tok | sctrain mlm --config tiny --save-every 4 --resume -o two -"
+		assert_line --partial "sctrain mlm: warning: $newest/"
+		assert_line --partial "${before#*/} "
+		cmp two/model.safetensors two.whole/model.safetensors
+		assert_exist "$newest.damaged"
+		assert_exist "$newest/model.safetensors"
+	done
+	rm -r two/checkpoint-*.damaged two/model.safetensors
+	for c in two/checkpoint-*; do flip "$c/model.safetensors" 3; done
+	run -1 sctrain mlm --config tiny --save-every 4 --resume -o two masked
+	assert_output --partial "--force"
+	assert_equal "$(ls -d two/*.damaged 2>/dev/null)" ""
+}
+
 @test "scview --check: models whole and damaged, next to streams" {
 	run -0 scview --check model tok model/checkpoint-14
 	assert_line --regexp '^model: complete, model, [0-9]+ tensors$'

@@ -27,8 +27,8 @@ $(BATS) $(patsubst %.c,$(B)/%.o,$(wildcard tests/*/*.c)) $(EMU): | $(B)/check-pa
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
 	$(call side_by_side,check-bats check-unit lint)
 
-check-slow: ## run the tests that are tagged slow, those of real files (TEST_DATA=FOLDER), those of all kernels in the emulation, and check-faults
-	$(call side_by_side,check-slow-here check-faults FAULTS=1)
+check-slow: ## run the tests that are tagged slow, those of real files (TEST_DATA=FOLDER), those of all kernels in the emulation, check-faults and check-slurm
+	$(call side_by_side,check-slow-here check-faults check-slurm FAULTS=1)
 
 FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)

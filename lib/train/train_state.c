@@ -2,6 +2,7 @@
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "train/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,20 +63,58 @@ int checkpoint_finished(const char *model)
 	return there;
 }
 
-enum train_progress checkpoint_progress(struct train_state *s, const char *model, struct error *e)
+/* Are the files of a checkpoint those that were written? */
+static int check_files(const struct train_state *s, const char *model, uint64_t step, struct error *e)
+{
+	static const char *const file[] = {"/model.safetensors", "/optimizer.safetensors", "/best.safetensors"};
+	char hex[DIGEST_SIZE];
+	int bad = 0;
+	for (int i = 0; i < 2 + (s->best_step > 0) && !bad; i++) {
+		struct safetensors f;
+		char *path = checkpoint_path(model, step, file[i]);
+		bad = safetensors_open(&f, path, e);
+		bad = bad || safetensors_digest(&f, hex, e) || safetensors_check_beside(&f, e);
+		safetensors_close(&f);
+		free(path);
+	}
+	return bad;
+}
+
+/* The state of one of n checkpoints; see checkpoint_progress. */
+static int choose(struct train_state *s, const char *model, const uint64_t *steps, int64_t n, char **damaged, struct error *e)
+{
+	struct error later = {""};
+	for (int64_t i = 0; i < n; i++) {
+		uint64_t step = steps[damaged ? n - 1 - i : i];
+		struct error *to = i ? &later : e; /* of several faults the first is told */
+		if (checkpoint_state(s, model, step, to) == 0) {
+			if (!damaged || check_files(s, model, step, to) == 0) {
+				if (i && damaged)
+					*damaged = xstrdup(e->msg);
+				return 0;
+			}
+			train_state_release(s);
+		}
+	}
+	if (!n)
+		return 0;
+	later = *e;
+	return error_set(e, "%.800s: there is no checkpoint that is whole, sctrain --force starts from step 0", later.msg);
+}
+
+enum train_progress checkpoint_progress(struct train_state *s, const char *model, char **damaged, struct error *e)
 {
 	char *own = xasprintf("%s/" TRAIN_STATE, model);
 	uint64_t *steps = NULL;
-	int finished = checkpoint_finished(model), has_own = finished && access(own, F_OK) == 0, bad = 0;
+	int finished = checkpoint_finished(model), has_own = finished && access(own, F_OK) == 0;
 	int64_t n = has_own ? 0 : checkpoint_list(model, "", &steps, e);
 	*s = (struct train_state){0};
-	if (has_own)
-		bad = train_state_load(s, own, e);
-	else if (n > 0)
-		bad = checkpoint_state(s, model, steps[n - 1], e);
+	if (damaged)
+		*damaged = NULL;
+	int bad = n < 0 || (has_own ? train_state_load(s, own, e) : choose(s, model, steps, n, damaged, e));
 	free(steps);
 	free(own);
-	return bad || n < 0 ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;
+	return bad ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;
 }
 
 /* ---- trainer_state.json ---- */

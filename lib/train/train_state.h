@@ -34,10 +34,12 @@ int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps,
 
 /*
  * How far the training of a model directory is, which need not exist, and its state: of a finished model that of MODEL/trainer_state.json (earlier
- * versions wrote none; then that of its newest checkpoint, or TRAIN_UNKNOWN and no state), else of the newest checkpoint. TRAIN_FAULT: e is set.
+ * versions wrote none; then that of a checkpoint, or TRAIN_UNKNOWN and no state), else of the newest checkpoint that is whole by its digests.
+ * *damaged: what is wrong with one that is passed over (malloced), or NULL. NULL for damaged: only the states are read, and it is the oldest
+ * checkpoint, from which all others can be reached. TRAIN_FAULT: e is set.
  */
 enum train_progress { TRAIN_NEW, TRAIN_UNFINISHED, TRAIN_FINISHED, TRAIN_UNKNOWN, TRAIN_FAULT };
-enum train_progress checkpoint_progress(struct train_state *s, const char *model, struct error *e);
+enum train_progress checkpoint_progress(struct train_state *s, const char *model, char **damaged, struct error *e);
 int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safetensors */
 
 /* Read a trainer_state.json, that of MODEL/checkpoint-STEP; the text of one (malloced). */

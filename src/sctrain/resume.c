@@ -8,6 +8,7 @@
 #include "cli_files.h"
 #include "train/config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 
 typedef unsigned long long ull; /* for messages */
 
-enum train_progress resume_open(const struct train *t, struct train_state *was)
+enum train_progress resume_open(const struct train *t, struct train_state *was, char **damaged)
 {
 	struct error e;
 	const struct train_options *o = t->options;
@@ -26,7 +27,7 @@ enum train_progress resume_open(const struct train *t, struct train_state *was)
 		die("%s", e.msg);
 	if (o->force)
 		return TRAIN_NEW;
-	enum train_progress progress = checkpoint_progress(was, model, &e);
+	enum train_progress progress = checkpoint_progress(was, model, damaged, &e);
 	switch (progress) {
 	case TRAIN_FAULT:
 		die("%s%s", o->resume ? "--resume: " : "", e.msg);
@@ -124,10 +125,28 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 
 /* ---- going on ---- */
 
-void resume_load(struct train *t, uint64_t step)
+static void set_aside(const char *model, uint64_t step, const char *damaged)
+{
+	struct error e;
+	uint64_t *steps;
+	int64_t n = checkpoint_list(model, "", &steps, &e);
+	warn("%s: this checkpoint is set aside (.damaged), and checkpoint-%llu goes on to the same bytes", damaged, (ull)step);
+	while (n-- > 0 && steps[n] > step) {
+		char *from = checkpoint_path(model, steps[n], ""), *to = checkpoint_path(model, steps[n], ".damaged");
+		if (rename(from, to))
+			die("--resume: %s: cannot rename it to %s: %s", from, to, strerror(errno));
+		free(from);
+		free(to);
+	}
+	free(steps);
+}
+
+void resume_load(struct train *t, uint64_t step, const char *damaged)
 {
 	struct error e;
 	const char *model = t->cli->output;
+	if (damaged)
+		set_aside(model, step, damaged);
 	struct train_state now = t->state;
 	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
 		die("--resume: %s", e.msg);

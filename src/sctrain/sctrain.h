@@ -230,12 +230,12 @@ cJSON *options_settings(const struct train *t);
 
 /* ---- --resume (resume.c) ---- */
 
-/* Lock the model directory and see what it holds, and its state. Dies where the options do not allow to go on. */
-enum train_progress resume_open(const struct train *t, struct train_state *was);
+/* Lock the model directory and see what it holds, and its state. Dies where the options do not allow to go on. *damaged: of a later checkpoint. */
+enum train_progress resume_open(const struct train *t, struct train_state *was, char **damaged);
 /* Die unless the model directory's stream, configuration and settings are the present ones: a resumed training must give the same weights as an
  * uninterrupted one, and a finished model must be the one that was asked for. */
 void resume_check(const struct train *t, const struct model_config *c, enum train_progress progress, const struct train_state *was);
-void resume_load(struct train *t, uint64_t step); /* the checkpoint */
+void resume_load(struct train *t, uint64_t step, const char *damaged); /* the checkpoint; later ones, which are damaged, get another name */
 void resume_nothing(struct train *t); /* a finished model: read what comes through a pipe, so that the program before us does not fail */
 
 /* ---- several ranks (ranks.c) ---- */

@@ -367,13 +367,13 @@ static void settle_kernels(struct train *t, int resume)
 /* ---- all of it ---- */
 
 /* Set the weights and the state to start from. resume: after `step` finished steps. */
-static void start_weights(struct train *t, int resume, uint64_t step)
+static void start_weights(struct train *t, int resume, uint64_t step, const char *damaged)
 {
 	t->saved = UINT64_MAX;
 	if (!resume && t->info.first_step)
 		die("%s starts at step %llu, and there is no checkpoint to resume from", t->source.name, (ull)t->info.first_step);
 	if (resume && !t->ranks.rank)
-		resume_load(t, step);
+		resume_load(t, step, damaged);
 	else if (t->options->init && !t->ranks.rank)
 		load_init(t);
 	if (!resume)
@@ -435,11 +435,12 @@ int train_start(struct train *t)
 	struct model_config c;
 	struct train_state was = {0};
 	enum train_progress progress = TRAIN_NEW;
+	char *damaged = NULL;
 	if (t->options->mpi)
 		train_join(&t->ranks, t->cli);
 	open_source(t);
 	if (!t->ranks.rank)
-		progress = resume_open(t, &was);
+		progress = resume_open(t, &was, &damaged);
 	open_all(t, &c);
 	if (progress != TRAIN_NEW)
 		resume_check(t, &c, progress, &was);
@@ -454,7 +455,8 @@ int train_start(struct train *t)
 	if (!t->ranks.rank)
 		warn_ignored_values(t, &c);
 	make_model(t, &c, t->options->init || resume);
-	start_weights(t, resume, step);
+	start_weights(t, resume, step, damaged);
+	free(damaged);
 	if (!t->ranks.rank)
 		validation_check(t);
 	t->replaces = t->options->force;

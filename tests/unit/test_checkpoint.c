@@ -284,8 +284,8 @@ static void checkpoints(void **state)
 	const char *const side[] = {"genes.tsv", NULL};
 	struct model_files files = {.vocab = &v, .file = &(struct text_file){side[0], genes}, .nfile = 1};
 	float *best = NULL;
-	char *model = in_dir("model");
-	assert_int_equal(checkpoint_progress(&t, model, &e), TRAIN_NEW);
+	char *model = in_dir("model"), *damaged = NULL;
+	assert_int_equal(checkpoint_progress(&t, model, &damaged, &e), TRAIN_NEW);
 	assert_true(checkpoint_lock(model, &e) >= 0);
 	assert_int_equal(checkpoint_lock(model, &e), -1);
 	assert_non_null(strstr(e.msg, "another trainer"));
@@ -314,7 +314,7 @@ static void checkpoints(void **state)
 		mkdir(path, 0777);
 		free(path);
 	}
-	assert_int_equal(checkpoint_progress(&t, model, &e), TRAIN_UNFINISHED);
+	assert_int_equal(checkpoint_progress(&t, model, &damaged, &e), TRAIN_UNFINISHED);
 	assert_int_equal(t.step, 11);
 	train_state_release(&t);
 	float *had = best;
@@ -354,7 +354,7 @@ static void checkpoints(void **state)
 	assert_false(checkpoint_finished(model));
 	assert_int_equal(checkpoint_finish(model, m, &s, &files, &e), 0);
 	assert_true(checkpoint_finished(model));
-	assert_int_equal(checkpoint_progress(&t, model, &e), TRAIN_FINISHED);
+	assert_int_equal(checkpoint_progress(&t, model, &damaged, &e), TRAIN_FINISHED);
 	assert_true(t.step == s.step && t.seconds == 0 && cJSON_Compare(t.settings, s.settings, 1) && cJSON_Compare(t.stream, s.stream, 1));
 	train_state_release(&t);
 	other = model_dir_load(model, &(struct head_spec){.kind = &head_mlm}, 1, cpu, 5, &back, &r, &e);
