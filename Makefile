@@ -159,7 +159,7 @@ MISSING = $(strip $(call missing,$(LIBRARIES)) $(if $(filter 1,$(MPI)),$(if $(MP
 # $(call stop_if_missing,PACKAGES,GOALS)
 stop_if_missing = $(if $1,$(error missing packages: $1. `make $2` installs them (Debian, Ubuntu)))
 $(B)/packages: $(B)/flags
-	$(call stop_if_missing,$(MISSING),deps)
+	$(call stop_if_missing,$(MISSING),deps$(if $(filter fuzz,$(VARIANT)), fuzz))
 	@echo 'compiler $(CC), MPI $(if $(MPI_LIBS),$(MPI),0 (no Open MPI found)), CUDA $(CUDA)$(if \
 		$(filter 1,$(CUDA)), (four minutes of a core),$(if $(NVCC_PATH), (CUDA=1 compiles kernels for GPUs: four minutes of a core)))'
 	@touch $@

@@ -11,6 +11,7 @@ those are installed. A file that asks `command -v NAME` may call NAME. Here docu
 import re, shutil, subprocess, sys
 
 BEFORE = set("! { if then elif else while until do time run exec env command xargs nice timeout setsid stdbuf".split())  # a command may follow
+OF_A_CLUSTER = {"sbatch", "scontrol", "srun", "squeue", "scancel", "sinfo"}  # Slurm is there or not
 NAMES = {"for", "case", "select", "function"}  # a name follows
 DPKG = "/var/lib/dpkg/"
 CLUSTER = set("sbatch scancel scontrol sinfo squeue srun".split())  # pages and examples for a cluster, which has them
@@ -152,7 +153,7 @@ def main(args):
     builtins = subprocess.run(["bash", "-c", "compgen -b"], capture_output=True, text=True, check=True).stdout.split()
     for path in args[split + 1:]:
         text = scripts(path)
-        own = set(builtins) | set(re.findall(r"([\w-]+) ?\(\)", text)) | set(re.findall(r"command -v (\S+)", text))
+        own = OF_A_CLUSTER | set(builtins) | set(re.findall(r"([\w-]+) ?\(\)", text)) | set(re.findall(r"command -v (\S+)", text))
         for name, line in commands(text):
             if re.fullmatch(r"[A-Za-z][\w.+-]*", name) and name not in own | CLUSTER and not brings(files, name):
                 print(f"{path}:{line}: {name}: no package of make deps has it")
