@@ -45,6 +45,7 @@ void gene_names_release(struct gene_names *g); /* accepts a zeroed struct */
 int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct error *e);
 
 /* The same for ids and symbols [n] that are in memory. c has where, table, index, drop and genome. */
-int gene_texts_read(struct gene_names *g, const struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e);
+int gene_texts_read(
+	struct gene_names *g, const struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e);
 
 #endif
