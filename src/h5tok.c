@@ -34,7 +34,7 @@ static struct option_def options[] = {
 	{0, "list-obs", OPT_FLAG, &list_obs, NULL, "print the obs columns and their types, and read no counts", .mode = LIST,
 		.excludes = "uncompressed"},
 	{0, "no-counts", OPT_FLAG, &no_counts, NULL, "write the cells with their obs columns alone: no genes, and no counts are read",
-		.mode = LIST, .changes = 1},
+		.mode = LIST, .changes = 1, .excludes = "list-obs"},
 	{0, "explain", OPT_FLAG, &explain, NULL, "print what is decided about each file, and why, and read no more counts than that needs",
 		.mode = EXPLAIN, .excludes = "uncompressed"},
 	{0, "label", OPT_STRING, &label_column, "COL", "also check that this column has labels of classes", .modes = LIST,

@@ -212,7 +212,7 @@ NUMBERS = ["2", "7", ".5", "-1", "40", "100"]
 
 # Options that change no output by design: speed and memory, messages, and what these inputs or a first run do not need.
 SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verbose", "progress", "keep-checkpoints", "resume", "force",
-	"same-kernels", "mpi", "round", "decode",
+	"same-kernels", "mpi", "round", "unlog", "all-features", "decode",
 	"keep-unknown-labels", "h5tok label", "h5tok group", "scview replace"}
 
 
