@@ -28,6 +28,7 @@ setup() {
 
 @test "an interrupt ends the tools, removes the files, and is KeyboardInterrupt" {
 	mkdir -p slow tmp
+	ln -sfn "$BATS_TEST_DIRNAME/../pipelines" pipelines
 	printf '#!/bin/sh\necho "$$" > %q/pid\nsleep 60 & echo $! >> %q/pid; wait\n' "$PWD" "$PWD" > slow/h5tok
 	chmod +x slow/h5tok
 	cat > interrupt.py <<- 'END'
@@ -37,7 +38,7 @@ setup() {
 		    while not os.path.exists("pid") or open("pid").read().count("\n") < 2:
 		        time.sleep(.05)
 		    os.kill(os.getpid(), signal.SIGINT)
-		threading.Thread(target=interrupt).start()
+		threading.Thread(target=interrupt, daemon=True).start()
 		try:
 		    corrmask.tokenize(anndata.read_h5ad("new.h5ad"), "vocab.tsv", progress=False)
 		except KeyboardInterrupt:
@@ -56,6 +57,7 @@ setup() {
 @test "a Python that is killed leaves no tool and no folder; what is left after a power cut goes with the next call, not before" {
 	export TMPDIR=$PWD/killed
 	mkdir -p killed/corrmask-abandone killed/corrmask-inuse123 slow
+	ln -sfn "$BATS_TEST_DIRNAME/../pipelines" pipelines
 	touch killed/corrmask-abandone/.owner killed/corrmask-inuse123/.owner
 	printf '#!/bin/sh\necho "$$" > %q/pid\nsleep 60 & echo $! >> %q/pid; wait\n' "$PWD" "$PWD" > slow/h5tok
 	chmod +x slow/h5tok
@@ -66,7 +68,7 @@ setup() {
 		rm -f pid
 		PATH=$PWD/slow:$PATH $PYTHON -W ignore forever.py &
 		python=$!
-		until [ "$(wc -l < pid)" = 2 ]; do sleep .05; done 2>/dev/null
+		until [ "$(wc -l < pid)" = 2 ] || [ ! -e /proc/$python ]; do sleep .05; done 2>/dev/null
 		kill -$signal $python
 		wait $python || :
 		for _ in 1 2 3 4 5 6 7 8; do
