@@ -220,6 +220,19 @@ static void say_left_out(const struct embeddings *d, const struct columns *c, co
 		die("%s: more than %d labelled cells; take a sample with scsample -n", name, INT32_MAX);
 }
 
+void embeddings_check(const struct stream *s, const struct wanted *w)
+{
+	const char *const column[] = {w->label, w->group, w->part};
+	for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
+		struct labels l = {0};
+		struct classes unused = {0};
+		if (column[i])
+			labels_open(&l, stream_header(s), column[i], &unused, stream_name(s));
+		labels_release(&l);
+		classes_release(&unused);
+	}
+}
+
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
 {
 	struct error e;

@@ -43,6 +43,8 @@ void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
 /* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. If two
  * texts are equal, the same numbers mean the same. Malloced; NULL: it does not say. */
 char *embedding_source(const struct header *h);
+/* Has s the wanted columns of labels? For a stream that is read after another one: dies before the work. */
+void embeddings_check(const struct stream *s, const struct wanted *w);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
 /* Cell `from` becomes cell to <= from. The cells that stay are moved in turn; then the number of them is set. */

@@ -671,3 +671,27 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_output --partial "cut short"
 }
 
+@test "ctaprobe: a column that --test or --calibration lacks is told before the other file is read" {
+	scsim -q --cells 60 --genes 60 --modules 4 --types 2 --rarest 0.3 --donors 3 --seed 3 -o late.counts
+	screduce expression -q late.counts -o late.emb
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'END'
+		import corrmask.stream as scs
+		for kind in ("emb", "counts"):
+		    s = scs.read("late." + kind)
+		    blocks = [dict(b) for b in s]
+		    s.header["columns"] = [c for c in s.header["columns"] if c["name"] != "cell_type"]
+		    for b in blocks:
+		        del b["cell_type"]
+		    scs.write("bare." + kind, s.header, blocks)
+	END
+	# the first file breaks off, which whoever reads it would say
+	for kind in emb counts; do head -c $(($(stat -c %s late.$kind) - 40)) late.$kind >cut.$kind; done
+	run -1 ctaprobe cells -l cell_type --train cut.emb --test bare.emb
+	names "bare.emb cell_type"
+	run -1 ctaprobe transfer --reference cut.counts -l cell_type --calibration bare.counts late.counts -o /dev/null
+	names "bare.counts cell_type"
+	run -1 ctaprobe transfer --reference cut.counts -l cell_type --calibration nothing.counts late.counts -o /dev/null
+	names "nothing.counts"
+	# and in order
+	ctaprobe cells -q -l cell_type --train late.emb --test late.emb >/dev/null
+}

@@ -262,3 +262,26 @@ assert len(shared) > 30 and all((a[n] == b[n]).all() for n in shared if "pooler"
 	names "pickled/pytorch_model.bin pickled/model.safetensors: transformers"
 	assert_not_exist bad/model.safetensors
 }
+
+@test "sctrain eval: a model of --label alone, by the column that it was trained with; its measures are those of --eval" {
+	sctrain cells -q --label cell_type --config tiny --lr 0.003 --save-every 20 --eval train.masked --best last -o labelled train.masked
+	sctrain eval -q -M labelled -o scores train.masked
+	$PYTHON - <<-'END'
+		import csv
+		last = list(csv.DictReader(open("labelled/train.tsv"), delimiter="\t"))[-1]
+		got = dict(line.rstrip("\n").split("\t") for line in open("scores"))
+		for name in ("loss", "accuracy", "macro_f1"):
+		    assert abs(float(got[name + ".cell_type"]) - float(last["eval_" + name])) < 1e-6, (name, got, last)
+	END
+	sctrain eval -q -M "$(ls -d labelled/checkpoint-* | head -n 1)" -o other train.masked
+	grep -q '^accuracy.cell_type' other
+	maskgen -q --strategy none --keep donor -o donors.masked "$(ls *.tok | head -n 1)"
+	run -1 sctrain eval -M labelled donors.masked
+	names "labelled cell_type --keep"
+	run -1 sctrain eval -M labelled --cell-scores x.tsv train.masked
+	names "--cell-scores labelled"
+	assert_not_exist x.tsv
+	rm labelled/trainer_state.json
+	run -1 sctrain eval -M labelled train.masked
+	names "labelled trainer_state.json scpredict"
+}

@@ -489,6 +489,7 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 		      *test = test_path ? open_path(test_path) : train;
 	w.with = cells_set.naive_bayes ? &stream_header(test)->vocab : NULL;
 	w.with_name = stream_name(test);
+	embeddings_check(test, &w);
 	embeddings_read(a, train, &w, again && !test_path);
 	w.genes = w.with ? &stream_header(train)->vocab : NULL;
 	if (test_path)

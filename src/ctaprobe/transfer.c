@@ -108,6 +108,9 @@ static void reference_read(struct reference *r, const struct header *new, const 
 {
 	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab,
 		.with_name = new_name};
+	struct stream *other = calibration_path ? open_path(calibration_path) : NULL;
+	if (other)
+		embeddings_check(other, &w);
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
 	r->digest = digests(&r->d);
 	r->digests = r->d.n;
@@ -127,9 +130,9 @@ static void reference_read(struct reference *r, const struct header *new, const 
 	if (r->classes.n < 2)
 		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", reference_path, r->classes.name[0],
 			label, r->d.n);
-	if (calibration_path) {
+	if (other) {
 		w.genes = w.with ? &stream_header(r->d.s)->vocab : NULL;
-		embeddings_read(&r->other, open_path(calibration_path), &w, held_out_path != NULL);
+		embeddings_read(&r->other, other, &w, held_out_path != NULL);
 		if (!w.with)
 			check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
 		refuse_shared(&r->d, &r->other, reference_path);

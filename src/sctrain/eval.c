@@ -81,6 +81,41 @@ static void add_head(struct objectives *list, const struct objective_kind *kind,
 	o->index = k;
 }
 
+/* The classes of --label alone have no name in config.json, as transformers knows none: trainer_state.json has their column. */
+static void name_label(struct config_heads *heads)
+{
+	struct error e;
+	struct train_state state;
+	struct head_spec *s = &heads->head[0];
+	char *path = xasprintf("%s/" TRAIN_STATE, model_dir);
+	if (heads->n == 1 && s->kind->target == TARGET_CLASS && s->kind->rows == ROWS_CELL && !s->column && access(path, F_OK) == 0) {
+		must(train_state_load(&state, path, &e), &e);
+		const char *column = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(state.settings, "label"));
+		if (column && config_head_name(column)) {
+			s->column = heads->own[0].column = xstrdup(column);
+			s->name = heads->own[0].name = xstrdup(column);
+		}
+		train_state_release(&state);
+	}
+	free(path);
+}
+
+/* Die if the model has classes or numbers of the cells, and the stream no column of them. */
+static void need_column(const struct config_heads *heads)
+{
+	const struct head_spec *s = &heads->head[0];
+	if (!heads->n || s->kind->rows != ROWS_CELL || (s->kind->target != TARGET_CLASS && s->kind->target != TARGET_VALUE && !s->column))
+		return;
+	if (cells_path)
+		die("--cell-scores: %s predicts columns of the cells: expected a model that predicts masked tokens, see scpredict cells",
+			model_dir);
+	if (s->column)
+		die("%s predicts column '%s', which the stream does not have: make it with maskgen --strategy none --keep %s", model_dir,
+			s->column, s->column);
+	die("%s does not say which column has its classes, as it has no " TRAIN_STATE ": expected scpredict cells, and ctaprobe score",
+		model_dir);
+}
+
 /*
  * The objective of the stream, and its head in the model: that of its kind in config.json. A model that names none (transformers') is one with
  * this head alone if it has its tensors. Then the heads of columns.
@@ -97,13 +132,15 @@ static void choose_objectives(struct objectives *list, struct config_heads *head
 	if (kind->valued && header_find(h, "input_value") >= 0)
 		kind = kind->valued;
 	must(config_folder(model_dir, &e), &e);
-	config_heads_load(heads, config, &e);
+	config_heads_load(heads, config, NULL);
 	free(config);
+	name_label(heads);
 	while (k < heads->n && heads->head[k].kind != kind->head)
 		k++;
 	for (i = 0; i < heads->n; i++)
 		columns += column_kind(&heads->head[i], h) != NULL;
 	if (k == heads->n && !columns) {
+		need_column(heads);
 		config_heads_release(heads);
 		heads->n = 1;
 		heads->head[0].kind = kind->head;
