@@ -148,7 +148,7 @@ $(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DA
 endif
 # A goal that no file of make has and that is nearly the name of an experiment: $(call near,WORD) is " (did you mean ...?)", or nothing
 near = $(shell awk -v near=$(call quote,$1) -f $(PIPELINES)/variables.awk $(FILES_MK))
-misspelt = $(foreach g,$(filter-out $(experiments) %-commands,$(MAKECMDGOALS)),$(if $(shell grep -lE '(^| )$g( |:)' $(MAKEFILE_LIST) $(FILES_MK) $(wildcard tests/*.mk tests/bench/*.mk cuda/*.mk docs/*.mk)),,$(if $(call near,$g),no target '$g'$(call near,$g))))
+misspelt = $(foreach g,$(filter-out $(experiments) %-commands bats-% unit-%,$(MAKECMDGOALS)),$(if $(shell grep -lE '(^| )$g( |:)' $(MAKEFILE_LIST) $(FILES_MK) $(wildcard tests/*.mk tests/bench/*.mk cuda/*.mk docs/*.mk)),,$(if $(call near,$g),no target '$g'$(call near,$g))))
 $(call stop,$(strip $(misspelt)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 # After the other goals, one by one: two makes at once spoil each other's files

@@ -106,6 +106,7 @@ other() {
 	fold) echo 1/3 ;;
 	batch-key) echo cell_type ;;
 	curriculum) echo easy-to-hard ;;
+	keep-unknown-labels) echo ;;
 	*) fail "sctrain $1 --$2 is not in this table: does it change the model, and does --resume notice?" ;;
 	esac
 }

@@ -168,7 +168,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 
     from corrmask import stream
     adata = _in_memory(adata, copy)
-    columns, keep = [label] + ([group] if group not in (None, "auto") else []), ["--keep-unknown-labels"] if keep_unknown_labels else []
+    columns, keep = [label] + ([group] if group and group != "auto" else []), ["--keep-unknown-labels"] if keep_unknown_labels else []
     if not isinstance(reference, (str, os.PathLike)):
         columns = _columns(reference, columns, " of the reference", True) + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")

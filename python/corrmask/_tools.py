@@ -15,7 +15,7 @@ import threading
 from typing import IO, Any, Iterator, List, Sequence
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-WHEEL, INSTALLED, SOURCES = (os.path.join(HERE, *place, "bin") for place in ([], [".."] * 4, [".."] * 2))
+WHEEL, INSTALLED, SOURCES = (os.path.join(HERE, place, "bin") for place in ("", "../../../..", "../.."))
 PIPELINES = ("../share/corrmask/pipelines", "../pipelines")
 SIGPIPE = -13
 CPUINFO = "/proc/cpuinfo"
@@ -36,7 +36,7 @@ Error.__module__ = "corrmask"
 def _check_processor() -> None:
     """The wheel's tools are built for x86-64-v3: say so before one ends by an illegal instruction."""
     with open(CPUINFO) as f:
-        flags = next((line.split() for line in f if line.startswith("flags")), [])
+        flags: List[str] = next((line.split() for line in f if line.startswith("flags")), [])
     missing = [name for name in ("avx2", "fma", "bmi2", "movbe") if flags and name not in flags]
     if missing:
         raise Error("corrmask: the wheel is for x86-64-v3, and this processor has no %s: build the tools from the sources" % ", ".join(missing))

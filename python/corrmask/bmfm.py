@@ -12,6 +12,7 @@ import os
 import pickle
 import sys
 import zipfile
+from typing import Optional
 
 from corrmask.stream import Error
 
@@ -439,7 +440,7 @@ def write_safetensors(path, tensors, source):
             f.write(data)
 
 
-def convert(source, folder, tokenizer=None, ontology=None):
+def convert(source: str, folder: str, tokenizer: Optional[str] = None, ontology: Optional[str] = None) -> None:
     """Fill the folder with config.json, vocab.tsv and model.safetensors."""
     tensors, found, labels, beside, weights, where = read_source(source)
     in_json = where.endswith("config.json")     # a pickled config has every attribute of transformers' class

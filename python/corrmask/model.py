@@ -132,11 +132,11 @@ class Dictionaries(NamedTuple):
 
 def vocabulary(files: Dictionaries) -> Tuple[str, int, int]:
     """The table that rankenc -m reads, the number of its tokens, and that of its aliases."""
-    token = {name: _number(files.tokens, int, name, value) for name, value in read_pairs(files.tokens).items()}
+    token: Dict[str, int] = {name: _number(files.tokens, int, name, value) for name, value in read_pairs(files.tokens).items()}
     median = read_pairs(files.medians)
     symbol = {gene: name for name, gene in reversed(list(read_pairs(files.names).items()))} if files.names else {}
     aliases = _aliases(files.mapping, token) if files.mapping else {}
-    order = sorted(token, key=lambda name: token[name])
+    order = sorted(token, key=token.__getitem__)
     if [token[name] for name in order] != list(range(len(order))):
         raise Error("%s: expected the numbers from 0 to %d, each once" % (files.tokens, len(order) - 1))
     lines = ["\t".join(COLUMNS if aliases else COLUMNS[:4])]

@@ -175,6 +175,8 @@ cJSON *options_settings(const struct train *t)
 	cJSON_AddStringToObject(j, "adam", adamw_words[o->variant]);
 	if (t->cli->bf16)
 		cJSON_AddStringToObject(j, "precision", "bf16");
+	if (keep_unknown_labels)
+		cJSON_AddBoolToObject(j, "keep-unknown-labels", 1);
 	add_files(j, t);
 	if (options.eval) {
 		cJSON_AddNumberToObject(j, "eval-every", (double)t->eval_every);
