@@ -30,10 +30,10 @@ make_base() {
 	echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/fast" # no fsync for every file
 }
 
-# need_new_systems NAME: ends the test NAME well where there can be none
+# need_new_systems NAME: ends the test NAME, which fails, where there can be none
 need_new_systems() {
-	[ "$(id -u)" = 0 ] || { echo "$1: skipped: only root can make a new system"; exit 0; }
-	unshare --mount --pid --fork true 2> /dev/null || { echo "$1: skipped: this root may not mount"; exit 0; }
+	[ "$(id -u)" = 0 ] || { echo "$1: only root can make a new system" >&2; exit 1; }
+	unshare --mount --pid --fork true || { echo "$1: this root may not mount, so it cannot make a new system" >&2; exit 1; }
 	command -v mmdebstrap > /dev/null || { apt-get update && apt-get install -y --no-install-recommends mmdebstrap; }
 }
 
@@ -50,16 +50,18 @@ tidy() {
 	[ -z "$made" ] || rm -rf --one-file-system "$made"
 }
 
-# inside ROOT COMMAND...: with its own processes and mounts, which end with it
+# inside ROOT COMMAND...: with its own processes and mounts, which end with it (a chroot would have no user namespaces); BESIDE=FOLDER is its /mnt, read-only
 inside() {
 	local root=$1 status=0
 	shift
 	# shellcheck disable=SC2016   # for the inner shell
 	unshare --mount --pid --fork --kill-child sh -c '
 		root=$1; shift
-		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
-		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
-			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@" &
+		mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
+		{ [ -z "${BESIDE:-}" ] || { mount --bind "$BESIDE" "$root/mnt" && mount -o remount,bind,ro "$root/mnt"; }; } &&
+		cd "$root" && pivot_root . . && umount -l . && exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
+			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
+			${OPENBLAS_CORETYPE:+OPENBLAS_CORETYPE="$OPENBLAS_CORETYPE"} "$@"' sh "$root" "$@" &
 	child=$! # a signal ends wait at once
 	wait "$child" || status=$?
 	child=''

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Do the first commands of README.md work on a bare machine?   tests/fresh.sh [root|user]... [GOAL]...
 #
-# Every run gets a new Debian with make, git and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
+# Every run gets a new Debian with make and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
 # README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. GOAL is the last word of a command
 # (demo, check) or another goal of make: then the command is `make deps GOAL`. SUITE=trixie takes another Debian than this machine's.
 # Needs root; mmdebstrap is installed if it is not there. WORK=DIR keeps the bare system, the logs and what failed; the default is a
@@ -39,7 +39,7 @@ try() {
 	else
 		inside "$root" HOME=/root sh -c "cd ~/corrmask && $command" < /dev/null > "$root.log" 2>&1 || status=$?
 	fi
-	tail -n 25 "$root.log" | sed 's/^/    /'
+	{ [ "$status" = 0 ] || grep -A 20 '^not ok' "$root.log" || :; tail -n 25 "$root.log"; } | sed 's/^/    /'
 	# what needs packages must have been found after they were installed
 	[ "$status" != 0 ] || inside "$root" sh -c "$home/corrmask/bin/sctrain --version" | grep 'Open MPI' || status=1
 	echo "fresh: $who: $command: status $status, $((SECONDS - start)) s"
@@ -49,7 +49,7 @@ try() {
 
 commands=$(tests/first_commands.sh)
 base=$WORK/base${SUITE:+-$SUITE}
-[ -d "$base" ] || make_base "$base" make,git,ca-certificates "${SUITE:-}"
+[ -d "$base" ] || make_base "$base" make,ca-certificates "${SUITE:-}"
 failed=0
 for who in ${users:-root user}; do
 	for goal in ${goals:-$(awk '{ print $NF }' <<< "$commands")}; do

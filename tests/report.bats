@@ -203,6 +203,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 	R=$PWD/results/fig3/latest run -0 page 'assert [f["aria-label"] for f in p.figures] == ["fig3"]; assert "auroc-1.tsv" in p.tables'
 }
 
+# bats test_tags=slow
 @test "report: headless Chromium shows it, wide and narrow" {
 	command -v chromium > /dev/null || skip "no chromium"
 	for width in 1200 400; do
