@@ -50,7 +50,7 @@ ifeq ($(value DATA),)
 	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
-	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
@@ -70,7 +70,7 @@ $(PREPARED)/corpus.counts $(PREPARED)/corpus.tok: $(PREPARED)/corpus.%: $(PREPAR
 	@ln -sf train.$* $@
 else
 $(PREPARED)/corpus.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
-	$(call prepared_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call prepared_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
 endif
 
 map_genes = $(if $(value GENE_NAMES),--map $(call text,GENE_NAMES))

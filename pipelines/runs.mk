@@ -21,6 +21,10 @@
 # CLUSTER_RUN  instead of CLUSTER: words before a command that run it as a job and wait for it, such as 'bsub -K'
 # MEMORY  of each job with CLUSTER=slurm
 # RESULTS  folder of all results
+# LAYER    layer of DATA with the raw counts, or X or raw/X (h5tok --layer); default: found by content
+# ROUND    1: round counts with fractions, such as those of SoupX (h5tok --round)
+# UNLOG    1: take counts back from normalised values, if all are exact (h5tok --unlog)
+# ALL_FEATURES  1: read rows that are no genes, too, such as antibodies (h5tok --all-features)
 #
 # A recipe passes what a user may set as $(call text,LABEL), which the shell reads as one word whatever is in it.
 
@@ -56,10 +60,16 @@ several = $(if $(value $1),$(shell $(PIPELINES)/run.sh several $(call settings,$
 # SETTINGS, and before them those of FILE, if given. Files of the run are made after it: ... | $(VARIABLE)/settings. It also moves the link `latest`.
 settings = $(foreach v,$1,$(call quote,$v=$(call given,$v)))
 define run_folder
-$1 := $$(shell $$(PIPELINES)/run.sh folder '$$(RESULTS)/$2' $4 $$(call settings,$3))
+$1 := $$(shell $$(PIPELINES)/run.sh folder '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings)))
 $$($1)/settings: FORCE
-	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3)
+	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings))
 endef
+
+# How h5tok reads the counts: of DATA; of files next to it, such as a reference; and the same as one word
+reading_settings = $(foreach v,LAYER ROUND UNLOG ALL_FEATURES,$(if $(value $v),$v))
+reading_others = $(if $(value ROUND),--round) $(if $(value UNLOG),--unlog) $(if $(value ALL_FEATURES),--all-features)
+reading = $(if $(value LAYER),--layer $(call text,LAYER)) $(reading_others)
+reading_word = $(call quote,$(strip $(if $(value H5TOK_ARGS),$(call given,H5TOK_ARGS)) $(if $(value LAYER),--layer $(call given,LAYER)) $(reading_others)))
 
 # $(eval $(call model,FOLDER,VARIABLE,VOCAB,TOKENS)): FOLDER/model.tsv says what the model is that the user names by VARIABLE (model.sh). VOCAB and TOKENS
 # are the variables for a vocabulary in place of its own. $(call found_model,FOLDER): the model's folder for the tools, as a word of the shell
@@ -144,6 +154,9 @@ FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPEL
 # Before the files, whose own checks know only what is spelt right
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
 $(call stop,$(unknown))
+$(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
+$(call stop,$(if $(word 2,$(value LAYER)),LAYER=$(call given,LAYER): expected a name without blanks))
+$(call stop,$(if $(reading_settings),$(if $(value DATA)$(value DIR)$(value FILES),,$(firstword $(reading_settings))= without DATA=: of which file?)))
 $(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DATA=$(firstword $(file_goals))))
 endif
 # A goal that no file of make has and that is nearly the name of an experiment: $(call near,WORD) is " (did you mean ...?)", or nothing

@@ -134,7 +134,7 @@ for name in corrmask.__all__:
         assert f.__doc__ and f.__annotations__["return"], name
         for p in inspect.signature(f).parameters.values():
             assert p.annotation is not p.empty, (name, p)
-            assert p.name in f.__doc__ or p.name in ("adata", "copy", "key_added", "seed", "threads", "progress", "layer", "max_len", "model", "group"), (name, p.name)'
+            assert p.name in f.__doc__ or p.name in ("adata", "copy", "key_added", "seed", "threads", "progress", "layer", "round", "unlog", "all_features", "max_len", "model", "group"), (name, p.name)'
 }
 
 # bats test_tags=slow

@@ -402,3 +402,35 @@ Your file has 150 genes of the reference (75 %); only these are used."
 	P
 	assert_output True
 }
+
+# bats test_tags=slow
+@test "annotate: LAYER, REFERENCE_LAYER, UNLOG and ROUND read the counts that the plain files have; other values of them are refused" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np, scipy.sparse as sp
+		for name in "ref", "new":
+		    a = anndata.read_h5ad(name + ".h5ad")
+		    x = sp.csr_matrix(a.X)
+		    a.layers["mine"], a.X = x, sp.csr_matrix(x * .5)
+		    a.write_h5ad("layered_%s.h5ad" % name)
+		    del a.layers["mine"]
+		    a.X = sp.csr_matrix(np.log1p(x.toarray() / x.sum(1).A * 1e4)).astype("f4")
+		    a.write_h5ad("logged_%s.h5ad" % name)
+	P
+	pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1 RESULTS=plain > /dev/null
+	pipelines annotate REFERENCE=layered_ref.h5ad DATA=layered_new.h5ad REFERENCE_LAYER=mine LAYER=mine THREADS=1 RESULTS=layers > /dev/null
+	pipelines annotate REFERENCE=logged_ref.h5ad DATA=logged_new.h5ad UNLOG=1 THREADS=1 RESULTS=logs > /dev/null
+	for r in layers logs; do
+		for part in known new; do
+			scview -c barcode,n_counts,gene,count $r/annotate/latest/$part.counts | cmp - <(scview -c barcode,n_counts,gene,count plain/annotate/latest/$part.counts)
+		done
+		grep -q -- "$(test $r = logs && echo UNLOG || echo LAYER) = " $r/annotate/latest/settings
+	done
+	run -2 pipelines annotate REFERENCE=logged_ref.h5ad DATA=logged_new.h5ad THREADS=1 RESULTS=no
+	names "log-transformed --unlog"
+	for bad in ROUND=yes UNLOG=0 "LAYER=a b"; do
+		run -2 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad "$bad" RESULTS=no
+		names "${bad%%=*} expected"
+	done
+	run -2 pipelines annotate UNLOG=1 RESULTS=no
+	names "UNLOG= DATA="
+}

@@ -52,7 +52,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_equal "$(stat -c %Y.%s.%i $R/embedding.emb $R/embedded.h5ad)" "$before"
 	# in one part, without labels, and a map of some of the cells
 	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("../all.h5ad"); del a.obs; a.obs_names = [f"c{i}" for i in range(a.n_obs)]; a.write_h5ad("plain.h5ad")'
-	run -0 pipelines embed DATA=plain.h5ad MODEL=../model MAP_CELLS=50 POOL=first LAYER=0 MAXLEN=20 THREADS=1
+	run -0 pipelines embed DATA=plain.h5ad MODEL=../model MAP_CELLS=50 POOL=first HIDDEN_LAYER=0 MAXLEN=20 THREADS=1
 	assert_line "The cells have no column cell_type: the map has one colour. LABEL= names another column."
 	refute_output --partial "values are missing"
 	grep -qF 'Maps of cells (UMAP)' $R/report.html

@@ -34,9 +34,9 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	scview -q -O h5ad -o cells.h5ad r/prepared/latest/cells.counts
 	head -n 4 $dir/sets.gmt > half.gmt
 	gzip half.gmt
-	run -0 pipelines genes-map SCALE=tiny DATA=cells.h5ad MODEL="$model" GENESETS=half.gmt.gz MAP_GENE_CELLS=200 LAYER=-1 RESULTS=r THREADS=2
+	run -0 pipelines genes-map SCALE=tiny DATA=cells.h5ad MODEL="$model" GENESETS=half.gmt.gz MAP_GENE_CELLS=200 HIDDEN_LAYER=-1 RESULTS=r THREADS=2
 	assert_line "model: $model; gene sets: half.gmt.gz"
-	run -0 pipelines genes-map SCALE=tiny DATA=cells.h5ad MODEL="$model" GENESETS=half.gmt.gz MAP_GENE_CELLS=200 LAYER=-1 RESULTS=r THREADS=2
+	run -0 pipelines genes-map SCALE=tiny DATA=cells.h5ad MODEL="$model" GENESETS=half.gmt.gz MAP_GENE_CELLS=200 HIDDEN_LAYER=-1 RESULTS=r THREADS=2
 	refute_line --regexp '^  scembed'
 }
 

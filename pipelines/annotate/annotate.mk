@@ -9,6 +9,7 @@
 # marker genes (docs/experiments/transfer.md).
 # DATA       AnnData or 10x file with the new cells; without DATA and REFERENCE, cells are simulated
 # REFERENCE  AnnData or 10x file, or several, with known cell types
+# REFERENCE_LAYER  layer of REFERENCE with the raw counts, as LAYER of DATA
 # LABEL      obs column of REFERENCE with the cell type
 # GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
 # COVERAGE   share of the cells whose label set has the true type
@@ -26,7 +27,8 @@ MIN_CELLS ?= 2
 annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
 own_annotate_ONTOLOGY = $(annotate_ontology)
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE)
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE) \
+	$(if $(value REFERENCE_LAYER),REFERENCE_LAYER)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
@@ -48,9 +50,10 @@ annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL
 else
 $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
-	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
+		$(reading_others) -@ $(THREADS) -o $@
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
-	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call one_file,DATA)
+	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
 annotate_without =
 endif
 

@@ -58,7 +58,7 @@ $(AUDIT)/all.counts: | $(AUDIT)/settings $(AUDIT_TOOLS)
 ifeq ($(value DATA),)
 	$(call audit_stage,scsim) $(BIN)/scsim -v --cells $(call scale,800,3000,3000) --seed $(SEED) -@ $(THREADS) -o $@
 else
-	$(call audit_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call audit_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 ifeq ($(value MEDIANS),)
 $(AUDIT)/vocab.tsv: $(AUDIT)/all.counts

@@ -32,12 +32,12 @@ zero_files = $(foreach k,1 2 3 4,$(ZERO)/set$k.h5ad)
 $(ZERO)/set4.h5ad: | $(ZERO)/settings $(OBJ_TOOLS)
 	$(call zero_stage,scsim) $(PIPELINES)/bmfm/sim-sets.sh $(ZERO) $(SET_CELLS) $(SEED) $(OBJ_SIM) --batch-effect 0.4
 $(ZERO)/shared.counts: $(ZERO)/set4.h5ad
-	$(call zero_stage,h5tok) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) $(zero_files)
+	$(call zero_stage,h5tok) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) '' $(zero_files)
 else
 $(ZERO)/shared.counts: | $(ZERO)/settings $(OBJ_TOOLS)
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) none
 	$(call zero_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) \
-		$(call text,LABELS)
+		$(call text,LABELS) $(reading_word)
 endif
 $(ZERO_SPLITS:%=$(ZERO)/without-%/group): $(ZERO)/without-%/group: $(ZERO)/shared.counts
 	$(call zero_stage,scsample-$*) $(PIPELINES)/bmfm/leave-out.sh $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)

@@ -18,13 +18,13 @@
 # LABEL        obs column that colours the map, if DATA has it
 # MAXLEN       maximum number of tokens per cell; default with MODEL: all that the model has positions for
 # POOL         which hidden states to keep: mean, cls, first, token:K (scembed --pool); default: the model's
-# LAYER        the layer: 0 is the last one, -1 the one before (scembed --emb-layer); default: the model's
+# HIDDEN_LAYER  the layer of the network: 0 is the last one, -1 the one before (scembed --emb-layer); default: the model's
 # EMBED_PART   cells per part
 # MAP_CELLS    maximum number of cells on the map
 
 MODEL      ?=
 POOL       ?=
-LAYER      ?=
+HIDDEN_LAYER ?=
 EMBED_PART ?= 20000
 MAP_CELLS  ?= 50000
 # The defaults of the experiments that train are not those of a model that is there.
@@ -33,7 +33,7 @@ positions = $(shell awk -F : '/"max_position_embeddings"/ { gsub(/[^0-9]/, "", $
 own_embed_MAXLEN = $(if $(and $(value MODEL),$(if $(embed_maxlen),,1)),$(positions),$(MAXLEN))
 
 EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
-	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS
+	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL HIDDEN_LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS
 $(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
 EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scview)
 embed_stage = $(call stage_in,$(EMBED),$1)
@@ -52,7 +52,7 @@ ifneq ($(value MODEL),)
 $(eval $(call model,$(EMBED),MODEL,MEDIANS,TOKEN_TABLE))
 $(EMBED)/cells.tok: $(EMBED)/model.tsv | $(EMBED_TOOLS)
 	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call one_file,DATA))
-	$(call embed_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
+	$(call embed_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(reading) $(RANK_ARGS) -@ $(THREADS)
 else
 $(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings $(EMBED_TOOLS)
 	$(call embed_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
@@ -62,12 +62,12 @@ $(EMBED)/group: $(EMBED)/cells.tok
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(HIDDEN_LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
 	$(call embed_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
 $(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
-	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@
+	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@ $(reading)
 
 $(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.sh
 	@$(script)/embed/report.sh $(EMBED) $(call text,DATA) \

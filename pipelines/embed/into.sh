@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # A copy of the file DATA with the embedding and its map. What is no AnnData file (10x, a counts stream) is written as one first.
-#     into.sh DATA MAP EMBEDDING OUT.h5ad
+#     into.sh DATA MAP EMBEDDING OUT.h5ad OPTION-OF-H5TOK...
 . "$(dirname "$0")/../common.sh"
-[ $# = 4 ] || usage
+[ $# -ge 4 ] || usage
 data=$1 map=$2 embedding=$3 out=$4 first=$4.first
+shift 4
 trap 'rm -f "$first" "$first.map"' EXIT
 case $data in
 *.h5ad) ;;
@@ -12,7 +13,7 @@ case $data in
 	data=$first
 	;;
 *)
-	h5tok -q -u "$data" | scview -q -O h5ad -o "$first" -
+	h5tok -q -u "$@" "$data" | scview -q -O h5ad -o "$first" -
 	data=$first
 	;;
 esac

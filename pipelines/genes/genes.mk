@@ -71,7 +71,7 @@ $(foreach m,$(STARTS),$(eval $(call gc_start,$m)))
 
 # The cells of other tissues in the vocabulary of the models
 $(GC)/cross.counts: | $(GC)/settings
-	$(call gc_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call gc_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
 $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT),$(FT)/model.tsv,$(if $(value MEDIANS),,$(PREPARED)/vocab.tsv))
 	$(call gc_stage,rankenc-cross) $(if $(value INIT),$(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v $(prepared_vocab) \
 		--max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)

@@ -15,7 +15,7 @@
 # GENE_NAMES   as for make embed
 # RANK_ARGS    as for make embed
 # MAXLEN     maximum number of tokens per cell; default with MODEL: all that the model has positions for
-# LAYER      the layer: 0 is the last one, -1 the one before (scembed --emb-layer)
+# HIDDEN_LAYER  the layer of the network: 0 is the last one, -1 the one before (scembed --emb-layer)
 # GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
 # MAP_GENE_CELLS  maximum number of cells to use
 # LEAST_CELLS  leave out genes found in fewer of these cells
@@ -31,7 +31,7 @@ LEAST_CELLS ?= $(call scale,20,50,200)
 NEAREST     ?= 10
 RESOLUTION  ?= 1
 GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
-	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value LAYER),LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
+	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value HIDDEN_LAYER),HIDDEN_LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
 GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scgenes depgraph scview)
 gm_stage = $(call stage_in,$(GM),$1)
@@ -48,7 +48,7 @@ $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GE
 ifneq ($(value MODEL),)
 $(eval $(call model,$(GM),MODEL,MEDIANS,TOKEN_TABLE))
 $(GM)/all.tok: $(GM)/model.tsv | $(GM_TOOLS)
-	$(call gm_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
+	$(call gm_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(reading) $(RANK_ARGS) -@ $(THREADS)
 else
 $(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings $(GM_TOOLS)
 	$(call gm_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
@@ -64,7 +64,7 @@ $(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/sets.sh
 endif
 
 $(GM)/genes.emb: $(GM)/cells.tok $(gm_trained)
-	$(call gm_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(LAYER:%=--emb-layer %) -@ $(THREADS) $<
+	$(call gm_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(HIDDEN_LAYER:%=--emb-layer %) -@ $(THREADS) $<
 $(GM)/graphs: | $(GM)/settings
 	@mkdir -p $@
 # The static vectors of the same genes

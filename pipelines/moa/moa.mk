@@ -15,7 +15,7 @@
 # MOA_REPEATS  draws of the folds
 # MODEL        folder of a trained model, as of make embed
 # POOL         which hidden states to keep (scembed --pool)
-# LAYER        the layer (scembed --emb-layer)
+# HIDDEN_LAYER  the layer of the network (scembed --emb-layer)
 # MAXLEN       maximum number of tokens per cell that MODEL reads; default: all that it has positions for
 # MEDIANS      the model's vocabulary, if it has no vocab.tsv, or Geneformer's table of medians
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
@@ -27,7 +27,7 @@ own_moa_MAXLEN = $(if $(value MODEL),$(own_embed_MAXLEN))
 MOA_FOLDS   ?= 2
 MOA_REPEATS ?= $(call scale,2,5,5)
 MOA_SETTINGS := DATA LABEL DRUG MOA_FOLDS MOA_REPEATS SEED $(if $(value DATA),,SCALE) \
-	$(if $(value MODEL),MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS POOL LAYER,$(if $(value $v),$v)) $(if $(embed_maxlen),MAXLEN))
+	$(if $(value MODEL),MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS POOL HIDDEN_LAYER,$(if $(value $v),$v)) $(if $(embed_maxlen),MAXLEN))
 $(eval $(call run_folder,MOA,moa,$(MOA_SETTINGS)))
 moa_stage = $(call stage_in,$(MOA),$1)
 MOA_METHODS := expression pca $(if $(value MODEL),model)
@@ -43,7 +43,7 @@ $(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
 else
 $(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,DRUG)
-	$(call moa_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+	$(call moa_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 $(MOA)/expression.emb $(MOA)/pca.emb: $(MOA)/%.emb: $(MOA)/cells.counts
 	$(call moa_stage,screduce-$*) $(BIN)/screduce $(baseline_$*) -v --train $< -@ $(THREADS) -o $@ $<

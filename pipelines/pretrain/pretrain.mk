@@ -77,7 +77,7 @@ pt_inputs := $(shell BIN=$(BIN) $(PIPELINES)/pretrain/files.sh $(call text,DATA)
 endif
 # The vocabulary and MAXLEN have none either: what they change is made again, file by file (corpus.sh)
 pt_corpus = $(if $(value DATA),$(call quote,FILES=$(PT_FILES)),$(call settings,DATA SIM SCALE)) $(call settings,WHERE HELD_OUT HELD_OUT_SHARE LABEL PROBE_CELLS GENE_NAMES H5TOK_ARGS \
-	RANK_ARGS SEED)
+	RANK_ARGS SEED $(reading_settings))
 PT_CORPUS := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/corpus' $(pt_corpus))
 pt_settings = $(pt_corpus) $(call quote,INPUTS=$(pt_inputs)) $(call settings,VOCAB TOKEN_TABLE INIT REFUSED STRATEGY RATE MASK_ARGS CONFIG MAXLEN EPOCHS BATCH LR PATIENCE PT_ARGS PRECISION \
 	DEVICE RANKS VALID_CELLS SCALE)
@@ -98,7 +98,7 @@ $(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(PT_TOOLS) $(if $(val
 	@$(job) BIN=$(BIN) SCALE=$(SCALE) $(PIPELINES)/pretrain/inputs.sh $(PT) $(PT_CORPUS) --data $(call quote,$(PT_FILES)) --where $(call text,WHERE) --held-out $(call text,HELD_OUT) \
 		--share $(call text,HELD_OUT_SHARE) --label $(call text,LABEL) --refused $(call text,REFUSED) --vocab $(call text,VOCAB) --token-table $(call text,TOKEN_TABLE) \
 		--map $(call text,GENE_NAMES) --init $(call one_file,INIT) --config $(call text,CONFIG) --max-len $(call text,MAXLEN) --epochs $(call text,EPOCHS) --batch $(BATCH) \
-		--lr $(call text,LR) --sample $(PROBE_CELLS) --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --seed $(SEED) --threads $(THREADS)
+		--lr $(call text,LR) --sample $(PROBE_CELLS) --h5tok-args $(reading_word) --rank-args $(call text,RANK_ARGS) --seed $(SEED) --threads $(THREADS)
 
 pt_graph := $(PT)/$(if $(filter pmi%,$(STRATEGY)),pmi,dependency).graph
 $(PT)/dependency.graph $(PT)/pmi.graph: $(PT)/train.txt

@@ -40,6 +40,8 @@ RAW = ("counts", "raw_counts", "raw")       # layers in which h5tok looks for co
 # columns that streams have of their own: one of obs with this name is obs_NAME (scstream(5))
 RESERVED = ("cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap",
             "x", "logit")
+SUMS = ("n_counts", "total_counts", "nCount_RNA", "raw_sum")     # columns of obs by which it tells counts from other whole numbers
+NAMES = ["object", "string", "category", "bool"]       # types of columns of var that say what a row is
 
 
 def __getattr__(name: str) -> Any:
@@ -106,12 +108,13 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
         obs.index = [str(i) for i in range(cells.n_obs)]
     small = anndata.AnnData(obs=obs, obsm={key: cells.obsm[key] for key in obsm})
     if counts:
-        var = cells.var.select_dtypes(["object", "string", "category"]).copy()
+        obs = obs.assign(**{c: cells.obs[c].to_numpy() for c in SUMS if c in cells.obs and c not in obs})
+        var = cells.var.select_dtypes(NAMES).copy()
         small = anndata.AnnData(X=cells.X if layer is None else None, obs=obs, var=var,
                                 layers={k: cells.layers[k] for k in ([layer] if layer else RAW) if k in cells.layers})
         if cells.raw is not None and layer is None:
             raw = cells.raw.to_adata()
-            small.raw = anndata.AnnData(X=raw.X, obs=obs, var=raw.var.select_dtypes(["object", "string", "category"]).copy())
+            small.raw = anndata.AnnData(X=raw.X, obs=obs, var=raw.var.select_dtypes(NAMES).copy())
     path = os.path.join(folder, name + ".h5ad")
     small.write_h5ad(path)
     return path
@@ -137,8 +140,9 @@ def _threads(threads: Optional[int]) -> List[str]:
     return ["-@", str(threads or len(os.sched_getaffinity(0)))]
 
 
-def _layer(layer: Optional[str]) -> List[str]:
-    return ["--layer", layer] if layer else []
+def _reading(layer: Optional[str], round: bool, unlog: bool, all_features: bool) -> List[str]:
+    flags = {"--round": round, "--unlog": unlog, "--all-features": all_features}
+    return [*(["--layer", layer] if layer else []), *(flag for flag, given in flags.items() if given)]
 
 
 def _table(text: bytes) -> pandas.DataFrame:
@@ -149,8 +153,9 @@ def _table(text: bytes) -> pandas.DataFrame:
 # ---- what users call ----
 
 def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: float = 0.05,
-             min_cells: int = 2, keep_unknown_labels: bool = False, layer: Optional[str] = None, key_added: str = "transfer", copy: bool = False,
-             seed: int = 1, threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
+             min_cells: int = 2, keep_unknown_labels: bool = False, layer: Optional[str] = None, reference_layer: Optional[str] = None,
+             round: bool = False, unlog: bool = False, all_features: bool = False, key_added: str = "transfer", copy: bool = False, seed: int = 1,
+             threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
     """Give the cells types, from a reference whose types are known (corrmask annotate; ctaprobe-transfer(1)).
 
     reference   AnnData, or a file that h5tok reads (.h5ad, .zarr, 10x), with raw counts
@@ -160,7 +165,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     unknown     share of cells like those of the reference that may be called unknown
     min_cells   types of the reference with fewer cells are left out
     keep_unknown_labels   take words such as "none" for types; by default "unknown", "nan", "unassigned" and the like are no type (corrmask(7))
-    layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]
+    layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]; reference_layer: that of the reference
+    round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
     Adds to obs KEY_assigned (type or "unknown"), KEY_predicted, KEY_probability, KEY_label_set and KEY_p_known, and to uns[KEY] a table of what
     was measured on the reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
@@ -175,13 +181,13 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
             and c != label])
     with workspace() as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
-        path = _file(reference, folder, "reference", columns)
+        path = _file(reference, folder, "reference", columns, reference_layer)
         run([script("columns.sh"), label, group or "none", path], progress=progress)       # now, not after the counts are read
-        run([_tool("h5tok"), "-u", *_threads(threads), *talk(progress), path],
+        run([_tool("h5tok"), "-u", *_reading(reference_layer, round, unlog, all_features), *_threads(threads), *talk(progress), path],
             [_tool("scsample"), "--min-class", "%s:%d" % (label, min_cells), *keep, *(["--progress", "never"] if progress else ["-q"]), "--report", known + ".report",
              "-o", known], progress=progress)
-        run([_tool("h5tok"), "--obs", "none", *_layer(layer), *_threads(threads), *talk(progress), "-o", counts, _file(adata, folder, "new", [], layer)],
-            progress=progress)
+        run([_tool("h5tok"), "--obs", "none", *_reading(layer, round, unlog, all_features), *_threads(threads), *talk(progress), "-o", counts,
+             _file(adata, folder, "new", [], layer)], progress=progress)
         donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
         run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
              "--coverage", str(coverage), "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
@@ -200,12 +206,12 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     return adata if copy else None
 
 
-def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], max_len: Optional[int],
-            threads: Optional[int], progress: bool) -> Found:
+def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns: List[str], layer: Optional[str], reading: List[str],
+            max_len: Optional[int], threads: Optional[int], progress: bool) -> Found:
     """The cells as tokens of a model, a folder, or of a vocabulary, a file, in the stream path. Returns what the model is."""
     model, own = os.fspath(model), os.path.join(folder, "cells.tok")
     cells = _file(adata, folder, "cells", columns, layer, named=path != own)
-    options = ["--obs", ",".join(columns) or "none", *_layer(layer), *_threads(threads), *talk(progress)]
+    options = ["--obs", ",".join(columns) or "none", *reading, *_threads(threads), *talk(progress)]
     made = os.path.join(folder, "model")
     found = resolve("", made, model) if os.path.isfile(model) else resolve(model, made)
     if found.text and progress:
@@ -219,7 +225,8 @@ def _tokens(adata: anndata.AnnData, model: Path, folder: str, path: str, columns
 
 
 def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *, obs: Sequence[str] = (), layer: Optional[str] = None,
-             max_len: Optional[int] = None, threads: Optional[int] = None, progress: bool = True) -> Optional[stream.Ragged]:
+             round: bool = False, unlog: bool = False, all_features: bool = False, max_len: Optional[int] = None,
+             threads: Optional[int] = None, progress: bool = True) -> Optional[stream.Ragged]:
     """Rank value encoding of the cells, with the vocabulary of a model (a folder) or of a table (vocab.tsv; rankenc(1)).
 
     With path, a tokens stream is written there, with the columns obs: stream.read, stream.Dataset and the tools read it. Without path the tokens
@@ -229,7 +236,8 @@ def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *
     from corrmask import stream
     with workspace() as folder:
         out = os.path.join(folder, "cells.tok") if path is None else os.fspath(path)
-        _tokens(adata, model, folder, out, _columns(_in_memory(adata), obs), layer, max_len, threads, progress)
+        _tokens(adata, model, folder, out, _columns(_in_memory(adata), obs), layer, _reading(layer, round, unlog, all_features), max_len, threads,
+                progress)
         if path is not None:
             return None
         with stream.read(out) as cells:
@@ -241,6 +249,7 @@ def tokenize(adata: anndata.AnnData, model: Path, path: Optional[Path] = None, *
 
 
 def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hidden_layer: Optional[int] = None, layer: Optional[str] = None,
+          round: bool = False, unlog: bool = False, all_features: bool = False,
           max_len: Optional[int] = None, key_added: str = "X_corrmask", copy: bool = False, threads: Optional[int] = None,
           progress: bool = True) -> Optional[anndata.AnnData]:
     """Embed the cells by a trained model: the folder of one of sctrain, of a Geneformer or of a released BMFM-RNA (scembed(1)).
@@ -256,7 +265,8 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
     adata = _in_memory(adata, copy)
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "cells.emb")
-        found = _tokens(adata, model, folder, tokens, [], layer, max_len, threads, progress)
+        found = _tokens(adata, model, folder, tokens, [], layer, _reading(layer, round, unlog, all_features), max_len, threads,
+                progress)
         run([_tool("scembed"), "-M", found.model, *(["--pool", pool] if pool else []),
              *(["--emb-layer", str(hidden_layer)] if hidden_layer is not None else []), *(["--max-len", str(max_len)] if max_len else []), *_threads(threads),
              *talk(progress), "-o", made, tokens], progress=progress)
@@ -271,7 +281,8 @@ def embed(adata: anndata.AnnData, model: Path, *, pool: Optional[str] = None, hi
 
 def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]] = "all", *, how: str = "delete", state: Optional[str] = None,
             source: Optional[str] = None, target: Optional[str] = None, group: Optional[str] = None, controls: int = 0, layer: Optional[str] = None,
-            max_len: Optional[int] = None, threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
+            round: bool = False, unlog: bool = False, all_features: bool = False, max_len: Optional[int] = None,
+            threads: Optional[int] = None, progress: bool = True) -> pandas.DataFrame:
     """Perturb genes of cells in silico, and measure what that does to their embeddings (scperturb(1)).
 
     genes            ids of the vocabulary, "A+B" for two together, or "all": each gene of each cell
@@ -293,7 +304,8 @@ def perturb(adata: anndata.AnnData, model: Path, genes: Union[str, Sequence[str]
                 state, word, cells.get(str(word), 0), ", ".join("%s (%d)" % row for row in cells.head(12).items())))
     with workspace() as folder:
         tokens, made = os.path.join(folder, "cells.tok"), os.path.join(folder, "perturbed.emb")
-        found = _tokens(adata, model, folder, tokens, columns, layer, max_len, threads, progress)
+        found = _tokens(adata, model, folder, tokens, columns, layer, _reading(layer, round, unlog, all_features), max_len, threads,
+                progress)
         cut = ["--max-len", str(max_len)] if max_len else []
         run([_tool("scperturb"), "apply", "-u", *talk(False), "--" + how, genes if isinstance(genes, str) else ",".join(genes),
              *(["--controls", str(controls)] if controls else []), *(["--where", "%s=%s" % (state, source)] if state else []),

@@ -93,6 +93,29 @@ refused("it has: mine", lambda: corrmask.embed(normal, "small.model", layer="cou
 assert refused("X", lambda: corrmask.embed(anndata.AnnData(X=np.asarray(normal.X.todense()), obs=new.obs, var=new.var), "small.model", **quiet)).tool == "h5tok"
 refused("nowhere", lambda: corrmask.embed(new, "nowhere", **quiet))
 
+# counts from log-normalised values, from fractions, from a layer of the reference; rows that are no genes; the matrix whose sums are in obs
+logs = new.copy()
+logs.X = scipy.sparse.csr_matrix(np.log1p(new.X.toarray() / np.asarray(new.X.sum(1)) * 1e4)).astype("f4")
+refused("--unlog", lambda: corrmask.embed(logs, "small.model", **quiet))
+near = new.copy()
+near.X = near.X.astype("f4")
+near.X.data[::50] += .25
+refused("--round", lambda: corrmask.embed(near, "small.model", **quiet))
+other = new.copy()
+other.layers["counts"], other.obs["total_counts"] = new.X.copy(), np.asarray(new.X.sum(1)).ravel()
+other.X = scipy.sparse.csr_matrix(new.X + (new.X > 0))
+for cells, options in (logs, {"unlog": True}), (near, {"round": True}), (other, {}):
+    assert np.allclose(corrmask.embed(cells, "small.model", copy=True, **options, **quiet).obsm["X_corrmask"], x, atol=2e-6), options
+hidden = atlas.copy()
+hidden.layers["mine"], hidden.X = atlas.X.copy(), scipy.sparse.csr_matrix(atlas.X / 2)
+corrmask.annotate(logs, hidden, label="cell_type", reference_layer="mine", unlog=True, **quiet)
+same_types(logs)
+marked = new.copy()
+marked.var["is_control"] = np.arange(new.n_vars) % 2 == 1
+half = corrmask.tokenize(marked, "vocab.tsv", **quiet)
+assert set(np.array(pd.read_csv("vocab.tsv", sep="\t").iloc[:, 1])[np.unique(half.values)]) <= set(new.var_names[::2])
+assert np.array_equal(corrmask.tokenize(marked, "vocab.tsv", all_features=True, **quiet).values, corrmask.tokenize(new, "vocab.tsv", **quiet).values)
+
 # tokenize: genes by count times 1 / median, highest first (Theodoris et al. 2023)
 vocab = pd.read_csv("vocab.tsv", sep="\t")
 number = {g: i for i, g in enumerate(vocab.iloc[:, 1])}
