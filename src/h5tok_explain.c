@@ -3,9 +3,12 @@
 
 #include "anndata/obs.h"
 #include "base/tsv.h"
+#include "label/label.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { EXPLAIN_ROWS = 1 << 16 }; /* of obs, read at once */
 
 __attribute__((format(printf, 3, 4))) static void state(cJSON *file, const char *property, const char *fmt, ...)
 {
@@ -114,6 +117,54 @@ static void print_table(const struct cli *c, const cJSON *files)
 	must(outfile_commit(&t.f, &e), &e);
 }
 
+/* Which cells have no label in this column of words, if it is taken for labels. */
+static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncell, struct error *e)
+{
+	struct classes classes = {0};
+	struct labels l = {.classes = &classes, .rule = LABEL_WORDS_ASIDE};
+	struct dataframe_values v = {0};
+	int r = 0;
+	for (uint64_t row = 0; !r && row < ncell; row += v.n) {
+		r = dataframe_read(c, row, ncell - row < EXPLAIN_ROWS ? (size_t)(ncell - row) : EXPLAIN_ROWS, &v, 1, e);
+		for (size_t i = 0; !r && i < v.n; i++) {
+			const char *s;
+			char buf[32];
+			int missing;
+			size_t n = dataframe_text(c, &v, i, buf, &s, &missing);
+			if (missing || label_is_none(s, n))
+				labels_name(&l, s, n, 1);
+		}
+	}
+	if (!r && l.aside + l.empty) {
+		char *aside = labels_aside(&l);
+		state(file, "no_label", "%s: %s", c->name, aside);
+		free(aside);
+	}
+	dataframe_values_release(&v);
+	labels_release(&l);
+	classes_release(&classes);
+	return r;
+}
+
+static int is_asked(const struct asked *asked, const char *column)
+{
+	for (size_t i = 0; i < asked->nobs; i++)
+		if (!strcmp(asked->obs[i], column))
+			return 1;
+	return asked->all;
+}
+
+static int state_no_labels(cJSON *file, struct h5ad *h, const struct asked *asked, struct error *e)
+{
+	for (size_t i = 0; i < h->obs.ncol; i++) {
+		struct dataframe_column *c = h->obs.col + i;
+		int words = c->kind == DATAFRAME_CATEGORICAL || c->kind == DATAFRAME_STR;
+		if (words && is_asked(asked, c->name) && state_no_label(file, c, h->ncell, e))
+			return -1;
+	}
+	return 0;
+}
+
 /* Look at one file; *table: its number in the join, or -1 after an error. */
 static cJSON *look(const char *path, const struct asked *asked, struct gene_join *genes, struct obs *obs, int *table)
 {
@@ -124,8 +175,9 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 	int bad = h5ad_try(&h, path, asked->options, &e) || (asked->annotation && obstable_join(asked->annotation, &h, NULL, &found, &e)) ||
 		obs_add(obs, &h, asked->all, asked->obs, asked->nobs, &e) ||
 		gene_join_texts(genes, path, &h.genes.id, &h.genes.symbol, h.drop, &e);
-	*table = bad ? -1 : (int)genes->ntable - 1;
 	cJSON *file = h5ad_explain(&h);
+	bad = bad || state_no_labels(file, &h, asked, &e);
+	*table = bad ? -1 : (int)genes->ntable - 1;
 	if (obs->skipped)
 		cJSON_AddItemToArray(cJSON_GetObjectItem(file, "warning"), cJSON_CreateString(obs->skipped));
 	free(obs->skipped);

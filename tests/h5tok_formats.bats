@@ -267,6 +267,11 @@ explained() {
 	assert_equal "$(explained modality) $(explained genes)" "mod/prot 3"
 	h5tok --explain --layer spliced loompy.loom >explain.tsv
 	assert_equal "$(explained matrix)" layers/spliced
+	edit csr_gzip.h5ad odd.h5ad 'f["obs"].attrs["column-order"] = np.append(f["obs"].attrs["column-order"], "kind"); f["obs/kind"] = np.array([b"T", b"B", b"Unassigned", b"", b"nan"] * 4 + [b"T"] * 3); f["obs/kind"].attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})'
+	h5tok --explain odd.h5ad >explain.tsv
+	assert_equal "$(explained no_label | grep ^kind:)" "kind: Unassigned 4, nan 4, no value 4"
+	h5tok --explain --obs none odd.h5ad >explain.tsv
+	assert_equal "$(explained no_label)" ""
 	run -1 h5tok --explain --obs nothing csr_gzip.h5ad
 	names "error nothing"
 	run -2 h5tok --explain --list-obs csr_gzip.h5ad
