@@ -2,8 +2,7 @@
  * What both tensor core kernels of attention share (attention_mma.cu for sm_80 and later, attention_wgmma.cu for sm_90a): which rows a block
  * owns, rows of a quad of lanes, the decisions of dropout in memory.
  */
-#ifndef ATTENTION_CUH
-#define ATTENTION_CUH
+#pragma once
 
 #include "mma.cuh"
 
@@ -95,5 +94,3 @@ static inline struct decisions decisions_of(const struct dropout *d, size_t T)
 {
 	return d ? (struct decisions){(uint32_t *)d->keep, keep_steps(T, d->longest)} : (struct decisions){NULL, 0};
 }
-
-#endif

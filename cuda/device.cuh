@@ -6,8 +6,7 @@
  *
  * Sums never use atomics, and how they are cut depends on shapes alone: a result is the same bits in every run.
  */
-#ifndef DEVICE_CUH
-#define DEVICE_CUH
+#pragma once
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
@@ -481,5 +480,3 @@ void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float 
 
 /* Call f<bf16> or f<float>. */
 #define BY_TYPE(c, f, ...) ((c)->is_bf16 ? f<bf16>(__VA_ARGS__) : f<float>(__VA_ARGS__))
-
-#endif

@@ -16,8 +16,7 @@
  * Here, for a warp's 32 rows: a[m][k] is the A fragment of rows 16 m and columns 16 k onwards; a result is c[n][r][i], a lane's element
  * at row g + 8 r, column 8 n + 2 q + i, and so c[n][2 m] and c[n][2 m + 1] are a C fragment.
  */
-#ifndef MMA_CUH
-#define MMA_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -206,5 +205,3 @@ template <int N> static __device__ __forceinline__ void zero(float c[N][4][2])
 		for (int r = 0; r < 4; r++)
 			c[n][r][0] = c[n][r][1] = 0;
 }
-
-#endif

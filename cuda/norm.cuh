@@ -1,6 +1,5 @@
 /* LayerNorm of a row that a warp holds in registers: shared by norm.cu and embed.cu. */
-#ifndef NORM_CUH
-#define NORM_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -140,5 +139,3 @@ template <int G> static __device__ __forceinline__ void block_columns(float *out
 		}
 	}
 }
-
-#endif

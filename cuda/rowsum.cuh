@@ -1,6 +1,5 @@
 /* A block sums listed rows of a matrix: shared by embed.cu and pool.cu. */
-#ifndef ROWSUM_CUH
-#define ROWSUM_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -51,5 +50,3 @@ static __device__ __forceinline__ void sum_rows(O *out, int add, float scale, co
 {
 	sum_weighted_rows<A>(out, add, scale, x, n, c0, C, row, [](uint32_t) { return 1.0f; });
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Products run in the background: between wgmma_fence and wgmma_wait nothing may touch their registers or change their tiles.
  */
-#ifndef WGMMA_CUH
-#define WGMMA_CUH
+#pragma once
 
 #include "mma.cuh"
 
@@ -123,5 +122,3 @@ static __device__ __forceinline__ void wgmma_left(uint32_t a[4][4], const float 
 		for (int r = 0; r < 2; r++)
 			a[n / 2][n % 2 * 2 + r] = pack_bf16(d[n][r][0], d[n][r][1]);
 }
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Exit status: 0 done, 1 failed, 2 misuse.
  */
-#ifndef CLI_H
-#define CLI_H
+#pragma once
 
 #include "base/error.h"
 #include "base/option.h"
@@ -144,5 +143,3 @@ void cli_stated(const char *name, const char *text);
 
 /* Under -v: the message, then time and peak memory. Ends the table of --report. Call it last: files beside the main output appear here. */
 void cli_report(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tools that read embeddings of cells or of genes, or cells, into memory. The functions die on errors. */
-#ifndef CLI_EMBEDDINGS_H
-#define CLI_EMBEDDINGS_H
+#pragma once
 
 #include "cli.h"
 #include "base/sparse.h"
@@ -63,5 +62,3 @@ struct gene_vectors {
 /* Read all of in, or die: a stream of other embeddings, two vectors of a gene, a value that is not finite. */
 void gene_vectors_read(struct gene_vectors *g, struct stream *in);
 void gene_vectors_release(struct gene_vectors *g); /* accepts a zeroed struct */
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The files that a command line names: two outputs, or an output and an input, that are the same file would silently replace one another.
  */
-#ifndef CLI_FILES_H
-#define CLI_FILES_H
+#pragma once
 
 #include "base/option.h"
 
@@ -16,5 +15,3 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 
 /* Do two paths lead to one file, folder, pipe or device that is there? */
 int cli_same_place(const char *a, const char *b);
-
-#endif

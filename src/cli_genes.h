@@ -1,6 +1,5 @@
 /* What tools say about genes: which are one gene in several tables, and whether tables share enough. */
-#ifndef CLI_GENES_H
-#define CLI_GENES_H
+#pragma once
 
 #include "genes/gene_columns.h"
 #include "genes/gene_find.h"
@@ -20,5 +19,3 @@ void check_shared(const char *name, const char *other, const struct gene_matched
 void say_ambiguous(const char *path, size_t names);
 /* A symbol of several genes, for a message. Malloced. */
 char *gene_ambiguous(const struct gene_find *f, const char *s, size_t n);
-
-#endif

@@ -9,8 +9,7 @@
  *     inference_report(&r, "cells have no token to embed: their vectors are NaN");
  *     inference_release(&r);
  */
-#ifndef CLI_INFERENCE_H
-#define CLI_INFERENCE_H
+#pragma once
 
 #include "cli.h"
 #include "label/label.h"
@@ -82,5 +81,3 @@ void inference_release(struct inference *r);
 /* For cli_recalibrate.c: the covariate of the model in dir, for cells of r->in; free what inference_pack and this took, and the input. */
 void inference_groups(struct inference *r, const char *dir);
 void inference_release_input(struct inference *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tools with a column of labels or of groups, such as donors: which values are none (label/label.h), what is said of them, and the option. */
-#ifndef CLI_LABELS_H
-#define CLI_LABELS_H
+#pragma once
 
 #include "cli.h"
 #include "label/label.h"
@@ -25,5 +24,3 @@ void labels_say(const struct labels *l, const char *column, const char *file, co
 void groups_read(const struct labels *l, const char *column, const char *file, const char *what);
 /* The rows, at the end (cli_report). */
 void labels_report(void);
-
-#endif

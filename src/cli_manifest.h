@@ -2,8 +2,7 @@
  * A list of files as an operand: @LIST stands for the files that LIST names, one a line. A name that is not absolute is
  * in the folder of LIST. Empty lines, and those that begin with #, are passed over.
  */
-#ifndef CLI_MANIFEST_H
-#define CLI_MANIFEST_H
+#pragma once
 
 #include "base/error.h"
 
@@ -13,5 +12,3 @@ int cli_manifest(char **from, int *n, char ***to, struct error *e);
 
 /* -1 with e set if this is a URL, not the name of a file. */
 int cli_check_url(const char *name, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tools that run a model. The functions die on errors. */
-#ifndef CLI_MODEL_H
-#define CLI_MODEL_H
+#pragma once
 
 #include "cli.h"
 #include "nn/model.h"
@@ -26,5 +25,3 @@ void cli_same_vocab(const struct vocab *v, const struct model_config *c, const c
 
 /* Warn if `unknown` of the cells of the stream `name` have no group that the model knows. */
 void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name);
-
-#endif

@@ -7,8 +7,7 @@
  *             ranking_add(r, &block);
  *     char *summary = ranking_commit(r);
  */
-#ifndef CLI_RANK_H
-#define CLI_RANK_H
+#pragma once
 
 #include "cli.h"
 #include "encode/encoder.h"
@@ -42,5 +41,3 @@ void ranking_add(struct ranking *r, const struct block *counts);
 char *ranking_commit(struct ranking *r);
 
 void ranking_free(struct ranking *r);
-
-#endif

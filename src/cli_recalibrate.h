@@ -6,8 +6,7 @@
  *     for each block of the input: recalibration_fit(x, &columns, &block, name);
  *     recalibration_free(x);
  */
-#ifndef CLI_RECALIBRATE_H
-#define CLI_RECALIBRATE_H
+#pragma once
 
 #include "cli_inference.h"
 
@@ -34,5 +33,3 @@ void recalibration_fit(struct recalibration *x, const struct masked_columns *c, 
 /* Warn once if the masks of a block hide more genes than those of the model's training did. */
 void masks_beyond(const struct model_config *m, const struct masked_columns *c, const struct block *b, const char *name);
 void recalibration_free(struct recalibration *x);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * CORRMASK_SANDBOX=no in the environment: no child, no limits (for debuggers and valgrind). Builds with sanitizers have none either.
  */
-#ifndef CLI_SANDBOX_H
-#define CLI_SANDBOX_H
+#pragma once
 
 #include "cli.h"
 
@@ -25,5 +24,3 @@ void sandbox_reading(const char *operand);
 
 /* All is read. */
 void sandbox_finished(void);
-
-#endif

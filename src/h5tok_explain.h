@@ -1,6 +1,5 @@
 /* h5tok --explain, and the same rows in --report and in the header: what was decided about each file. */
-#ifndef H5TOK_EXPLAIN_H
-#define H5TOK_EXPLAIN_H
+#pragma once
 
 #include "cli.h"
 
@@ -31,5 +30,3 @@ void explain_provenance(cJSON *provenance, const cJSON *files);
 /* Notes and warnings: what was decided about rows and values, where that is not plain; after the last cell, how far values were from counts. */
 void explain_decisions(const struct h5ad *h);
 void explain_distance(const struct h5ad *h);
-
-#endif

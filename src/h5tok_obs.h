@@ -1,6 +1,5 @@
 /* h5tok --list-obs, and with --label and --group what the values of these columns are not, before counts are read. The functions die on errors. */
-#ifndef H5TOK_OBS_H
-#define H5TOK_OBS_H
+#pragma once
 
 #include "cli_labels.h"
 
@@ -22,5 +21,3 @@ void checked_open(struct checked_columns *c, const struct header *h, const char 
 void checked_file(struct checked_columns *c, struct obs *obs, struct h5ad *file, const char *path, int threads);
 /* Refuse what are no labels, and say how many cells have none. */
 void checked_close(struct checked_columns *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of maskgen: maskgen.c, and --shard in maskgen_shard.c. */
-#ifndef MASKGEN_H
-#define MASKGEN_H
+#pragma once
 
 #include "cli.h"
 
@@ -8,5 +7,3 @@
 
 /* "R/N", or auto: set the shard of l and their number. Dies on errors. */
 void parse_shard(struct loader *l, const char *shard_text);
-
-#endif

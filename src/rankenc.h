@@ -1,6 +1,5 @@
 /* The parts of rankenc: rankenc.c encodes, rankenc_fit.c learns a vocabulary (--fit). */
-#ifndef RANKENC_H
-#define RANKENC_H
+#pragma once
 
 #include "cli.h"
 
@@ -14,5 +13,3 @@ struct fit_options {
 
 /* --fit: learn medians from the operands and write a vocabulary. Returns the exit status. */
 int fit_main(const struct fit_options *o);
-
-#endif

@@ -7,8 +7,7 @@
  * error, and the message names it. With `round` set, fractions are rounded to the nearest whole number, halves to the even one. With `unlog` set,
  * they are normalised values, from which the counts of each cell are taken back (unlog.h).
  */
-#ifndef COUNTMAT_H
-#define COUNTMAT_H
+#pragma once
 
 #include "anndata/h5array.h"
 #include "anndata/spill.h"
@@ -89,5 +88,3 @@ uint64_t countmat_spill_bytes(const struct countmat *m);
  */
 int countmat_next(struct countmat *m, const uint32_t *map, int identity, size_t max_rows, size_t entries, struct countrows *r, int threads,
 	struct error *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the parts of countmat share: countmat.c opens and reads, countmat_spill.c turns columns into rows, countmat_rows.c puts rows in
  * order. */
-#ifndef COUNTMAT_IMPL_H
-#define COUNTMAT_IMPL_H
+#pragma once
 
 #include "anndata/countmat.h"
 
@@ -21,5 +20,3 @@ int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, 
 /* Of a zarr store: does a chunk of indices that is not there give a line (a cell, or a gene) the entries k and k + 1 both? Then e is set, and
  * -1 returned. */
 int countmat_absent_twice(const struct countmat *m, const void *indices, size_t k, uint64_t line, struct error *e);
-
-#endif

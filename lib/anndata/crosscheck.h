@@ -4,8 +4,7 @@
  *     names     two cells of the same name; or the cells of another file
  * Such columns may have been made from other genes than those in the file. So a column counts only if it is right for nine cells of ten.
  */
-#ifndef CROSSCHECK_H
-#define CROSSCHECK_H
+#pragma once
 
 #include "anndata/h5ad.h"
 
@@ -49,5 +48,3 @@ enum crosscheck_alike crosscheck_alike(const struct crosscheck_cells *a, const s
 
 /* After the last cell: the next finding as a text (malloced), NULL when there is none or no other. */
 char *crosscheck_finding(struct crosscheck *k);
-
-#endif

@@ -6,8 +6,7 @@
  *     before 0.7      one compound dataset, with the categories in uns
  * Booleans are read as a categorical with the categories False and True, whose dtype says what they were. So are categories that are booleans.
  */
-#ifndef DATAFRAME_H
-#define DATAFRAME_H
+#pragma once
 
 #include "anndata/h5array.h"
 #include "base/texts.h"
@@ -85,5 +84,3 @@ size_t dataframe_text(
 
 /* The whole column as texts. */
 int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e);
-
-#endif

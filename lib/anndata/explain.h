@@ -2,8 +2,7 @@
  * What was decided about a file, and why: properties in the order in which they are printed, each a text or a list of texts. Nothing is inferred here: all of it
  * is what the reader has noted.
  */
-#ifndef EXPLAIN_H
-#define EXPLAIN_H
+#pragma once
 
 #include "anndata/h5ad.h"
 
@@ -12,5 +11,3 @@ cJSON *h5ad_explain(const struct h5ad *h);
 
 /* Properties that say how the file is stored, not what was decided: the same cells have others in another format. */
 int explain_is_storage(const char *property);
-
-#endif

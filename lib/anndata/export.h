@@ -11,8 +11,7 @@
  *     obsm    other fixed columns
  *     uns     corrmask_provenance: the provenance of the header, as JSON text
  */
-#ifndef EXPORT_H
-#define EXPORT_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -30,5 +29,3 @@ int h5ad_writer_add(struct h5ad_writer *w, const struct block *b, size_t rows, s
 /* Write what is known only at the end, and close the file. The writer must still be freed. */
 int h5ad_writer_finish(struct h5ad_writer *w, struct error *e);
 void h5ad_writer_free(struct h5ad_writer *w); /* NULL is fine */
-
-#endif

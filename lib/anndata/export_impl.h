@@ -1,6 +1,5 @@
 /* What the writers of AnnData files share: export.c writes a whole file, into.c adds to one, export_obs.c writes columns of obs. */
-#ifndef EXPORT_IMPL_H
-#define EXPORT_IMPL_H
+#pragma once
 
 #include "anndata/export.h"
 #include "anndata/h5out.h"
@@ -44,5 +43,3 @@ int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out 
 void *export_scratch(struct h5ad_writer *w, size_t bytes);
 /* The values of a STR column as NUL-terminated texts; empty where missing [rows] says so (it may be NULL). */
 char **export_texts(struct h5ad_writer *w, const struct block *b, int c, const uint8_t *missing, size_t rows);
-
-#endif

@@ -4,8 +4,7 @@
  *     none does                   types that are known to be none are left out (Antibody Capture, ...); other words, such as biotypes, are kept
  * Beside it, or without it, a column such as is_control, or a name such as NegControlProbe_00042, says that a row is a control.
  */
-#ifndef FEATURES_H
-#define FEATURES_H
+#pragma once
 
 #include "base/texts.h"
 
@@ -29,5 +28,3 @@ int features_choose(struct features *f, uint8_t **drop, const struct feature_wor
 /* Is this the name of a column of types, or of controls? */
 int features_is_type(const char *column);
 int features_is_control(const char *column);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What every reader of HDF5 files needs: a quiet library, the filters LZF and Zstandard, messages, and a look at the stored chunks.
  */
-#ifndef H5_H
-#define H5_H
+#pragma once
 
 #include "base/error.h"
 #include "base/texts.h"
@@ -54,5 +53,3 @@ int h5_check_chunks(hid_t dataset, const char *where, struct error *e);
 
 /* Push n strings that HDF5 has read as `type` (of fixed or variable length). They start `step` bytes apart at p. */
 void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step);
-
-#endif

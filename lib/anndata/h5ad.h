@@ -4,8 +4,7 @@
  * found by a look at the values (values.h), whatever the options. raw/X is tried before X, because X may hold only some of the genes; then the layers
  * that are usually called after counts.
  */
-#ifndef H5AD_H
-#define H5AD_H
+#pragma once
 
 #include "anndata/countmat.h"
 #include "anndata/dataframe.h"
@@ -88,5 +87,3 @@ int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, str
  * two dimensions.
  */
 int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e);
-
-#endif

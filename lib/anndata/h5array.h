@@ -7,8 +7,7 @@
  *
  * Files are not trusted. A size in a file is compared with the bytes that are stored before memory is allocated.
  */
-#ifndef H5ARRAY_H
-#define H5ARRAY_H
+#pragma once
 
 #include "anndata/h5chunk.h"
 #include "anndata/number.h"
@@ -62,5 +61,3 @@ int h5array_chunk(struct h5array *a, uint64_t number, uint64_t box[4], void *out
 /* Rows as 64-bit integers or doubles, for arrays of one dimension. h5array_i64 refuses floating point. */
 int h5array_i64(struct h5array *a, uint64_t row, size_t n, int64_t *out, int threads, struct error *e);
 int h5array_f64(struct h5array *a, uint64_t row, size_t n, double *out, int threads, struct error *e);
-
-#endif

@@ -2,8 +2,7 @@
  * Decoding one stored chunk of an HDF5 dataset, without HDF5, so that many chunks can be decoded at once: deflate by libdeflate, LZF by
  * liblzf, Zstandard by libzstd, byte shuffle and Fletcher32 here.
  */
-#ifndef H5CHUNK_H
-#define H5CHUNK_H
+#pragma once
 
 #include "anndata/zarr_codec.h"
 
@@ -29,5 +28,3 @@ void h5chunk_scratch_release(struct h5chunk_scratch *s); /* accepts a zeroed str
  * bytes are damaged. */
 int h5chunk_decode(const struct h5chunk_filters *f, uint32_t skip, const unsigned char *in, size_t n, struct h5chunk_scratch *own,
 	unsigned char *out, size_t bytes);
-
-#endif

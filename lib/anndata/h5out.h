@@ -2,8 +2,7 @@
  * Writing HDF5 as anndata does. The first call that fails sets o->failed and the message; the calls after it change nothing that matters,
  * so a writer checks o->failed at its end.
  */
-#ifndef H5OUT_H
-#define H5OUT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -54,5 +53,3 @@ void h5out_close(struct h5out *o, struct h5out_array *a); /* accepts a zeroed st
 /* A whole dataset of texts; one text as a scalar. */
 void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, size_t n);
 void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s);
-
-#endif

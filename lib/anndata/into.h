@@ -15,8 +15,7 @@
  *
  * Memory: the names of the file's cells, and the columns of obs that are added.
  */
-#ifndef INTO_H
-#define INTO_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -45,5 +44,3 @@ void h5ad_into_free(struct h5ad_into *w); /* NULL is fine */
 
 /* What is written, for a message: "obsm X_corrmask, X_umap (replaced); obs corrmask_predicted", or "" if all of it was there already. The caller frees it. */
 char *h5ad_into_written(const struct h5ad_into *w);
-
-#endif

@@ -4,8 +4,7 @@
  * A function that can refuse a value returns the number of the first one that it refuses, and n if it takes all of them. The loops
  * are written so that a run of good values has no branch. Only a run that holds a bad value is searched again.
  */
-#ifndef ANNDATA_NUMBER_H
-#define ANNDATA_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ static inline uint32_t number_small_count(float v, uint32_t *count)
 	*count = bits & 0x7fffff;
 	return (bits ^ 0x4b000000) >> 23 | (uint32_t)(shifted - 0x1p23f != v);
 }
-
-#endif

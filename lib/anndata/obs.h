@@ -3,8 +3,7 @@
  * stays categorical, with the union of the categories. Integers and doubles together become doubles. Other mixtures become strings, and so
  * do categoricals with more than 65,536 categories. scstream(5) says how missing values are stored, and what is noted of narrower types.
  */
-#ifndef OBS_H
-#define OBS_H
+#pragma once
 
 #include "stream/block.h"
 #include "anndata/h5ad.h"
@@ -53,5 +52,3 @@ void obs_file(struct obs *o, struct h5ad *h);
 int obs_read(struct obs *o, uint64_t row, size_t n, int threads, struct error *e);
 /* ... and put rows [at, at + n) of those read into rows 0..n of b. */
 void obs_fill(struct obs *o, size_t at, size_t n, struct block *b);
-
-#endif

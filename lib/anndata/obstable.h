@@ -4,8 +4,7 @@
  * and nan are missing. A column is of integers, of real numbers or of booleans (True and False, TRUE and FALSE) if all its values are; else it
  * is categorical if a value occurs twice, and of strings if none does.
  */
-#ifndef OBSTABLE_H
-#define OBSTABLE_H
+#pragma once
 
 #include "anndata/h5ad.h"
 #include "base/strmap.h"
@@ -35,5 +34,3 @@ int obstable_load(struct obstable *t, const char *path, struct error *e);
 /* Add the columns to h->obs, joined by the names of the cells; with `sample`, by the name, a hyphen and the sample, or else by the name alone.
  * *found cells are in the table. -1 with e set if none is, or if the file has a column of the same name. t outlives h. */
 int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, uint64_t *found, struct error *e);
-
-#endif

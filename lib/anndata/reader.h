@@ -6,8 +6,7 @@
  *     3. Declare it below, and enter it in the table of reader.c: of the readers whose sign is in a file, the first one reads it.
  *     4. Name it in man h5tok.1, let tests/fuzz/fuzz_h5ad.c write it, and compare it in tests with the same cells as .h5ad.
  */
-#ifndef READER_H
-#define READER_H
+#pragma once
 
 #include "anndata/h5ad.h"
 
@@ -53,5 +52,3 @@ extern const struct reader *const readers[];
 
 /* Bytes of the ending of a file name such as ".h5ad", 0: none that a reader has. */
 size_t reader_ending(const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * end the runs are read side by side, some rows at a time. If all entries fit in the buffer, nothing is written to the disk. Within a
  * row, entries keep the order in which they arrived.
  */
-#ifndef SPILL_H
-#define SPILL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -54,5 +53,3 @@ int spill_finish(struct spill *s, struct error *e);
  */
 size_t spill_plan(const struct spill *s, size_t max_rows, size_t max_entries, size_t *entries);
 int spill_read(struct spill *s, size_t rows, uint64_t *start, uint32_t *col, uint32_t *value, struct error *e);
-
-#endif

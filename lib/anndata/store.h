@@ -6,8 +6,7 @@
  * A question such as "is there a group of this name?" has no room for an error. What could not be read is noted, and counts as absent; so
  * whoever asked ends with store_check.
  */
-#ifndef STORE_H
-#define STORE_H
+#pragma once
 
 #include "base/texts.h"
 #include "base/beneath.h"
@@ -94,5 +93,3 @@ static inline char *store_text(struct store *s, const char *path)
 {
 	return s->kind->text(s, path);
 }
-
-#endif

@@ -11,8 +11,7 @@
  * Rounding: v, 1 + y and y were rounded to float32, perhaps by a library that errs by more than half a unit in the last place. So the relative
  * error of y is at most UNLOG_ERROR * ((log(1 + y) + 1) (1 + y) / y + 1). Measured (man h5tok.1): two thirds of it.
  */
-#ifndef UNLOG_H
-#define UNLOG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct unlogged {
 /* Counts of a cell's values v [n], which become y; error [n] is scratch. Zeros stay. Returns 0, or -1: the values are no multiples of one
  * number, or at their precision more than one count is possible. */
 int unlog_cell(enum unlog by, double *v, double *error, size_t n, uint32_t *count, struct unlogged *u);
-
-#endif

@@ -7,8 +7,7 @@
  *     disguised    whole numbers, but all cells have nearly the same sum; or rounded multiples of one number; or they are small, and few are 1
  *     doubtful     whole numbers, but none above 1; or the largest of all cells is the same; or none above 9 though the cells have many genes
  */
-#ifndef VALUES_H
-#define VALUES_H
+#pragma once
 
 #include "anndata/countmat.h"
 
@@ -50,5 +49,3 @@ void values_judge(struct values *v, const struct sample *s);
 
 /* The same of a matrix that was opened. -1 with e set if it cannot be read. Not for LAYOUT_ENTRIES. */
 int values_of_matrix(struct values *v, struct countmat *m, struct error *e);
-
-#endif

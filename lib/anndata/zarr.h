@@ -9,8 +9,7 @@
  *
  * Stores are not trusted. A name never leads out of its folder, nor does a symbolic link (base/beneath.h). Sizes are checked before memory is allocated.
  */
-#ifndef ZARR_H
-#define ZARR_H
+#pragma once
 
 #include "anndata/number.h"
 #include "anndata/store.h"
@@ -83,5 +82,3 @@ const char *zarr_decode(const struct zarr_array *a, const unsigned char *in, siz
 
 /* Push texts [row, row + n). */
 int zarr_read_texts(struct zarr_array *a, uint64_t row, size_t n, struct texts *t, struct error *e);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The codecs of zarr that turn bytes into bytes: Blosc, Zstandard, gzip, zlib, LZ4 (as numcodecs stores it) and the checksum CRC-32C.
  */
-#ifndef ZARR_CODEC_H
-#define ZARR_CODEC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ const char *zarr_undo(const struct zarr_codecs *c, const unsigned char *in, size
 	const unsigned char **out, size_t *size);
 
 uint32_t zarr_crc32c(const unsigned char *p, size_t n);
-
-#endif

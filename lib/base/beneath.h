@@ -5,8 +5,7 @@
  * openat2(RESOLVE_BENEATH) would be one call. But no filter of system calls can see its flags, so a process that may only read
  * (src/cli_sandbox.c) cannot have it. Instead the folder of the last file stays open: the next one mostly lies in it too.
  */
-#ifndef BENEATH_H
-#define BENEATH_H
+#pragma once
 
 #include "base/error.h"
 
@@ -29,5 +28,3 @@ int beneath_open(struct beneath *b, const char *name, int *fd, uint64_t *bytes, 
 
 /* The same for a folder, to list it. */
 int beneath_list(struct beneath *b, const char *name, DIR **list, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Little-endian integers in byte buffers, and the float of 16 bits. */
-#ifndef BYTES_H
-#define BYTES_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ static inline float half_to_float(uint16_t h)
 				 : ldexpf((float)fraction, -24);
 	return h >> 15 ? -x : x;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of classes and their numbers 0, 1, 2 ... in order of first appearance. */
-#ifndef CLASSES_H
-#define CLASSES_H
+#pragma once
 
 #include "base/strmap.h"
 
@@ -19,5 +18,3 @@ uint32_t *classes_sorted(const struct classes *c);
 
 /* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists);
-
-#endif

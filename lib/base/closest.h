@@ -1,6 +1,5 @@
 /* "Did you mean": the known word that is most like a misspelled one. */
-#ifndef CLOSEST_H
-#define CLOSEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void closest_try_choices(struct closest *c, const char *choices);
 
 /* " (did you mean --NAME?)" with the prefix "--" and the name, or "" if nothing is close. Malloced. */
 char *closest_question(const struct closest *c, const char *prefix);
-
-#endif

@@ -3,8 +3,7 @@
  * CORRMASK_CPU=avx2 or avx512 names others, to compare. CORRMASK_CPU=portable is avx2 with OpenBLAS's kernels for Haswell (nn/blas.h):
  * the same bits on all x86-64 processors with AVX2. (A build for any x86-64 processor, MARCH=, also has generic.) Results in floating point depend on the choice, because sums are split over the lanes of a vector.
  */
-#ifndef CPU_H
-#define CPU_H
+#pragma once
 
 #include "base/error.h"
 
@@ -44,5 +43,3 @@ int cpu_bf16(void);
 
 /* "generic", "avx2", "avx512" */
 const char *cpu_vectors_name(enum cpu_vectors v);
-
-#endif

@@ -1,6 +1,5 @@
 /* Floating-point numbers as people write them: 0.42, not 0.41999999999999998. */
-#ifndef DECIMAL_H
-#define DECIMAL_H
+#pragma once
 
 enum { DECIMAL = 32 }; /* room for any number and its final zero byte */
 
@@ -15,5 +14,3 @@ double decimal_read(const char *s, char **end);
 
 /* A copy of text in which each word that is a number with 17 digits, as printf("%.17g") writes it, is in the shortest form (malloced). */
 char *decimal_shorten(const char *text);
-
-#endif

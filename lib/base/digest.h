@@ -1,6 +1,5 @@
 /* XXH3-128 digests as text: 32 hex digits, the most significant first. */
-#ifndef DIGEST_H
-#define DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <xxhash.h>
@@ -19,5 +18,3 @@ void digest_bytes(const void *p, size_t n, char hex[DIGEST_SIZE]); /* of n bytes
 const char *digest_digits(const char *text); /* HEX; NULL: text, which may be NULL, is not a digest */
 /* Put zeros for the own digest, `text`, into the file's bytes [n], and its digits into hex. -1: it is not a digest, or not there. */
 int digest_take(char *bytes, size_t n, const char *text, char hex[DIGEST_SIZE]);
-
-#endif

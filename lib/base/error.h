@@ -2,8 +2,7 @@
  * Errors and memory. Library calls return -1 and fill a struct error of the caller; the tools print it and exit. xmalloc and the other
  * allocation functions end the program when memory is out.
  */
-#ifndef ERROR_H
-#define ERROR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -60,5 +59,3 @@ void xmemclose(FILE *f, char *const *text);
 /* Grow *p (cap elements of `size` bytes) to hold at least n elements; capacity doubles, contents stay. */
 #define grow(p, cap, n) ((p) = grow_bytes((p), &(cap), (n), sizeof *(p)))
 void *grow_bytes(void *p, size_t *cap, size_t n, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  * Until then only its owner can read it (mode 0600). On commit it gets the permissions and the group of the file that it replaces, or those of
  * a new file. Symbolic links are followed, also to a file that does not exist yet. Of a file with hard links, only the named one is replaced.
  */
-#ifndef FILE_H
-#define FILE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -64,5 +63,3 @@ int file_spill(struct error *e);
 
 /* Make the file of file_spill now, while this process may still make files. From then on there is one, and each call empties it. */
 int file_spill_ahead(void); /* its descriptor, or -1 */
-
-#endif

@@ -3,8 +3,7 @@
  *     log Gamma(t + x) - log Gamma(t) = sum_{i < x} log(t + i)        psi(t + x) - psi(t) = sum_{i < x} 1 / (t + i)
  * so small counts need no series, lose no digits to a difference of large numbers, and cost nothing at x = 0.
  */
-#ifndef GAMMA_H
-#define GAMMA_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ GAMMA_FUNCTION double digamma_rise(double t, uint32_t x)
 		sum += 1 / (t + i);
 	return sum;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Values of JSON objects, checked. */
-#ifndef JSON_H
-#define JSON_H
+#pragma once
 
 #include "base/decimal.h"
 
@@ -46,5 +45,3 @@ static inline void json_add_real(cJSON *object, const char *key, double x)
  * not there. Each may be NULL. Numbers and texts that json_add_real wrote are no numbers before they are printed and parsed.
  */
 char *json_differences(const cJSON *a, const cJSON *b, const char *in_a, const char *in_b, int most);
-
-#endif

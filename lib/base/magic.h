@@ -1,6 +1,5 @@
 /* What kind of file this looks like, for messages about a file of the wrong kind. */
-#ifndef MAGIC_H
-#define MAGIC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ struct magic {
 
 /* p [n]: the first bytes. NULL: nothing that is known. */
 const struct magic *magic_find(const void *p, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * NumPy's .npy format, version 1.0: a header that names type and shape, then the values in C order.
  * [numpy.lib.format; https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html]
  */
-#ifndef NPY_H
-#define NPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@
 
 /* Header of an array of little-endian values: descr as numpy writes it ("<f4"), shape [ndim], ndim 1 or 2. */
 void npy_header(char out[NPY_HEADER], const char *descr, const uint64_t *shape, int ndim);
-
-#endif

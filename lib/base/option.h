@@ -2,8 +2,7 @@
  * One table describes a tool's options; parsing, --help and provenance all come from it.
  * Numbers are strict: the whole argument, in range, or an error that says what was expected.
  */
-#ifndef OPTION_H
-#define OPTION_H
+#pragma once
 
 #include "base/error.h"
 
@@ -76,5 +75,3 @@ const char *opt_text(const struct option_def *o);
 /* Split "a,b,c" at commas: a malloced array of malloced strings, *n of them (0 for NULL or ""). */
 char **opt_list(const char *s, size_t *n);
 void opt_list_free(char **list, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * (seed, domain, a, b, index), never of a shared generator, so results do not depend on threads, order or shards.
  * Key = (seed, domain); counter = (index, b, low half of a, high half of a).
  */
-#ifndef RNG_H
-#define RNG_H
+#pragma once
 
 #include <Random123/philox.h>
 #include <math.h>
@@ -101,5 +100,3 @@ static inline double rng_normal(struct rng *r)
 	double u = 1 - rng_unit(r), v = rng_unit(r);
 	return sqrt(-2 * log(u)) * cos(6.283185307179586477 * v);
 }
-
-#endif

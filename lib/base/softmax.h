@@ -1,6 +1,5 @@
 /* Softmax and argmax of a row of logits, in float64. */
-#ifndef SOFTMAX_H
-#define SOFTMAX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ size_t softmax_argmax(const double *z, size_t n);
 
 /* log sum exp(z_i) over the i < n whose bit i % 32 of set[i / 32] is 1; set NULL: over all. Exact however far the z are apart; -inf for none. */
 double softmax_log_sum(const double *z, size_t n, const uint32_t *set);
-
-#endif

@@ -1,6 +1,5 @@
 /* Orders for qsort and bsearch: by the value that each element is, or begins with. */
-#ifndef SORT_H
-#define SORT_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -31,5 +30,3 @@ static inline int compare_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
-
-#endif

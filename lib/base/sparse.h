@@ -1,6 +1,5 @@
 /* Rows of few values, such as cells. Plain rows have 8 bytes a value. Packed ones are counts, with about 2 bytes each. */
-#ifndef SPARSE_H
-#define SPARSE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void sparse_row_release(struct sparse_row *r);
 void sparse_move(struct sparse *s, size_t to, size_t from);
 void sparse_clear(struct sparse *s); /* no rows; the memory stays */
 void sparse_release(struct sparse *s); /* accepts a zeroed struct */
-
-#endif

@@ -1,6 +1,5 @@
 /* A hash table from strings to 32-bit numbers (open addressing, XXH3): gene ids to rows, old ids to new ones. */
-#ifndef STRMAP_H
-#define STRMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void strmap_release(struct strmap *m); /* accepts a zeroed struct */
 uint32_t strmap_get(const struct strmap *m, const char *key, size_t n); /* STRMAP_NONE: not there */
 /* Give key a value unless it has one; returns the value it has afterwards. */
 uint32_t strmap_put(struct strmap *m, const char *key, size_t n, uint32_t value);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A list of texts: names of cells, ids of genes, values of a column. The bytes of all texts lie end to end in one buffer.
  */
-#ifndef TEXTS_H
-#define TEXTS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -24,5 +23,3 @@ int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this 
 
 /* x in the fewest digits (6 at least) that read back as x. Returns the length. */
 size_t texts_double(double x, char buf[32]);
-
-#endif

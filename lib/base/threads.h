@@ -2,8 +2,7 @@
  * Parallel loops on threads that sleep between loops. (Threads of OpenMP spin while they wait, which slows down the other programs of a
  * pipe.)
  */
-#ifndef THREADS_H
-#define THREADS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ void pool_for(int threads, size_t n, void (*work)(void *arg, size_t i, int threa
  */
 void pool_start(struct pool_loop *l, int threads, size_t n, void (*work)(void *arg, size_t i, int thread), void *arg);
 void pool_finish(struct pool_loop *l);
-
-#endif

@@ -10,8 +10,7 @@
  *                     got = tsv_error(&t, e, "found %zu fields, expected 2", t.n);
  *     tsv_close(&t);
  */
-#ifndef TSV_H
-#define TSV_H
+#pragma once
 
 #include "base/error.h"
 
@@ -71,5 +70,3 @@ static inline int tsv_plain(char byte)
 	unsigned char c = (unsigned char)byte;
 	return c >= 0x20 && c != '\\' && c != 0x7f && c != 0xc2;
 }
-
-#endif

@@ -2,13 +2,10 @@
  * A stream of scperturb holds cells and perturbed copies of them, in rows alike. Numbers over cells must not count the copies: the tools that
  * make such numbers refuse them.
  */
-#ifndef COPIES_H
-#define COPIES_H
+#pragma once
 
 #include "stream/block.h"
 
 /* Are the rows of b cells? -1 with e set, if one of them is a perturbed copy: its column `perturbation`, whose categories have `original` and
  * `truncated` as those of scperturb do, is not `original`. A column of this name with other categories says what was done to a real cell. */
 int copies_refuse(const struct block *b, const char *name, struct error *e);
-
-#endif

@@ -3,8 +3,7 @@
  *     log(1 + 10^4 count / total),   total: the sum over the features of the cell
  * The features are genes that two streams share, so that cells of other panels of genes are normalised alike.
  */
-#ifndef EXPRESSED_H
-#define EXPRESSED_H
+#pragma once
 
 #include "base/sparse.h"
 #include "genes/gene_match.h"
@@ -35,5 +34,3 @@ uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, st
 /* What the rows of x, packed and all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1. total [x->n]: the molecules
  * that are left of each row, out; 0: none. cell [x->n]; before: thin_before of the stream */
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, uint32_t before, double p);
-
-#endif

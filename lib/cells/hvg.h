@@ -22,8 +22,7 @@
  *     } while ((again = hvg_again(&h, &bad, e)) > 0);
  *     chosen = hvg_choose(&h, take);
  */
-#ifndef HVG_H
-#define HVG_H
+#pragma once
 
 #include "base/error.h"
 
@@ -52,5 +51,3 @@ int hvg_again(struct hvg *h, size_t *bad, struct error *e);
 
 /* Choose: take [genes] out, 1 for the first `top` genes. Returns how many; fewer if fewer vary. Call it once, after hvg_again returned 0. */
 size_t hvg_choose(struct hvg *h, uint8_t *take);
-
-#endif

@@ -4,13 +4,10 @@
  * at few points only: a tree halves the points until a cell has at most floor(n span 0.2) of them. Between the ends of a cell the fit is
  * the cubic with the values and slopes of the parabolas there.
  */
-#ifndef LOESS_H
-#define LOESS_H
+#pragma once
 
 #include <stddef.h>
 
 /* fitted [n] out: the fit at each x [n]. n >= 1, span in (0, 1], all numbers finite. If the nearest points have fewer than three different x,
  * the missing coefficients of the parabola are 0. */
 void loess(const double *x, const double *y, size_t n, double span, double *fitted);
-
-#endif

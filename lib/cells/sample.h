@@ -2,8 +2,7 @@
  * Sampling of cells. Each cell has a random number for each purpose, Philox(seed, purpose, cell). The cells with the smallest numbers are
  * taken. So a sample depends on the seed and the set of cells, but not on their order, on blocks or on threads.
  */
-#ifndef SAMPLE_H
-#define SAMPLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, d
 
 /* fraction of n, to the nearest whole number (halves up). */
 uint64_t sample_share(double fraction, uint64_t n);
-
-#endif

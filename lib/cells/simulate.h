@@ -18,8 +18,7 @@
  *
  * Everything is a function of (seed, cell) or (seed, gene), so cells can be made in any order.
  */
-#ifndef SIMULATE_H
-#define SIMULATE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -68,5 +67,3 @@ uint32_t sim_b1(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *
 
 /* One sample of b2: rank [genes] out; x [genes] scratch. */
 void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank, double *x);
-
-#endif

@@ -2,8 +2,7 @@
  * Binomial thinning: what a cell would have shown at a lower depth. Each molecule is kept with probability P, independently of all others, so that
  * the kept counts and those of the rest are binomial, and independent where the counts are Poisson [Neufeld et al. 2023, count splitting].
  */
-#ifndef THIN_H
-#define THIN_H
+#pragma once
 
 #include "base/rng.h"
 #include "stream/header.h"
@@ -24,5 +23,3 @@ static inline struct rng thin_at(uint32_t seed, enum rng_domain domain, uint64_t
 
 /* How many of n molecules are kept: Binomial(n, p), 0 < p < 1. */
 uint64_t thin_draw(struct rng *r, uint64_t n, double p);
-
-#endif

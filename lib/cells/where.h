@@ -4,8 +4,7 @@
  * A missing value (missing code, empty text, NaN, or NAME.missing set) satisfies only COL=NA and COL!=VALUE for other VALUEs.
  * COL=NA holds for the text "NA" too.
  */
-#ifndef WHERE_H
-#define WHERE_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -34,5 +33,3 @@ int where_bind(struct where *w, const struct header *h, const char *file, struct
 
 /* Set keep[i] to 0 if row i of b does not satisfy the conditions. */
 void where_rows(const struct where *w, const struct block *b, uint8_t *keep);
-
-#endif

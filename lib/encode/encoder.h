@@ -11,8 +11,7 @@
  * STYLE_BMFM, for models that read values: all genes of the cell, the highest count first, ties by token; their counts beside them; and which
  * genes were measured (stream/panels.h): those that the counts' panels say, or all genes of the counts.
  */
-#ifndef ENCODER_H
-#define ENCODER_H
+#pragma once
 
 #include "base/threads.h"
 #include "encode/rank.h"
@@ -97,5 +96,3 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
 
 /* After the last block: how many genes any cell has (`expressed`), and how many of these have a token (`matched`). */
 void encoder_count(struct encoder *enc);
-
-#endif

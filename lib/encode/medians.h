@@ -6,8 +6,7 @@
  * values are left they are kept, and the median is exact. Else the bin is divided into 256. A gene is done when its median is exact, or
  * when its bin holds at most 0.1 % of its values. Values are counted, not sampled, so the result depends on nothing but the values.
  */
-#ifndef MEDIANS_H
-#define MEDIANS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -51,5 +50,3 @@ void medians_add(struct medians *m, size_t rows, const uint64_t *start, const ui
 
 /* End a pass over all the data. Returns 1 if another pass is needed, 0 if every gene is done. */
 int medians_next(struct medians *m);
-
-#endif

@@ -2,8 +2,7 @@
  * What a pass has counted, as a stream of kind "medians": one row a gene of the vocabulary, in its order. So the passes of medians.h can
  * read the parts of a corpus in different processes. The sums of the parts are added; the medians are those of one process.
  */
-#ifndef MEDIANS_SUMS_H
-#define MEDIANS_SUMS_H
+#pragma once
 
 #include "encode/medians.h"
 #include "stream/stream.h"
@@ -21,5 +20,3 @@ int medians_merge(struct medians *m, const struct medians *from, const uint32_t 
 
 /* Are these the sums of all the cells of the passes before? medians_next relies on it. -1 with e set. */
 int medians_check(const struct medians *m, const char *name, struct error *e);
-
-#endif

@@ -5,8 +5,7 @@
  * The factor 1e4 / n is the same for all genes of a cell and cannot change the order, so the key is x_g / m_g, in double precision. Ties go
  * to the lower vocabulary index, so the order is unique.
  */
-#ifndef RANK_H
-#define RANK_H
+#pragma once
 
 #include "base/error.h"
 
@@ -47,5 +46,3 @@ void rank_cell_release(struct rank_cell *c); /* accepts a zeroed struct */
  */
 uint64_t rank_encode(
 	struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n, int repeats, int counts);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Two radix passes, one a digit, sort the items. Entries with the same leading bits are then put in order by their exact keys.
  */
-#ifndef RANKSORT_H
-#define RANKSORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct ranksort_entries {
 /* item [n] out: the entries' numbers in order; other [n]: scratch. Returns how many have a key above 0. They come first;
  * the order of the others is undefined. */
 size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *other);
-
-#endif

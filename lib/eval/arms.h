@@ -2,8 +2,7 @@
  * Differences between arms, with intervals, tests and corrections, from tables in long form: a value a line, with the columns that say what it
  * is of. The values are sorted by group, arm and pair; so those of an arm in a group are a run, and two runs are merged by their pairs.
  */
-#ifndef ARMS_H
-#define ARMS_H
+#pragma once
 
 #include "base/classes.h"
 #include "base/error.h"
@@ -67,5 +66,3 @@ void arms_correct(struct study *s);
 /* Fields of a group's key: the columns ARMS_WITHIN, and the name of the value if there are several. */
 size_t arms_fields(const struct study *s);
 void arms_release(struct study *s); /* and its values */
-
-#endif

@@ -3,8 +3,7 @@
  * with replacement, as many as there are. The draws depend on the seed and the number of units alone: two models that are tested on the
  * same cells have the same draws, so their replicates can be subtracted.
  */
-#ifndef BOOTSTRAP_H
-#define BOOTSTRAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, c
 
 /* The quantile q of v [n], interpolated as numpy.quantile does; v is sorted. n >= 1, no NaN. */
 double bootstrap_quantile(double *v, size_t n, double q);
-
-#endif

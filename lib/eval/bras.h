@@ -8,8 +8,7 @@
  * The sum of the cosine distances from x to the rows of a group is their number minus x . (the sum of the rows), of unit rows: so time grows
  * with n d.
  */
-#ifndef BRAS_H
-#define BRAS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@
  * score [labels]  out: of each class; NaN if its cells have one batch, or each has its own
  */
 void bras(double *score, const float *x, size_t n, size_t d, const uint32_t *label, size_t labels, const uint32_t *batch, size_t batches);
-
-#endif

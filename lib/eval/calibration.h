@@ -1,8 +1,7 @@
 /*
  * Are probabilities what they say? Of cells that a model calls a class with probability .8, are 8 of 10 right?
  */
-#ifndef CALIBRATION_H
-#define CALIBRATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void calibration_measure(struct calibration *c, const double *confidence, const 
  * cells: the area under the curve. n >= 1.
  */
 double risk_coverage(const double *confidence, const uint8_t *right, size_t n, double risk[RISK_GRID]);
-
-#endif

@@ -9,8 +9,7 @@
  * Willett 2024, hierarchical conformal prediction]. Where each cell is a group, this is split conformal prediction [Papadopoulos et al. 2002].
  * G groups can promise 1 - miss <= G / (G + 1) at most. Beyond that, t is the smallest score with mass(t) >= (1 - miss) G, without a promise.
  */
-#ifndef CONFORMAL_H
-#define CONFORMAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ double conformal_threshold(const struct conformal *c, double miss);
 /* The smallest miss for which a cell with this score is above the threshold, so to speak its p-value:
  *     (1 + sum_g share of g with a score >= s) / (G + 1) */
 double conformal_p(const struct conformal *c, double score);
-
-#endif

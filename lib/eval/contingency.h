@@ -1,6 +1,5 @@
 /* A table of two by two counts: is a group richer in something than the rest? */
-#ifndef CONTINGENCY_H
-#define CONTINGENCY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct contingency {
 
 /* The table  a b / c d:  a of the group have it, b do not; of the rest c have it and d do not. */
 void contingency_test(struct contingency *t, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
-
-#endif

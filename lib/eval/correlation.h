@@ -1,10 +1,7 @@
 /* Correlation of two lists of n numbers, in float64. NaN if n < 2 or one list is constant. */
-#ifndef CORRELATION_H
-#define CORRELATION_H
+#pragma once
 
 #include <stddef.h>
 
 double correlation_pearson(const double *x, const double *y, size_t n);
 double correlation_spearman(const double *x, const double *y, size_t n); /* Pearson's of the ranks; equal values share their mean rank */
-
-#endif

@@ -5,8 +5,7 @@
  * for each gene. The features should be standardised. The mean count that ridge regression expects is exp(b + w x) - 1 times the factor of the
  * gene that makes it right over the cells of the fit.
  */
-#ifndef COUNT_REGRESSION_H
-#define COUNT_REGRESSION_H
+#pragma once
 
 #include "base/error.h"
 
@@ -25,5 +24,3 @@ int count_regression_fit(struct count_regression *r, int ridge, const float *x, 
 /* mu [n, genes] out: expected counts of other cells. */
 void count_regression_predict(const struct count_regression *r, const float *x, size_t n, const double *s, float *mu);
 void count_regression_release(struct count_regression *r); /* accepts a zeroed struct */
-
-#endif

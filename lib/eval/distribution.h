@@ -2,8 +2,7 @@
  * Tails of the distributions of test statistics. Each sum has only positive terms, so small probabilities keep their digits: against 50-digit
  * arithmetic (mpmath), errors are below 1e-12 relative down to 1e-300.
  */
-#ifndef DISTRIBUTION_H
-#define DISTRIBUTION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ double chi_squared_tail(double x, size_t v);
  * NaN unless v > 0.
  */
 double student_noncentrality(double power, double p, double v);
-
-#endif

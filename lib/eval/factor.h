@@ -2,8 +2,7 @@
  * The factor R of a QR factorisation of a tall matrix, row by row: X = Q R. Memory is that of R and of some rows. R has the singular values
  * of X, and without the loss of digits of X^T X.
  */
-#ifndef FACTOR_H
-#define FACTOR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -36,5 +35,3 @@ int factor_svd(const struct factor *f, size_t from, size_t d, double *s, double 
 /* Effective rank of n singular values s >= 0: the entropy H = - sum p log p of p = s / sum s [Roy and Vetterli 2007 take exp(H)].
  * NaN if all are 0. */
 double factor_entropy(const double *s, size_t n);
-
-#endif

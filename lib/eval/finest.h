@@ -7,8 +7,7 @@
  * the answer at t holds it if the score is at most t, and with t = conformal_threshold of the scores of other cells it does so as often as conformal.h
  * says [conformal risk control, Angelopoulos et al. 2024, along an ontology as in scConform].
  */
-#ifndef FINEST_H
-#define FINEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ size_t finest_answer(const struct holds *h, const double *p, double threshold);
 
 /* truth [k]: 1 for the true class, or for all that it may be: the answer must hold them all. 0 if every answer does. */
 double finest_score(const struct holds *h, const double *p, const uint8_t *truth);
-
-#endif

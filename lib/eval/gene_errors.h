@@ -3,8 +3,7 @@
  * gene-level errors]. y is the expression, m its prediction if the gene is expressed, a the logit that it is not; the gated prediction is 0 where
  * a > 0, and m elsewhere.
  */
-#ifndef GENE_ERRORS_H
-#define GENE_ERRORS_H
+#pragma once
 
 #include "eval/sketch.h"
 
@@ -39,5 +38,3 @@ void gene_errors_init(struct gene_errors *x, size_t genes);
 void gene_errors_add(struct gene_errors *x, size_t gene, double y, double m, double a);
 void gene_errors_score(struct gene_errors *x, size_t gene, struct gene_score *s);
 void gene_errors_release(struct gene_errors *x); /* accepts a zeroed struct */
-
-#endif

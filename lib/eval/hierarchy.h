@@ -9,8 +9,7 @@
  *                                                                    [Kiritchenko et al. 2005; sums over the cells]
  *     distance  fewest steps from p up to a common ancestor and down to t
  */
-#ifndef HIERARCHY_H
-#define HIERARCHY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct hierarchy_scores {
  */
 void hierarchy_score(struct hierarchy_scores *s, const struct hierarchy *h, const uint32_t *truth, const uint32_t *predicted, size_t cells,
 	uint32_t *settled);
-
-#endif

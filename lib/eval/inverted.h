@@ -6,8 +6,7 @@
  *
  * Time grows with n^1.5 d for the cells, and with the cells that are looked into.
  */
-#ifndef INVERTED_H
-#define INVERTED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct search_settings {
 /* The same by nearest_neighbours or inverted_neighbours. Returns the measured recall, 1 if exact. */
 double some_neighbours(
 	const float *x, size_t n, size_t d, size_t k, const struct search_settings *s, uint32_t *neighbour, double *distance);
-
-#endif

@@ -12,8 +12,7 @@
  * scib-metrics lowers the 100 for all classes that come after a small one in the order of the names, and so does this. It searches the
  * neighbours approximately; this as s says.
  */
-#ifndef KBET_LABEL_H
-#define KBET_LABEL_H
+#pragma once
 
 #include "eval/inverted.h"
 #include "network/network.h"
@@ -26,5 +25,3 @@
  */
 int kbet_label(double *score, const struct network *g, const double *weight, const uint32_t *label, size_t labels, const uint32_t *batch,
 	size_t batches, const struct search_settings *s, struct error *e);
-
-#endif

@@ -2,8 +2,7 @@
  * k-means by Lloyd's iterations from k-means++ [Arthur and Vassilvitskii 2007]. Which minimum is found depends on where it starts, so it
  * starts ten times, and the clusters of the least sum of squares count.
  */
-#ifndef KMEANS_H
-#define KMEANS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@
  * function of x, k, begin and the seed, not of the number of threads.
  */
 double kmeans(const float *x, size_t n, size_t d, size_t k, size_t begin, uint32_t seed, int threads, uint32_t *member);
-
-#endif

@@ -5,8 +5,7 @@
  * s is of 201 genes at least, and of a twentieth of the genes at least, but at most of all of them.
  * A winner has z < -2 and r < .9 exp(f), a loser z > 2 and r > 1.1 exp(f). The paper gives the tenth; the window is ours.
  */
-#ifndef LEARNABILITY_H
-#define LEARNABILITY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct learned_gene {
  * the variance of log r that f explains; NaN if all r are equal.
  */
 void learnability(struct learned_gene *gene, size_t n, double *explained);
-
-#endif

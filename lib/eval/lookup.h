@@ -11,8 +11,7 @@
  * where n_c are tokens of the training cells in context c. A tenth of these cells is kept to choose each A_k, the one of the smallest loss, so a
  * context that tells nothing costs little.
  */
-#ifndef LOOKUP_H
-#define LOOKUP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void lookup_fit(struct lookup *l);
 /* Add to *frequency and *medians the losses -log p of the genes gene [n], which are no special tokens, at position [n] of a cell. */
 void lookup_score(const struct lookup *l, const struct lookup_cell *cell, const uint16_t *position, const uint32_t *gene, size_t n,
 	double *frequency, double *medians);
-
-#endif

@@ -2,8 +2,7 @@
  * A map of cells: positions in the plane at which near rows are near, by UMAP [McInnes, Healy and
  * Melville 2018], which begins at about the first two principal components.
  */
-#ifndef MAP_H
-#define MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
  * BLAS must be set to one thread. The result does not depend on the number of threads.
  */
 void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads);
-
-#endif

@@ -3,8 +3,7 @@
  * ten whose mean is higher by the most standard deviations (Cohen's d). Ranks within a row do not change with its depth, and hardly with the
  * platform, where the weights of a regression do.
  */
-#ifndef MARKER_RANKS_H
-#define MARKER_RANKS_H
+#pragma once
 
 #include "base/sparse.h"
 
@@ -28,5 +27,3 @@ void marker_ranks_fit(
 void marker_ranks_release(struct marker_ranks *r); /* accepts a zeroed struct */
 /* correlation [k]: 0 of a row or class whose markers are all equal. own [m]: scratch. */
 void marker_ranks_correlation(const struct marker_ranks *r, const struct sparse_row *x, struct marker_rank *own, double *correlation);
-
-#endif

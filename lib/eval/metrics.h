@@ -1,8 +1,7 @@
 /*
  * Scores of a classification, by scikit-learn's rules, from a confusion matrix.
  */
-#ifndef METRICS_H
-#define METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void metrics_score(struct metrics *m);
  * Mean F1 of the rarest classes by frequency[k], a third of those that occur in m, rounded, at least 1 (ties: lower class). NaN if none occurs. chosen [k], may be NULL: set to 1 for the classes used, else to 0.
  */
 double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen);
-
-#endif

@@ -8,8 +8,7 @@
  * kBET [Buettner et al. 2019]: the share of the cells whose neighbours have the groups as expected, by a chi-squared test at .05: the
  * observed counts are those of the k - 1 neighbours and the cell itself, the expected ones k times the shares of all cells.
  */
-#ifndef MIXING_H
-#define MIXING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance
 
 /* neighbour [n, width], of which the first k - 1 are used, k > 1; group [n] < groups, each group has a cell, groups > 1 */
 double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups);
-
-#endif

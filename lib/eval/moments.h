@@ -1,6 +1,5 @@
 /* Mean and variance of the features of some rows. */
-#ifndef MOMENTS_H
-#define MOMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline void moments(const float *x, size_t d, const uint32_t *row, size_t
 	for (size_t j = 0; j < d; j++)
 		variance[j] /= (double)n;
 }
-
-#endif

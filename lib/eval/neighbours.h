@@ -7,8 +7,7 @@
  * as a product of d values in any order has an error of at most 1.2 d u |a| |b| [Higham 2002, section 3.1; d < 2^21] and rounding a and b
  * moves the distance by at most 4.2 u (|a|^2 + |b|^2). A pair is passed over only if this is above the k-th smallest sum so far.
  */
-#ifndef NEIGHBOURS_H
-#define NEIGHBOURS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void nearest_neighbours(const float *x, size_t n, size_t d, size_t k, int thread
  */
 void nearest_rows(const float *q, size_t m, const float *x, size_t n, size_t d, const double *scale, size_t k, int threads,
 	uint32_t *neighbour, double *distance);
-
-#endif

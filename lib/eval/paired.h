@@ -2,8 +2,7 @@
  * Is one way better than another? Differences between two samples, as means over seeds, donors or splits, with a 95 % interval and two-sided
  * tests. Missing values are NaN. What the numbers cannot tell is NaN, never 0: one pair has no spread.
  */
-#ifndef PAIRED_H
-#define PAIRED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ void difference_draws(struct difference *r, double *d, size_t n);
  * Hochberg 1995: the share of false ones among the shown. */
 void correct_holm(double *p, size_t n);
 void correct_bh(double *p, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * Principal components of n rows of d features, by the eigenvectors of their covariance in float64. Memory is that of the covariance,
  * 8 d^2 bytes. The result does not depend on the number of threads.
  */
-#ifndef PCA_H
-#define PCA_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ void pca_add(struct pca *p, const double *x, size_t n, int threads);
 
 /* Compute the first k components, k <= d; the covariance is destroyed. -1 with e set if LAPACK fails. n >= 2. */
 int pca_solve(struct pca *p, size_t k, struct error *e);
-
-#endif

@@ -4,8 +4,7 @@
  *     sum_c V_c R2_c / sum_c V_c,
  * V_c the variance of component c, R2_c the share of it that lies between the means of the groups.
  */
-#ifndef PCR_H
-#define PCR_H
+#pragma once
 
 #include "base/error.h"
 
@@ -22,5 +21,3 @@
  */
 int pcr_share(const float *x, size_t n, size_t d, const uint32_t *group, size_t groups, size_t components, int threads, double *share,
 	struct error *e);
-
-#endif

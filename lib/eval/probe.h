@@ -4,8 +4,7 @@
  *                        1/(2C) |w|^2 + sum_i log(1 + exp(-s_i (w x_i + b))), s_i = +-1  K = 2
  * minimised by L-BFGS (libLBFGS) in float64. Rows are summed in fixed slices, so the result does not depend on the threads.
  */
-#ifndef PROBE_H
-#define PROBE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -41,5 +40,3 @@ void probe_release(struct probe *p); /* accepts a zeroed struct */
 
 /* logit [k] of one row x [d]. */
 void probe_logits(const struct probe *p, const float *x, double *logit);
-
-#endif

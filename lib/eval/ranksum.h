@@ -1,8 +1,7 @@
 /*
  * Many small samples against one large one: Wilcoxon's rank sum and its effect size. The large sample is sorted once.
  */
-#ifndef RANKSUM_H
-#define RANKSUM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ double sign_flips(const double *d, size_t n);
 
 /* The smallest P that it can give, n > 0. */
 double sign_flips_least(size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Results of a command: a table of two columns, metric and value; or records, a table with a column for each name. */
-#ifndef RESULTS_H
-#define RESULTS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -63,5 +62,3 @@ void record_number(struct record *r, const char *column, double v); /* NA if it 
 void record_text(struct record *r, const char *column, const char *v); /* NULL: NA */
 void record_end(struct record *r);
 char *record_print(struct record *r); /* malloced; r is closed */
-
-#endif

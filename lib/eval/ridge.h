@@ -3,8 +3,7 @@
  *     min over w, b of   sum_i (y_i - w x_i - b)^2 + alpha |w|^2
  * One QR factorisation of [1, x, y] and one singular value decomposition (LAPACK, float64) serve all alpha.
  */
-#ifndef RIDGE_H
-#define RIDGE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -26,5 +25,3 @@ void ridge_release(struct ridge *r); /* accepts a zeroed struct */
 
 void ridge_solve(struct ridge *r, double alpha); /* alpha > 0 */
 double ridge_predict(const struct ridge *r, const float *x);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Receiver operating characteristic of a score, by scikit-learn's rules: roc_curve with drop_intermediate, and the exact area.
  */
-#ifndef ROC_H
-#define ROC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, dou
 
 /* The mean curve of the k classes against the rest at fpr = i / 99, over the classes that have an area; all NaN if none has. */
 void roc_mean(const double *score, const uint32_t *y, size_t n, size_t k, double tpr[ROC_GRID]);
-
-#endif

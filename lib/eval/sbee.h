@@ -9,8 +9,7 @@
  * class and batch, has score 0. Mean over the cells of each class and batch, over the batches of a class, over the classes.
  * Time grows with the scored cells times those of their class.
  */
-#ifndef SBEE_H
-#define SBEE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@
  */
 void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *neighbour, size_t k, const uint32_t *label, size_t labels,
 	const uint32_t *batch, size_t batches, const uint32_t *of, size_t m, int threads);
-
-#endif

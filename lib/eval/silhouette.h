@@ -8,8 +8,7 @@
  * Distances are computed block by block (of all rows, once for both), |x|^2 + |y|^2 - 2 x.y by matrix products in float64, and from the
  * differences where that would lose digits.
  */
-#ifndef SILHOUETTE_H
-#define SILHOUETTE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@
  */
 void silhouettes(const float *x, size_t n, size_t d, const uint32_t *label, const uint32_t *batch, const uint32_t *of, size_t m,
 	int threads, double *by_label, double *by_batch);
-
-#endif

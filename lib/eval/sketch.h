@@ -4,8 +4,7 @@
  * the ROC curve is known up to half the share of pairs that lie in one bin, and that share is known. Results depend on the order of the numbers
  * only within these bounds.
  */
-#ifndef SKETCH_H
-#define SKETCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ double sketch_auc(struct sketch *s, double *error);
 double sketch_deviation(struct sketch *s, double c, double *error);
 
 void sketch_release(struct sketch *s); /* accepts a zeroed struct */
-
-#endif

@@ -7,8 +7,7 @@
  * are told apart less well (docs/experiments/transfer.md). The intercept b is not penalised. Features of fewer
  * than three rows have the weight 0. One thread, so that several fits can run side by side.
  */
-#ifndef SPARSE_PROBE_H
-#define SPARSE_PROBE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/sparse.h"
@@ -46,5 +45,3 @@ void centroids_fit(
 	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k);
 void centroids_release(struct centroids *c); /* accepts a zeroed struct */
 double centroids_distance(const struct centroids *c, const struct sparse_row *x);
-
-#endif

@@ -1,6 +1,5 @@
 /* A random sample of rows in which small groups are whole: stratified sampling with equal numbers, so that each group has its own mean. */
-#ifndef STRATA_H
-#define STRATA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * Returns how many are drawn: at most the larger of m and the number of groups.
  */
 size_t strata_sample(uint32_t *row, double *weight, const uint32_t *group, size_t n, size_t groups, size_t m, uint32_t seed);
-
-#endif

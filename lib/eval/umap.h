@@ -14,8 +14,7 @@
  * random rows are pushed away. A and B fit a least distance of 0.1, as in umap-learn. igraph 0.10.2 has an earlier form
  * of the method, whose maps are worse than those of DrL.
  */
-#ifndef UMAP_H
-#define UMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ size_t umap_graph(uint32_t *end, double *weight, const uint32_t *neighbour, cons
  * One thread: the result is a function of the input and the seed.
  */
 void umap_rows(float *xy, const uint32_t *neighbour, const double *distance, size_t n, size_t k, uint32_t seed);
-
-#endif

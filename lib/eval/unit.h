@@ -1,6 +1,5 @@
 /* Powers of two that bring numbers near 1, so that their squares neither overflow nor vanish. Multiplying by them rounds nothing. */
-#ifndef UNIT_H
-#define UNIT_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ static inline void multiply_by(double *x, size_t n, double unit)
 	for (size_t i = 0; i < n; i++)
 		x[i] *= unit;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * A gene without an id has its symbol for one, or its name in the index.
  * If one genome is before the names, as in GRCh38_ENSG00000223972, it is left out. Names of several genomes stay as they are, so that their genes stay apart.
  */
-#ifndef GENE_COLUMNS_H
-#define GENE_COLUMNS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/texts.h"
@@ -47,5 +46,3 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 /* The same for ids and symbols [n] that are in memory. c has where, table, index, drop and genome. */
 int gene_texts_read(
 	struct gene_names *g, const struct gene_columns *c, const struct texts *id, const struct texts *symbol, struct error *e);
-
-#endif

@@ -2,8 +2,7 @@
  * Genes of a vocabulary by what people call them: the id, with or without the version of an Ensembl id; or else a symbol, as it is or in upper case. An id names one
  * gene, even if others have it for a symbol; a symbol can be that of several.
  */
-#ifndef GENE_FIND_H
-#define GENE_FIND_H
+#pragma once
 
 #include "base/strmap.h"
 #include "stream/vocab.h"
@@ -23,5 +22,3 @@ int64_t gene_find(const struct gene_find *f, const char *s, size_t n);
 
 /* The ids of the genes that have this symbol, with commas between, malloced; at most five. */
 char *gene_find_ids(const struct gene_find *f, const char *s, size_t n);
-
-#endif

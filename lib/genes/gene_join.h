@@ -10,8 +10,7 @@
  * Names are compared through chains (a name of a gene that has another name of a third), and what a chain joins is one gene only if it has at most one Ensembl id and no
  * table has two of its genes. Everything is a hash table; the time is linear in the rows of all tables.
  */
-#ifndef GENE_JOIN_H
-#define GENE_JOIN_H
+#pragma once
 
 #include "base/strmap.h"
 #include "base/texts.h"
@@ -73,5 +72,3 @@ int gene_join_finish(struct gene_join *j, struct error *e);
 
 /* After it: the next key, from *at on, that is not the id of its gene, and the gene; NULL: there are no more. *at is 0 before. */
 const char *gene_join_alias(const struct gene_join *j, size_t *at, uint32_t *gene);
-
-#endif

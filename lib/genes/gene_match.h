@@ -1,6 +1,5 @@
 /* Which gene of one table each gene of another is (gene_join.h), and whether they share enough. */
-#ifndef GENE_MATCH_H
-#define GENE_MATCH_H
+#pragma once
 
 #include "genes/gene_join.h"
 
@@ -35,5 +34,3 @@ int gene_match(uint32_t *row, const struct gene_tables *t, struct gene_matched *
  */
 enum gene_share { GENES_ENOUGH, GENES_FEW, GENES_OTHER };
 enum gene_share gene_share(size_t shared, size_t a, size_t b);
-
-#endif

@@ -6,8 +6,7 @@
  *     ENSG00000124333.15_PAR_Y, ENSG00000124333_PAR_Y the copy on Y of a pseudo-autosomal gene, another gene than ENSG00000124333
  * A whole number is a position in a table, and no name.
  */
-#ifndef GENE_NAME_H
-#define GENE_NAME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -40,5 +39,3 @@ int gene_assembly(const char *s, size_t n); /* is it called as assemblies are: G
 
 /* Are a and b Ensembl ids of two species, such as ENSG... and ENSMUSG...? */
 int gene_other_species(const char *a, const char *b);
-
-#endif

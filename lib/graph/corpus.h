@@ -3,8 +3,7 @@
  * the cells does not matter. Special tokens are dropped. Then positions are counted from 1, and a cell is truncated to max_len tokens.
  * Memory grows with the tokens of the sample.
  */
-#ifndef CORPUS_H
-#define CORPUS_H
+#pragma once
 
 #include "stream/stream.h"
 
@@ -36,5 +35,3 @@ static inline uint32_t corpus_token(const struct corpus *c, uint32_t i, uint32_t
 {
 	return c->wide ? ((const uint32_t *)c->cell[i].token)[k] : ((const uint16_t *)c->cell[i].token)[k];
 }
-
-#endif

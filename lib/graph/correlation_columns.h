@@ -1,8 +1,7 @@
 /*
  * A sample of cells as columns, one for each gene: which cells have the gene, and at which position.
  */
-#ifndef CORRELATION_COLUMNS_H
-#define CORRELATION_COLUMNS_H
+#pragma once
 
 #include "graph/corpus.h"
 
@@ -26,5 +25,3 @@ struct correlation_columns {
 int correlation_columns_init(
 	struct correlation_columns *x, const struct corpus *c, uint32_t vocab, uint32_t min_cells, uint32_t top_genes, struct error *e);
 void correlation_columns_release(struct correlation_columns *x); /* accepts a zeroed struct */
-
-#endif

@@ -11,8 +11,7 @@
  * A screen (correlation_screen.h) computes all pairs with an error bound. Every pair that can be an edge within this bound is
  * computed again in integers, when the cells with both genes are counted. So the edges do not depend on tiles, threads or the machine.
  */
-#ifndef CORRELATION_GRAPH_H
-#define CORRELATION_GRAPH_H
+#pragma once
 
 #include "graph/correlation_columns.h"
 #include "graph/graph.h"
@@ -32,5 +31,3 @@ struct correlation_stats {
 /* Edges in order of (u, v), malloced. x is only read. */
 struct edge *correlation_edges(
 	const struct correlation_columns *x, const struct correlation_params *p, size_t *n, struct correlation_stats *stats);
-
-#endif

@@ -2,8 +2,7 @@
  * Sums of products of a panel of genes with the genes that are in fewer cells: the work of the screen (correlation_screen.h). It was
  * compiled for each width of vectors (Makefile). The sums within a chunk are whole numbers, so the results are the same bits for all widths.
  */
-#ifndef CORRELATION_KERNEL_H
-#define CORRELATION_KERNEL_H
+#pragma once
 
 #include "graph/correlation_ranks.h"
 
@@ -20,5 +19,3 @@ struct correlation_kernel {
 const struct correlation_kernel *correlation_kernel_base(void);
 const struct correlation_kernel *correlation_kernel_avx2(void);
 const struct correlation_kernel *correlation_kernel_avx512(void);
-
-#endif

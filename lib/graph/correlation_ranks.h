@@ -7,8 +7,7 @@
  * standard deviation of 1 / sqrt(n). For y = z + d with z = step q, by Cauchy and Schwarz,
  *     |C_uv - sum (z_u - mean z_u) (z_v - mean z_v)| <= |d_u| + (1 + |d_u|) |d_v|.
  */
-#ifndef CORRELATION_RANKS_H
-#define CORRELATION_RANKS_H
+#pragma once
 
 #include "graph/correlation_columns.h"
 
@@ -45,5 +44,3 @@ static inline uint8_t correlation_coarse(uint32_t q)
 
 void correlation_ranks_init(struct correlation_ranks *k, const struct correlation_columns *x);
 void correlation_ranks_release(struct correlation_ranks *k);
-
-#endif

@@ -6,8 +6,7 @@
  * the second-level cache delivers in time, the columns ranks of 14 bits. A pair is dropped only if no value of C within the
  * error of this rounding could make it an edge.
  */
-#ifndef CORRELATION_SCREEN_H
-#define CORRELATION_SCREEN_H
+#pragma once
 
 #include "graph/correlation_ranks.h"
 
@@ -20,5 +19,3 @@ struct correlation_pair {
  * No such pair is missing. There can be others.
  */
 struct correlation_pair *correlation_screen(const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n);
-
-#endif

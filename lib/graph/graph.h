@@ -1,8 +1,7 @@
 /*
  * The gene dependency graph: compressed rows over the vocabulary, and its stream.
  */
-#ifndef GRAPH_H
-#define GRAPH_H
+#pragma once
 
 #include "stream/stream.h"
 
@@ -50,5 +49,3 @@ void graph_digest(const struct graph *g, char hex[33]);
 
 /* Position of edge (u, v) in neighbour and weight, or -1. */
 int64_t graph_find(const struct graph *g, uint32_t u, uint32_t v);
-
-#endif

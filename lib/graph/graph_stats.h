@@ -1,8 +1,7 @@
 /*
  * Analysis of a dependency graph by igraph: components, Leiden modules, layout, GraphML.
  */
-#ifndef GRAPH_STATS_H
-#define GRAPH_STATS_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -31,5 +30,3 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e);
  */
 int graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
 	size_t nmodule, FILE *f, struct error *e);
-
-#endif

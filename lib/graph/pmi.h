@@ -5,8 +5,7 @@
  * NPMI is about 1 for genes that always occur as a pair (above 1 in short cells, which have one pair fewer than tokens). Independent genes
  * have log 2 / -log P(u, v), not 0, because both orders count.
  */
-#ifndef PMI_H
-#define PMI_H
+#pragma once
 
 #include "graph/corpus.h"
 #include "graph/graph.h"
@@ -19,5 +18,3 @@ struct pmi_params {
 
 /* Edges in order of (u, v), malloced: weight = NPMI, overlap = number of times adjacent. Memory: 64 MiB per thread, and the edges. */
 struct edge *pmi_edges(const struct corpus *c, uint32_t vocab, const struct pmi_params *p, size_t *n);
-
-#endif

@@ -2,8 +2,7 @@
  * Folds of cross-validation. They depend on the seed, the labels, the groups and the cells' numbers, not on the order of the cells.
  * `seed` has the seed in its low 32 bits and the number of the repetition above.
  */
-#ifndef FOLDS_H
-#define FOLDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, s
  */
 void folds_grouped(
 	uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint64_t seed);
-
-#endif

@@ -5,8 +5,7 @@
  *     gene_id  symbol  label  fold  split
  * fold is 0, 1, ... (NA without folds). split is test for the genes of the fold that is held out, else train.
  */
-#ifndef GENE_LABELS_H
-#define GENE_LABELS_H
+#pragma once
 
 #include "base/error.h"
 #include "stream/vocab.h"
@@ -46,5 +45,3 @@ char *gene_labels_print(const struct gene_labels *g, const struct vocab *v);
 /* Read genes.tsv. The columns gene_id, label and split are used. v is indexed; name [nlabel] are the model's classes. Genes outside the
  * vocabulary are ignored. -1 with e set: a missing column, a gene in two rows, a label that is no class. */
 int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab *v, char *const *name, size_t nlabel, struct error *e);
-
-#endif

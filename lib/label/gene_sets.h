@@ -2,8 +2,7 @@
  * Sets of genes, such as pathways, of a .gmt file, plain or gzip: a line a set, with its name, a description, and the genes, between tabs. Genes are
  * ids or symbols (gene_find.h).
  */
-#ifndef GENE_SETS_H
-#define GENE_SETS_H
+#pragma once
 
 #include "base/error.h"
 #include "stream/vocab.h"
@@ -29,5 +28,3 @@ void gene_sets_release(struct gene_sets *s); /* accepts a zeroed struct */
 /* Drop the sets that have fewer than `least` or more than `most` genes of the vocabulary for which keep [v->n] is not 0, and the other genes
  * of the rest. keep NULL: all. */
 void gene_sets_filter(struct gene_sets *s, const uint8_t *keep, size_t least, size_t most);
-
-#endif

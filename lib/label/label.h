@@ -5,8 +5,7 @@
  * This is the one place that says which values are no label: a missing or empty one, and words that say so (label_is_none). A cell without a label is of
  * no class; a cell without a group, such as a donor, is left out wherever groups keep cells apart.
  */
-#ifndef LABEL_H
-#define LABEL_H
+#pragma once
 
 #include "stream/block.h"
 #include "base/classes.h"
@@ -52,5 +51,3 @@ uint32_t labels_name(struct labels *l, const char *s, size_t n, uint64_t cells);
 int labels_check(const struct labels *l, int whole, const char *column, const char *file, struct error *e);
 /* Why cells have no label: "unknown 30, nan 1, no value 5" (malloced). "": all have one. */
 char *labels_aside(const struct labels *l);
-
-#endif

@@ -5,8 +5,7 @@
  * Pruning: terms without children that were not observed are deleted, again and again, until each is an observed one. So what stays are the
  * observed terms and all their ancestors. Probabilities of leaves add up to those of the terms above:  P(v) = sum of p over the leaves under v.
  */
-#ifndef LEAVES_H
-#define LEAVES_H
+#pragma once
 
 #include "base/error.h"
 #include "label/ontology.h"
@@ -43,5 +42,3 @@ void leaves_sum(const struct leaves *l, const double *p, double *sum);
  * the way goes to this leaf, through the likeliest terms above it.
  */
 size_t leaves_descend(const struct leaves *l, const double *sum, uint32_t only, uint32_t *path);
-
-#endif

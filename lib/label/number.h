@@ -1,6 +1,5 @@
 /* Numbers of rows: a column of whole or real numbers. A value that is NaN, or marked in NAME.missing, is missing. */
-#ifndef LABEL_NUMBER_H
-#define LABEL_NUMBER_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -12,5 +11,3 @@ struct numbers {
 int numbers_init(struct numbers *n, const struct header *h, const char *name, const char *file, struct error *e);
 /* The number of one row; NaN: it is missing. */
 double numbers_at(const struct numbers *n, const struct block *b, size_t row);
-
-#endif

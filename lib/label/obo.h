@@ -1,6 +1,5 @@
 /* The stanzas of an OBO file, as they stand there; ontology.h makes a graph of them. */
-#ifndef OBO_H
-#define OBO_H
+#pragma once
 
 #include "base/error.h"
 
@@ -29,5 +28,3 @@ struct obo {
 /* -1 with e set, which names the line; obo_release then too. Zero o before. */
 int obo_read(struct obo *o, const char *path, struct error *e);
 void obo_release(struct obo *o);
-
-#endif

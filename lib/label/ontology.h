@@ -7,8 +7,7 @@
  *
  * An ontology is a graph without cycles: a term can have several parents, and there can be several terms without one.
  */
-#ifndef ONTOLOGY_H
-#define ONTOLOGY_H
+#pragma once
 
 #include "base/error.h"
 
@@ -55,5 +54,3 @@ void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen);
 
 /* The text of an OBO file with the chosen terms (malloced); chosen [n]. They keep the parents, ids of older versions and synonyms. */
 char *ontology_print(const struct ontology *o, const uint8_t *chosen);
-
-#endif

@@ -2,8 +2,7 @@
  * What the masks do to the neighbours of a masked gene in a graph [CorrMask, section 6.5, Tables 3 and 8]. The counts are sums over
  * cells, so the order and the grouping of the cells do not matter. man maskgen.1 defines the ratios.
  */
-#ifndef AUDIT_H
-#define AUDIT_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -37,5 +36,3 @@ double audit_rate_others(const struct audit *a);
 
 /* All ratios as a table of metric and value (malloced). A ratio with denominator 0 is nan. */
 char *audit_table(const struct audit *a);
-
-#endif

@@ -16,8 +16,7 @@
  * A fifth of the cells gets none. A cell of fewer than two genes gets 128 zeros in any case, but one without tokens gets none. At last the
  * genes are cut, so that the cell has at most max_len tokens. All draws are Philox(seed, cell, epoch).
  */
-#ifndef MASK_INPUT_H
-#define MASK_INPUT_H
+#pragma once
 
 #include "mask/mask.h"
 #include "stream/counts.h"
@@ -72,5 +71,3 @@ void inputs_note(struct inputs *x, const uint32_t *token, const uint32_t *count,
  * of a panel that the header does not have, max_len has no room for a gene, a special token stands between genes, or a gene occurs twice. */
 int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, const struct counted_cell *c, double rate, double lambda,
 	struct error *e);
-
-#endif

@@ -22,8 +22,7 @@
  * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token; in a probe all show <mask>. All draws are
  * Philox(seed, cell, epoch), so the masks of a cell depend on nothing else but the rate and lambda.
  */
-#ifndef MASK_H
-#define MASK_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -83,5 +82,3 @@ uint32_t mask_probe(
  * lambda: the share that follows the graph. Returns how many.
  */
 uint32_t mask_columns(const struct mask_plan *p, double rate, double lambda, uint64_t batch, uint32_t epoch, uint32_t *gene);
-
-#endif

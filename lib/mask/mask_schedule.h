@@ -3,8 +3,7 @@
  * a rate that changes during training, and a range whose upper end changes.] A value depends only on the seed, the epoch and the step, so it
  * is the same for all shards.
  */
-#ifndef MASK_SCHEDULE_H
-#define MASK_SCHEDULE_H
+#pragma once
 
 #include "stream/loader.h"
 
@@ -37,5 +36,3 @@ double mask_schedule_at(const struct mask_schedule *s, const struct loader *l, u
 /* Add the schedule to a JSON object: NAME: from, or NAME: {"course": kind, "from": from, "to": to}, with "last" for a shrinking range; a
  * choice is NAME: {"course": "choice", "values": [...]}. */
 void mask_schedule_json(cJSON *o, const char *name, const struct mask_schedule *s);
-
-#endif

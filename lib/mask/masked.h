@@ -1,8 +1,7 @@
 /*
  * The key "loader" of a masked stream's header, as maskgen writes it, and a digest that identifies the stream.
  */
-#ifndef MASKED_H
-#define MASKED_H
+#pragma once
 
 #include "base/error.h"
 #include "stream/stream.h"
@@ -50,5 +49,3 @@ void masked_digest(const struct header *h, char hex[33]);
 cJSON *masked_description(const struct header *h);
 /* How the stream differs from the one that was described (NULL: by an earlier version, which kept the digest alone); malloced, NULL: not at all. */
 char *masked_differences(const cJSON *stream, const char *digest, const struct header *h);
-
-#endif

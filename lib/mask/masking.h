@@ -10,8 +10,7 @@
  *             stream_write(out, &b->block, e);
  *     masking_release(&m);
  */
-#ifndef MASKING_H
-#define MASKING_H
+#pragma once
 
 #include "mask/audit.h"
 #include "mask/input.h"
@@ -90,5 +89,3 @@ void masking_release(struct masking *m);
 
 /* The next batch in order: 1 and *b, which is valid until the next call; 0 after the last one; -1 with e set. */
 int masking_next(struct masking *m, const struct masked_batch **b, struct error *e);
-
-#endif

@@ -3,8 +3,7 @@
  * the order
  * of the edges, on `seed`, and on nothing else. Functions return -1 with e set if igraph failed (out of memory).
  */
-#ifndef NETWORK_H
-#define NETWORK_H
+#pragma once
 
 #include "base/error.h"
 
@@ -55,5 +54,3 @@ struct network_values {
 /* Write the graph as GraphML with the values of its vertices and edges; a list ends with name NULL. */
 int network_graphml(
 	const struct network *g, const struct network_values *vertex, const struct network_values *edge, FILE *f, struct error *e);
-
-#endif

@@ -5,8 +5,7 @@
  * Its functions get the model (model_impl.h): ops, configuration, parameters, the batch on the device, dropout. m->arch_state is for
  * the architecture alone: [size] bytes, zeros at first.
  */
-#ifndef ARCH_H
-#define ARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ const struct arch *arch_at(size_t i); /* the i-th, NULL past the last */
 /* For the function `check` of an architecture: a field in [lo, hi], and all fields that encoders with attention share. */
 int arch_in_range(const char *field, double x, double lo, double hi, struct error *e);
 int arch_check_encoder(const struct model_config *c, struct error *e);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * In a program without OpenBLAS, or with another BLAS, nothing happens.
  */
-#ifndef BLAS_H
-#define BLAS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -59,5 +58,3 @@ void cpu_kernels(char *text, size_t n);
 
 /* The variables that choose the kernels of such a text: "CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Zen"; empty if there are none. */
 void cpu_variables(const char *kernels, char *text, size_t n);
-
-#endif

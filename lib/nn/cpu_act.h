@@ -1,6 +1,5 @@
 /* Bias and activations of linear layers on the CPU, a row at a time. */
-#ifndef CPU_ACT_H
-#define CPU_ACT_H
+#pragma once
 
 #include "nn/cpu_kernel.h"
 
@@ -64,5 +63,3 @@ LOOP void act_row_back(real *dy, const real *y, const real *pre, size_t N, enum 
 		break;
 	}
 }
-
-#endif

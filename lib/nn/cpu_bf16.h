@@ -8,8 +8,7 @@
  *     tall       [M / 96][K / 2][96]   96 columns side by side, for the factor that is broadcast
  * All but rows have columns of 0 up to the full width. An odd K is padded by 0.
  */
-#ifndef CPU_BF16_H
-#define CPU_BF16_H
+#pragma once
 
 #include "nn/cpu_kernel.h"
 
@@ -217,5 +216,4 @@ LOOP void bf_mul(
 			}
 }
 
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * Dropout's decisions on the CPU, one bit for a column: 1 is kept. One call of Philox gives the decisions of 8 columns, one byte (ops.h).
  */
-#ifndef CPU_KEEP_H
-#define CPU_KEEP_H
+#pragma once
 
 #include "base/rng.h"
 #include "nn/cpu_kernel.h"
@@ -182,5 +181,3 @@ static inline const uint8_t *recall(const struct decisions *w, size_t i, size_t 
 {
 	return w->stored ? w->stored + i * w->stride + j0 / 8 : decide(w, i, j0, n, row);
 }
-
-#endif

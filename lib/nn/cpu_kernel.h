@@ -4,8 +4,7 @@
  * used where the compiler does worse, with a version in C for other CPUs: the 32 x 32 -> 64 bit products of Philox, maxima, and bits
  * that select lanes.
  */
-#ifndef CPU_KERNEL_H
-#define CPU_KERNEL_H
+#pragma once
 
 #include <cblas.h>
 #include <math.h>
@@ -326,5 +325,3 @@ LOOP void soft_row_back(real *s, real *g, const uint8_t *keep, size_t n, real ls
 		EACH *(vec *)(g + j + VL * h) = p[h] * *(vec *)(g + j + VL * h) - x[h] * delta;
 	}
 }
-
-#endif

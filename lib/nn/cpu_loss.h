@@ -2,8 +2,7 @@
  * The cross-entropy of the decoder on the CPU, of logits that exist one tile at a time. A job has some rows and one of VGROUPS ranges of the
  * vocabulary. For each row it keeps the largest logit and the sum of exponentials; at the end these are combined over the ranges.
  */
-#ifndef CPU_LOSS_H
-#define CPU_LOSS_H
+#pragma once
 
 #include <math.h>
 
@@ -88,5 +87,3 @@ static inline void loss_row_back(real *s, uint32_t target, real lse, const real 
 		s[target - v0] -= 1;
 	SIMD for (size_t j = 0; j < (scale ? n : 0); j++) s[j] *= *scale;
 }
-
-#endif

@@ -14,8 +14,7 @@
  *
  * The host computes w and its gradient, on every backend in the same way: they are few numbers. So the host waits for the device in every step.
  */
-#ifndef CURRICULUM_H
-#define CURRICULUM_H
+#pragma once
 
 #include "nn/model_impl.h"
 #include "nn/sinkhorn.h"
@@ -49,5 +48,3 @@ void curriculum_weigh(struct curriculum_net *n, struct model *m, const struct ba
 /* Add the network's gradients of scale * sum_g weight_g loss_g. */
 void curriculum_back(struct curriculum_net *n, struct model *m, uint64_t step, double scale);
 void curriculum_release(struct curriculum_net *n);
-
-#endif

@@ -2,8 +2,7 @@
  * The device a program computes on, from its --device option. The CUDA backend is a library of its own, corrmask_cuda.so,
  * opened here at run time, so the same program runs where there is no GPU.
  */
-#ifndef DEVICE_H
-#define DEVICE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void device_report(struct ops *o, double padding, char *text, size_t n);
 
 /* Takes a spec apart: 0, or -1 with e set. *cuda: -1 auto, 0 no, 1 yes. */
 int device_parse(const char *spec, int *cuda, int *index, int *fp32, struct error *e);
-
-#endif

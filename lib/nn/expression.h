@@ -1,6 +1,5 @@
 /* What the heads of expression share: a layer [BMFM-RNA; transformers BertPredictionHeadTransform], and two predictions for each gene of a row. */
-#ifndef EXPRESSION_H
-#define EXPRESSION_H
+#pragma once
 
 #include "nn/model_impl.h"
 
@@ -40,5 +39,3 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 	}
 
 #define EXPRESSION_NEEDS OP(linear), OP(linear_back), OP(norm), OP(norm_back), OP(expression_loss), OP(expression_loss_back)
-
-#endif

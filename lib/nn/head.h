@@ -10,8 +10,7 @@
  *     struct head       one head of one model (model_impl.h); a kind that has own state puts struct head first in its struct
  *     struct goal       the rows and targets of one head in one batch
  */
-#ifndef HEAD_H
-#define HEAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -186,5 +185,3 @@ void head_class_focal(struct model *m, size_t i, double gamma);
 
 /* TARGET_VALUE: change the weights of head i so that its output y becomes by * y + plus. */
 void head_value_rescale(struct model *m, size_t i, double by, double plus);
-
-#endif

@@ -18,8 +18,7 @@
  * times in a mean of states. So -presence_j is the change of the number, to first order, if token j is deleted and all others keep their
  * places. A head that reads the state of the token itself is not covered.
  */
-#ifndef INPUT_H
-#define INPUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -50,5 +49,3 @@ int input_forward(
 	struct model *m, const struct batch *b, const real *v, const struct input_to *to, real *y, real *deviation, struct error *e);
 /* presence NULL: not wanted. -1 with e set, too, if the device lacks the op for it. */
 int input_backward(struct model *m, const real *dy, real *dv, real *presence, struct error *e);
-
-#endif

@@ -2,8 +2,7 @@
  * The layers of multilayer perceptrons on cells, for mlp_nb.c and head_nb.c:  y = ReLU(BN(z)), z from a linear layer without bias, because
  * the normalisation would remove it. Weight decay is for all tensors, as torch.optim.Adam's is.
  */
-#ifndef MLP_H
-#define MLP_H
+#pragma once
 
 #include "nn/model_impl.h"
 
@@ -27,5 +26,3 @@ void mlp_forward(struct mlp_layer *l, struct model *m, const struct forward *f, 
 void mlp_back(struct mlp_layer *l, struct model *m, void *dy, size_t C);
 
 enum { MLP_EPS, MLP_MOMENTUM }; /* in model_config.own */
-
-#endif

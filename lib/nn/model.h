@@ -15,8 +15,7 @@
  * A device can run behind the host (ops.queued). With forward.later and model_step_later a step is only queued, and the host packs the
  * next batch while the device works. model_collect gives loss and norm one step later. So the device never waits for the host.
  */
-#ifndef MODEL_H
-#define MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -180,5 +179,3 @@ int model_recalibrate(struct model *m, model_next *next, void *arg, struct error
 double model_padding(const struct model *m);
 /* Bytes the model holds now: parameters, gradients and moments (the latter since the first step), activations and scratch. */
 size_t model_bytes(const struct model *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the model, its architectures and its heads share. */
-#ifndef MODEL_IMPL_H
-#define MODEL_IMPL_H
+#pragma once
 
 #include "nn/input.h"
 #include "nn/model.h"
@@ -201,5 +200,3 @@ struct shape shape_of(const struct model *m, const struct batch *b);
 size_t goal_rows(const struct head *h, const struct batch *b);
 int batch_check(const struct model *m, const struct batch *b, unsigned heads, int labels, struct error *e);
 int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e);
-
-#endif

@@ -28,8 +28,7 @@
  * A device may run behind the caller: ops are queued and run in the order of their calls. Only download, download_act, sync and
  * wait wait for it. Device faults are sticky and reported by sync and wait.
  */
-#ifndef OPS_H
-#define OPS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -403,5 +402,3 @@ struct ops {
 struct ops *ops_cpu_new(int threads);
 /* The same with matrix products of bfloat16 numbers, summed in float. NULL: the processor has no AVX512-BF16, or CORRMASK_CPU excludes it. */
 struct ops *ops_cpu_new_bf16(int threads);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What the files of the CPU backend share: its threads, their scratch, and how work is cut into chunks.
  */
-#ifndef OPS_CPU_H
-#define OPS_CPU_H
+#pragma once
 
 #include <omp.h>
 #include <stdlib.h>
@@ -154,5 +153,3 @@ void cpu_nb_loss_back(struct ops *o, void *z, real *dt, const real *t, const str
 	const real *lse, const real *scale, const real *weight, size_t B, size_t G);
 void cpu_expression_loss(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
 void cpu_expression_loss_back(struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
-
-#endif

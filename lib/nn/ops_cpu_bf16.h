@@ -1,6 +1,5 @@
 /* What the files of the CPU backend in bfloat16 share. */
-#ifndef OPS_CPU_BF16_H
-#define OPS_CPU_BF16_H
+#pragma once
 
 #include "nn/cpu_bf16.h"
 #include "nn/ops_cpu.h"
@@ -19,5 +18,4 @@ void ops_cpu_bf16_loss(struct ops *o);
 const pair *bf16_across(struct cpu *c, const real *W, size_t K, size_t N);
 const pair *bf16_down(struct cpu *c, const real *W, size_t K, size_t N);
 
-#endif
 #endif

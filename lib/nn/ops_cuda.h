@@ -2,8 +2,7 @@
  * How the CUDA backend is entered. corrmask_cuda.so exports one function of this type under this name; lib/device.c opens
  * the library and calls it. NULL with e set: no driver, no such device, a card that is too old, another version.
  */
-#ifndef OPS_CUDA_H
-#define OPS_CUDA_H
+#pragma once
 
 #include "base/error.h"
 #include "nn/ops.h"
@@ -19,5 +18,3 @@ struct ops_cuda {
 };
 
 typedef struct ops *ops_cuda_open(struct ops_cuda *a, struct error *e);
-
-#endif

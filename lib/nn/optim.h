@@ -2,8 +2,7 @@
  * Learning-rate schedules and the settings of AdamW, as transformers' Trainer has them; the update itself is an op
  * (ops.h: adamw), applied to a model by model_step.
  */
-#ifndef OPTIM_H
-#define OPTIM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ extern const char *const schedule_words[SCHEDULE_CONSTANT + 1], *const adamw_wor
  * so with warm-up the first update has rate 0.
  */
 double optim_factor(const struct optim *o, uint64_t done);
-
-#endif

@@ -9,8 +9,7 @@
  * update of all parameters is one call of the adamw op, unless some are frozen. Starts are aligned for the backend, except that a
  * `joined` tensor follows the one before it without a gap.
  */
-#ifndef PARAMS_H
-#define PARAMS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -111,5 +110,3 @@ void params_grad_part(const struct params *p, int layer, params_part *f, void *a
  * have not started. */
 void params_sum_squares(struct params *p, double *sum);
 void params_update(struct params *p, const struct adamw_args *a, const double *norm2);
-
-#endif

@@ -4,8 +4,7 @@
  * An iteration scales the rows, then the columns. After few of them the columns are exact, the rows nearly so. With one column, scaled rows
  * would all be 1: then only the column is scaled, once.
  */
-#ifndef SINKHORN_H
-#define SINKHORN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void sinkhorn_forward(struct sinkhorn *x);
 void sinkhorn_column(const struct sinkhorn *x, size_t k, double *w);
 /* dw [G] is the gradient of column k, the one of all others is 0. Writes ds. */
 void sinkhorn_back(struct sinkhorn *x, size_t k, const double *dw);
-
-#endif

@@ -10,8 +10,7 @@
  * A special token has the value -(id + 1). 0 is the last row of the table, unless value_zero_is_number. The table's row `pad` starts as 0 and is
  * not learned, as in torch.nn.Embedding: that of pad_token_id, of mlp_special row 2.
  */
-#ifndef VALUE_H
-#define VALUE_H
+#pragma once
 
 #include "nn/arch.h"
 #include "nn/params.h"
@@ -55,5 +54,3 @@ const void *value_forward(struct value_encoder *v, struct model *m);
 void value_backward(struct value_encoder *v, struct model *m, void *dy); /* dy [T, hidden_size], their gradient, is used up */
 
 extern const struct op_need value_need[];
-
-#endif

@@ -13,8 +13,7 @@
  * A perturbed cell is compared with `base`: the cell itself, or, if genes that it lacked have pushed out others, the cell without these.
  * So the two hold the same genes but for the set.
  */
-#ifndef PERTURB_H
-#define PERTURB_H
+#pragma once
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -74,5 +73,3 @@ int perturb_same(const struct perturb *p);
  * one of the vocabulary that it lacks. Returns 0 if less than twice as many genes as are replaced are there to choose from.
  */
 int perturb_control(struct perturb *p, struct rng *r, const uint32_t *set, size_t n, uint32_t *gene);
-
-#endif

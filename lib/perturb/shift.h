@@ -2,8 +2,7 @@
  * What perturbations do to cells [Theodoris et al. 2023, Methods]: shift_read.c reads what every perturbation did to every cell, shift_test.c has
  * the statistics over cells, groups, controls and other cells (scperturb shift).
  */
-#ifndef SHIFT_H
-#define SHIFT_H
+#pragma once
 
 #include "eval/ranksum.h"
 #include "label/label.h"
@@ -73,5 +72,3 @@ double shift_groups_needed(size_t groups, size_t rows);
 
 /* The table: rows [*n], malloced. */
 struct shift_row *shift_test(const struct shifts *r, const struct classes *sets, size_t groups, size_t *n, struct shift_notes *notes);
-
-#endif

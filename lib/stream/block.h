@@ -2,8 +2,7 @@
  * A block: some rows of a stream as columns in memory, with the layout of a header. Filters read a block, edit the columns that they
  * know and copy the others. Buffers only grow and are reused for the next block.
  */
-#ifndef BLOCK_H
-#define BLOCK_H
+#pragma once
 
 #include "stream/header.h"
 
@@ -85,5 +84,3 @@ int block_full(const struct block *b);
  * name column and row. The layout is in scstream(5). */
 void block_pack(const struct block *b, uint8_t *out);
 int block_parse(struct block *b, const struct header *h, const uint8_t *data, size_t n, struct error *e);
-
-#endif

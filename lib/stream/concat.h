@@ -5,8 +5,7 @@
  * and text in others becomes text, with such a companion. The index of obs keeps a name that is
  * the same in all streams. The panels of measured genes (panels.h) are those of all streams.
  */
-#ifndef CONCAT_H
-#define CONCAT_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -35,5 +34,3 @@ void concat_release(struct concat *c); /* accepts a zeroed struct */
 /* Convert a block of input i into `out`, which is reset first. Blocks must come in order, because cells are numbered here. -1 with e set if
  * a cell is of a panel that its header does not have. */
 int concat_block(struct concat *c, size_t i, const struct block *in, struct block *out, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* The columns of a counts stream: for each cell n_counts, and the lists gene and count. And what log-normalised expression is. */
-#ifndef COUNTS_H
-#define COUNTS_H
+#pragma once
 
 #include "stream/block.h"
 
@@ -28,5 +27,3 @@ const uint32_t *counts_genes(
  * block. */
 int counts_wrong(const struct counts_columns *c, const struct block *b, size_t r, uint64_t *sum);
 int counts_error(const struct counts_columns *c, const struct block *b, size_t r, const char *name, uint64_t before, struct error *e);
-
-#endif

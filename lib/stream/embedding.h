@@ -1,6 +1,5 @@
 /* Vectors of a stream of embeddings. */
-#ifndef EMBEDDING_H
-#define EMBEDDING_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ static inline int embedding_missing(const float *x, size_t d)
 		j++;
 	return d && j == d;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The header of a stream: kind of the records, columns, vocabulary and provenance. In the stream it is JSON (man scstream.5). Keys that
  * this version does not know are kept in `extra` and written again.
  */
-#ifndef HEADER_H
-#define HEADER_H
+#pragma once
 
 #include "base/error.h"
 #include "stream/vocab.h"
@@ -120,5 +119,3 @@ size_t type_size(enum column_type t);
 const char *type_name(enum column_type t);
 int type_is_whole(enum column_type t);
 int type_is_number(enum column_type t); /* whole, or real */
-
-#endif

@@ -22,8 +22,7 @@
  * Shard r checks the digests of the streams r, r + n, ... of those that are read as one (stream_check_share). Each block that is read
  * has its own checksum.
  */
-#ifndef LOADER_H
-#define LOADER_H
+#pragma once
 
 #include "stream/stream.h"
 
@@ -88,5 +87,3 @@ void loader_seek(struct loader *l, uint64_t step);
  * then there are no rows.) Sets *epoch and *step. 1, -1 with e set, or 0 after the last batch: then the digest of the input has been
  * compared (stream_check). */
 int loader_next(struct loader *l, struct block *b, uint64_t *epoch, uint64_t *step, struct error *e);
-
-#endif

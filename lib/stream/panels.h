@@ -3,8 +3,7 @@
  * the cells' column `panel` (u32, its number in that list) tell which. A panel is a text of hex digits, two a byte: bit g % 8 of byte g / 8
  * says that row g of the vocabulary was measured.
  */
-#ifndef PANELS_H
-#define PANELS_H
+#pragma once
 
 #include "stream/header.h"
 
@@ -38,5 +37,3 @@ uint32_t *panels_join(struct header *to, const struct header *from, size_t *n);
 void panels_renumber(struct header *h, const struct panels *p, size_t genes, const uint32_t *number);
 int panels_there(const struct header *h); /* has the header the key? */
 void panels_drop(struct header *h);
-
-#endif

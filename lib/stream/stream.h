@@ -9,8 +9,7 @@
  *             ...
  *     stream_free(in);
  */
-#ifndef STREAM_H
-#define STREAM_H
+#pragma once
 
 #include "base/file.h"
 #include "stream/block.h"
@@ -72,5 +71,3 @@ int stream_commit(struct stream *s, struct error *e);
 
 /* Close and free (NULL is fine). A written stream that was not committed gets no trailer, and its file does not appear. */
 void stream_free(struct stream *s);
-
-#endif

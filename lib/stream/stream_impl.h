@@ -11,8 +11,7 @@
  *     stream_joined.c  several streams as one: it has no file and no frames, but it has the thread that checks digests
  *     stream_write.c   frames out
  */
-#ifndef STREAM_IMPL_H
-#define STREAM_IMPL_H
+#pragma once
 
 #include "stream/stream.h"
 
@@ -166,5 +165,3 @@ size_t joined_blocks(const struct joined *j);
 /* The part that has block *k, its number in *part, and in *k the number of the block there. */
 struct stream *joined_block(const struct joined *j, size_t *k, size_t *part);
 int joined_read_at(struct stream *s, size_t k, struct block *b, struct error *e);
-
-#endif

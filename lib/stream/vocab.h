@@ -6,8 +6,7 @@
  * Aliases are old ids, symbols and synonyms in upper case, with '|' between, by which the genes of a file are found too, as Geneformer finds them by
  * its table ensembl_mapping_dict. No two genes have the same one.
  */
-#ifndef VOCAB_H
-#define VOCAB_H
+#pragma once
 
 #include "base/error.h"
 #include "base/strmap.h"
@@ -71,5 +70,3 @@ int vocab_save(const struct vocab *v, FILE *f); /* 0, or -1 on a write error */
 /* XXH3-128 as 32 hex digits: over the ids (each with its NUL), and over the medians (little-endian doubles). */
 void vocab_digest(const struct vocab *v, char hex[33]);
 void vocab_median_digest(const struct vocab *v, char hex[33]);
-
-#endif

@@ -2,8 +2,7 @@
  * Blocks of a stream as packed batches (struct batch): cells end to end, masked positions as indices into them. Values that the model
  * cannot use are found here, because here the message can name the cell.
  */
-#ifndef BATCH_H
-#define BATCH_H
+#pragma once
 
 #include "stream/ties.h"
 #include "stream/counts.h"
@@ -67,5 +66,3 @@ int batch_counts(
 	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, const char *name, struct error *e);
 
 void packed_release(struct packed *p); /* accepts a zeroed struct */
-
-#endif

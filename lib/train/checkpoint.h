@@ -13,8 +13,7 @@
  *
  * model.safetensors has the digests of config.json, vocab.tsv and the tables (safetensors.h), trainer_state.json its own.
  */
-#ifndef CHECKPOINT_H
-#define CHECKPOINT_H
+#pragma once
 
 #include "train/train_state.h"
 #include "train/weights.h"
@@ -52,5 +51,3 @@ int checkpoint_clear(const char *model, int all, const char *const *file, struct
  */
 #define CHECKPOINT_TRAIN "train.tsv"
 FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const char *columns, struct error *e);
-
-#endif

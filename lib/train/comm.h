@@ -10,8 +10,7 @@
  *
  * A rank that gives up alone calls comm_abort, which ends all ranks. If a rank is killed, the launcher ends the others.
  */
-#ifndef COMM_H
-#define COMM_H
+#pragma once
 
 #include "base/error.h"
 
@@ -46,5 +45,3 @@ int comm_start_max(struct comm *c, int *max, const int *x, size_t n, struct erro
 void comm_watch(struct comm *c, double after, int (*stalled)(void *arg, double seconds, const char *ranks), void *arg);
 /* Wait for all that was started. */
 int comm_wait(struct comm *c, struct error *e);
-
-#endif

@@ -4,8 +4,7 @@
  * model_type, relative positions, a decoder, an untied output layer) is refused by name. Fields without a meaning here are ignored, but refused where
  * no other program writes the file (arch.h, own_config).
  */
-#ifndef CONFIG_H
-#define CONFIG_H
+#pragma once
 
 #include "base/error.h"
 #include "nn/model.h"
@@ -52,5 +51,3 @@ int head_same(const struct head_spec *a, const struct head_spec *b);
 
 /* The text transformers would write for this model (malloced): keys sorted, a line break at the end. */
 char *config_print(const struct model_config *c, const struct head_spec *head, size_t nhead);
-
-#endif

@@ -1,6 +1,5 @@
 /* What config.c and config_heads.c share: fields of a JSON object. */
-#ifndef CONFIG_IMPL_H
-#define CONFIG_IMPL_H
+#pragma once
 
 #include "train/config.h"
 
@@ -27,5 +26,3 @@ char *config_text(const char *path, size_t *n, struct error *e);
 
 /* Add what describes the heads. */
 void config_add_heads(cJSON *j, const struct arch *arch, const struct head_spec *head, size_t nhead);
-
-#endif

@@ -3,8 +3,7 @@
  * the column's name in the first line, then one group a line, in the order of the rows of encoder.groups.weight. A cell without a value, or
  * of a group that the model does not know, has no covariate: its one-hot vector is 0.
  */
-#ifndef GROUPS_H
-#define GROUPS_H
+#pragma once
 
 #include "base/error.h"
 #include "label/label.h"
@@ -24,5 +23,3 @@ void groups_release(struct groups *g); /* accepts a zeroed struct */
 
 /* Group of one row, whose labels were opened with g->classes: below g->n, or ROW_NONE. */
 uint32_t groups_at(struct groups *g, struct labels *l, const struct block *b, size_t row);
-
-#endif

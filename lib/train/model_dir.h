@@ -1,6 +1,5 @@
 /* A model's folder in Hugging Face's layout, or a checkpoint: what can be read of it without a device. */
-#ifndef MODEL_DIR_H
-#define MODEL_DIR_H
+#pragma once
 
 #include "nn/model.h"
 #include "stream/vocab.h"
@@ -13,5 +12,3 @@ int model_dir_tables(struct model_config *c, struct vocab *v, const char *dir, s
  * and that all values are finite.
  */
 int model_dir_check(const char *dir, size_t *tensors, int *digest, struct error *e);
-
-#endif

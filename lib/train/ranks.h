@@ -14,8 +14,7 @@
  * Without MPI there is one rank, comm is NULL, and everything here is immediate. All ranks call the collective functions (all that
  * take an error) in the same order. Their failures are those of MPI: the other ranks are lost, and the caller must exit.
  */
-#ifndef RANKS_H
-#define RANKS_H
+#pragma once
 
 #include "base/error.h"
 #include "nn/model.h"
@@ -86,5 +85,3 @@ int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e);
  */
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e);
 int ranks_end(struct ranks *r, struct error *e);
-
-#endif

@@ -10,8 +10,7 @@
  *     "corrmask_digest":"xxh3:HEX"     of the file (base/digest.h)
  *     "NAME":"xxh3:HEX"                of a file next to it, such as vocab.tsv
  */
-#ifndef SAFETENSORS_H
-#define SAFETENSORS_H
+#pragma once
 
 #include "base/digest.h"
 #include "base/error.h"
@@ -104,5 +103,3 @@ struct text_file {
 int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, const struct text_file *beside, size_t nbeside,
 	struct error *e);
-
-#endif

@@ -14,8 +14,7 @@
  * The loss of a model with several losses needs the targets of the whole batch, all parts on all ranks, before the first gradient. So its
  * parts are packed once more before them, only to count.
  */
-#ifndef STEP_H
-#define STEP_H
+#pragma once
 
 #include "base/error.h"
 #include "nn/model.h"
@@ -68,5 +67,3 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e);
 int step_signal(struct step_queue *q);
 /* After the last step: have all ranks read a complete stream? broken: this rank has not. -1: a rank has not, or the ranks are lost. */
 int step_close(struct step_queue *q, int broken, struct error *e);
-
-#endif

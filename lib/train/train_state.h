@@ -2,8 +2,7 @@
  * How far a training has got: trainer_state.json of its checkpoints, and the folders these are in. The loader reads it as well as
  * the trainer, so nothing here depends on a model.
  */
-#ifndef TRAIN_STATE_H
-#define TRAIN_STATE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -46,5 +45,3 @@ int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safeten
 int train_state_load(struct train_state *s, const char *path, struct error *e);
 int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e);
 char *train_state_print(const struct train_state *s);
-
-#endif

@@ -2,8 +2,7 @@
  * Weights of a model in safetensors files, ours or transformers' (one file, or several with an index), and model directories in Hugging
  * Face's layout.
  */
-#ifndef WEIGHTS_H
-#define WEIGHTS_H
+#pragma once
 
 #include "base/error.h"
 #include "stream/header.h"
@@ -54,5 +53,3 @@ struct model *model_dir_load(const char *dir, const struct head_spec *head, size
  */
 int vocab_same(
 	const struct vocab *v, const struct model_config *c, const char *dir, const struct header *h, const char *name, struct error *e);
-
-#endif

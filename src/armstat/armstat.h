@@ -1,6 +1,5 @@
 /* The commands of armstat; argv[0] is the name of the command. */
-#ifndef ARMSTAT_H
-#define ARMSTAT_H
+#pragma once
 
 #include "cli.h"
 #include "eval/results.h"
@@ -8,5 +7,3 @@
 int armstat_compare(int argc, char **argv);
 int armstat_leaderboard(int argc, char **argv);
 extern struct cli compare_cli, leaderboard_cli;
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of ctaprobe cells: cells.c has the options, the splits and the output, classes.c the probe of labels,
  * nearest.c the one by nearest neighbours, bayes.c that of counts, target.c that of numbers. */
-#ifndef CTAPROBE_CELLS_H
-#define CTAPROBE_CELLS_H
+#pragma once
 
 #include "ctaprobe.h"
 
@@ -62,5 +61,3 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 
 /* Split rows row[0..n): those with fold[i] = f are test, the others train. Returns the number of training rows; test gets n minus it. */
 size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The subcommands of ctaprobe (argv[0] is the subcommand's name) and the functions that print metrics (report.c).
  */
-#ifndef CTAPROBE_H
-#define CTAPROBE_H
+#pragma once
 
 #include "cli_embeddings.h"
 #include "eval/metrics.h"
@@ -45,5 +44,3 @@ void report_roc_curve(const char *path, const double *probability, const uint32_
 
 /* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
 size_t close_gaps(uint32_t *v, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Probes and neighbours of embeddings in memory, for ctaprobe cells and transfer. */
-#ifndef FITTED_H
-#define FITTED_H
+#pragma once
 
 #include "ctaprobe.h"
 #include "eval/probe.h"
@@ -26,5 +25,3 @@ float *rows_taken(const struct embeddings *d, const uint32_t *row, size_t n);
 /* What the features are divided by before distances are taken: their standard deviation over rows row[0..n) of d, [d->d]; 1 for a feature that is
  * constant but for rounding, or with as_given. Malloced. */
 double *rows_scale(const struct embeddings *d, const uint32_t *row, size_t n, int as_given);
-
-#endif

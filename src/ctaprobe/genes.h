@@ -1,6 +1,5 @@
 /* ctaprobe genes: genes.c reads predictions of a fine-tuned model, genes_probe.c makes them from vectors of genes; both are scored alike. */
-#ifndef CTAPROBE_GENES_H
-#define CTAPROBE_GENES_H
+#pragma once
 
 #include "ctaprobe.h"
 #include "eval/roc.h"
@@ -58,5 +57,3 @@ extern struct genes_probe genes_probe;
 /* Read labels and vectors; t->name, t->K, t->nfold and t->fold are set. Then genes_probe_folds scores all folds, and frees both. */
 void genes_probe_read(struct study *t);
 void genes_probe_folds(struct study *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of ctaprobe score: score.c compares classes, score_calibration.c probabilities, label sets and unknown cells. */
-#ifndef SCORE_H
-#define SCORE_H
+#pragma once
 
 #include "ctaprobe.h"
 
@@ -28,5 +27,3 @@ void confident_report(struct results *to, const struct confident *c);
 
 /* A table of the reliability curve and of the risk-coverage curve: curve, x, y, cells. */
 void confident_curves(const struct confident *c, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of ctaprobe transfer: transfer.c has the options and the streams, transfer_method.c what predicts and how it is calibrated,
  * transfer_shift.c whether new cells are like the reference, transfer_verdict.c what is promised, transfer_other.c cells that are left out or are in two streams. */
-#ifndef TRANSFER_H
-#define TRANSFER_H
+#pragma once
 
 #include "fitted.h"
 #include "transfer_terms.h"
@@ -200,5 +199,3 @@ void gather(struct gathered *g, const struct block *b, size_t before,
 int next_block(struct stream *in, size_t *k, int indexed, struct block *b);
 /* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
 void match_depth(struct reference *r, struct stream *in, uint32_t seed);
-
-#endif

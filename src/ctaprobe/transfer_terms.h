@@ -3,8 +3,7 @@
  * it is of any of the classes below. All other labels are classes. One with a single finest label below it means the rest of its term: a cell with it need not be of the
  * finer type. Labels of the same term are one class. A label without a term is a class of its own.
  */
-#ifndef TRANSFER_TERMS_H
-#define TRANSFER_TERMS_H
+#pragma once
 
 #include "cli_embeddings.h"
 #include "eval/finest.h"
@@ -40,5 +39,3 @@ void term_put(struct term_columns *to, struct block *out, size_t i, const struct
  */
 size_t detail_counted(
 	const struct detail *t, const uint32_t *y, const uint32_t *group, size_t n, size_t groups, double most, uint8_t *counted);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parts of scembed: scembed.c embeds cells; pool.c is --pool; genes.c one vector a gene; perturbed.c compares perturbed cells with the
  * unperturbed ones. */
-#ifndef SCEMBED_H
-#define SCEMBED_H
+#pragma once
 
 #include "cli_inference.h"
 
@@ -30,5 +29,3 @@ void genes_run(struct inference *r, int fixed, const char *by);
  * similarity, with SIMILARITY_GENES the lists token and cosine too. */
 enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 void perturbed_run(struct inference *r, enum similarity similarity);
-
-#endif

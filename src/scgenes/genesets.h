@@ -1,6 +1,5 @@
 /* The data of scgenes genesets. */
-#ifndef CTAPROBE_GENESETS_H
-#define CTAPROBE_GENESETS_H
+#pragma once
 
 #include "scgenes.h"
 #include "base/tsv.h"
@@ -39,5 +38,3 @@ struct rich {
 	uint64_t both;
 	double p, q;
 };
-
-#endif

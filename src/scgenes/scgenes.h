@@ -1,6 +1,5 @@
 /* The commands of scgenes; argv[0] is the name of the command. */
-#ifndef SCGENES_H
-#define SCGENES_H
+#pragma once
 
 #include "cli.h"
 
@@ -8,5 +7,3 @@ int scgenes_network(int argc, char **argv);
 int scgenes_genesets(int argc, char **argv);
 int scgenes_markers(int argc, char **argv);
 extern struct cli network_cli, genesets_cli, markers_cli;
-
-#endif

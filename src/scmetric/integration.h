@@ -1,6 +1,5 @@
 /* Embeddings of the same cells and their metrics, for scmetric integration. The functions that read die on errors. */
-#ifndef SCMETRIC_INTEGRATION_H
-#define SCMETRIC_INTEGRATION_H
+#pragma once
 
 #include "base/classes.h"
 #include "cli.h"
@@ -75,5 +74,3 @@ void integration_scores_release(struct integration_scores *s);
  */
 int integration_score(struct integration_scores *s, const struct integration_cells *c, const float *x, size_t d,
 	const uint8_t wanted[INTEGRATION_METRICS], struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* The commands of scmetric; argv[0] is the name of the command. */
-#ifndef SCMETRIC_H
-#define SCMETRIC_H
+#pragma once
 
 #include "cli.h"
 #include "eval/results.h"
@@ -11,5 +10,3 @@ int scmetric_reconstruction(int argc, char **argv);
 int scmetric_reference(int argc, char **argv);
 int scmetric_learnability(int argc, char **argv);
 extern struct cli integration_cli, effective_rank_cli, reconstruction_cli, reference_cli, learnability_cli;
-
-#endif

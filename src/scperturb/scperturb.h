@@ -1,6 +1,5 @@
 /* The subcommands of scperturb (argv[0] is the subcommand's name), and what sets.c reads for apply.c: which genes to perturb. */
-#ifndef SCPERTURB_H
-#define SCPERTURB_H
+#pragma once
 
 #include "cli.h"
 #include "perturb/shift.h"
@@ -36,5 +35,3 @@ void sets_release(struct sets *s);
 
 /* Ids of genes with + between (malloced). */
 char *set_label(const uint32_t *gene, size_t n, const struct vocab *v);
-
-#endif

@@ -1,6 +1,5 @@
 /* The subcommands of scpredict (argv[0] is the subcommand's name), each in SUBCOMMAND.c; terms.c adds an ontology to predictions of cells. */
-#ifndef SCPREDICT_H
-#define SCPREDICT_H
+#pragma once
 
 #include "cli_inference.h"
 
@@ -37,5 +36,3 @@ void terms_header(struct terms *t, struct header *h, const char *name);
 uint32_t terms_decode(struct terms *t, struct block *out, size_t row, uint32_t best, const double *p, int greedy);
 void terms_missing(struct terms *t, struct block *out, size_t row);
 void terms_free(struct terms *t); /* accepts NULL */
-
-#endif

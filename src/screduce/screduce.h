@@ -1,6 +1,5 @@
 /* The subcommands of screduce (argv[0] is the subcommand's name): expression.c has expression and pca, map.c map. */
-#ifndef SCREDUCE_H
-#define SCREDUCE_H
+#pragma once
 
 #include "cli.h"
 
@@ -8,5 +7,3 @@ int screduce_expression(int argc, char **argv);
 int screduce_pca(int argc, char **argv);
 int screduce_map(int argc, char **argv);
 extern struct cli expression_cli, pca_cli, map_cli;
-
-#endif

@@ -2,8 +2,7 @@
  * The parts of scsample: scsample.c (options, inputs, output), filter.c (filters on one row), choose.c (choices over
  * the whole input), genes.c (choice of genes).
  */
-#ifndef SCSAMPLE_H
-#define SCSAMPLE_H
+#pragma once
 
 #include "cli.h"
 #include "cells/hvg.h"
@@ -113,5 +112,3 @@ void genes_add(struct genes *g, const struct block *b, const uint8_t *keep);
 int genes_again(struct genes *g);
 /* Fill gene, count and n_counts of the last n rows of out, which were taken from rows row[0..n) of b. */
 void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n);
-
-#endif

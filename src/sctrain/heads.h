@@ -2,8 +2,7 @@
  * Objectives whose targets are columns of the cells: label.c, hce.c, number.c. Each has a head of its own on the same network. sctrain cells has
  * nothing else; every training can have some beside its own objective (--head).
  */
-#ifndef HEADS_H
-#define HEADS_H
+#pragma once
 
 #include "sctrain.h"
 #include "label/label.h"
@@ -58,5 +57,3 @@ static inline int cell_has_token(const struct objective *o, const struct packed 
 {
 	return p->offset[i + 1] - p->offset[i] > o->head.position;
 }
-
-#endif

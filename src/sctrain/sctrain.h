@@ -16,8 +16,7 @@
  *     by_gene.c                            and those of each gene
  *     ranks.c                              --mpi
  */
-#ifndef SCTRAIN_H
-#define SCTRAIN_H
+#pragma once
 
 #include "train/batch.h"
 #include "train/checkpoint.h"
@@ -322,5 +321,3 @@ int validation_due(const struct train *t, uint64_t step); /* is there a validati
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);
 void validation_release(struct validation *v);
-
-#endif

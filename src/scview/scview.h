@@ -2,8 +2,7 @@
  * The parts of scview: scview.c (options, vocabulary, check), header.c, table.c, stats.c, export.c (npy, h5ad), and text.c, which writes all
  * text.
  */
-#ifndef SCVIEW_H
-#define SCVIEW_H
+#pragma once
 
 #include "base/file.h"
 #include "cli.h"
@@ -47,5 +46,3 @@ void text_field(const char *s, size_t n);
 
 /* Write the shortest decimal that is read as the same double, or as the same float (single). NaN is NA. */
 void text_real(double v, int single);
-
-#endif

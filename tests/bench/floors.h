@@ -3,8 +3,7 @@
  * registers (fma_peak.h) and sgemm 4096^3. For bfloat16: the loop with its instruction, and oneDNN's product of that size, where there is
  * oneDNN (sctrain.mk).
  */
-#ifndef FLOORS_H
-#define FLOORS_H
+#pragma once
 
 #include <cblas.h>
 #include <omp.h>
@@ -201,5 +200,3 @@ static void floors_print(const struct floors *f)
 	print_seconds("gemm_", &f->gemm);
 	putchar('\n');
 }
-
-#endif

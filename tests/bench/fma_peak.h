@@ -2,8 +2,7 @@
  * The processor's own floor: multiplications and additions of floats in registers, with the widest vectors that it has. No memory is
  * read, so no library's matrix product can be faster.
  */
-#ifndef FMA_PEAK_H
-#define FMA_PEAK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -96,5 +95,4 @@ static double bf16_run(int threads, size_t n)
 {
 	return 0;
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* What the training benchmarks share: the timed ops of encoders, and numbers at random. */
-#ifndef TIMED_OPS_H
-#define TIMED_OPS_H
+#pragma once
 
 #include "floors.h"
 
@@ -45,5 +44,3 @@ static uint32_t rng(uint32_t n)
 	x = x * 1664525u + 1013904223u;
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
-
-#endif

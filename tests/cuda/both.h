@@ -1,6 +1,5 @@
 /* The same arrays and batches on the CPU and on the device, and how far the results of both are apart. */
-#ifndef BOTH_H
-#define BOTH_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,5 +100,3 @@ void faults(void);
 /* test_cuda_cells.c */
 void cell_ops(void);
 void cell_steps(void);
-
-#endif

@@ -9,8 +9,7 @@
  * memory that is used again too early, and reads of memory that nobody wrote. It cannot find a missing __syncwarp beside a warp operation, which is
  * a barrier of the warp here. compute-sanitizer's racecheck finds that on a GPU. tests/cuda/mutants.sh shows what is found.
  */
-#ifndef EMU_H
-#define EMU_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -199,5 +198,3 @@ static inline const char *cudaGetErrorString(cudaError_t r)
 		return "device not ready";
 	return r == cudaErrorMemoryAllocation ? "out of memory" : r ? "not while a stream is recorded" : "no error";
 }
-
-#endif

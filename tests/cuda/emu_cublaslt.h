@@ -3,8 +3,7 @@
  * epilogue; element (i, j) of a matrix of leading dimension ld is at i + j ld. It refuses what the real one refuses most
  * often: rows of bf16 that do not start at multiples of 16 bytes.
  */
-#ifndef EMU_CUBLASLT_H
-#define EMU_CUBLASLT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -210,5 +209,3 @@ static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc
 	emu_products++;
 	return CUBLAS_STATUS_SUCCESS;
 }
-
-#endif

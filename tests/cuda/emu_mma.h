@@ -1,6 +1,5 @@
 /* mma.cuh's instructions on the host, from the tables of the PTX ISA; all lanes of a warp must come along. */
-#ifndef EMU_MMA_H
-#define EMU_MMA_H
+#pragma once
 
 #define SHARED(name) char *name = emu_shared
 
@@ -120,5 +119,3 @@ template <int N> static inline void copy_wait(void)
 			emu_land(q[i].to, q[i].from);
 	q.erase(q.begin(), q.begin() + (long)end + 1);
 }
-
-#endif

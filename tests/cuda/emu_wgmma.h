@@ -1,6 +1,5 @@
 /* wgmma.cuh's instructions on the host, at once, from the PTX ISA's description of matrices in shared memory. */
-#ifndef EMU_WGMMA_H
-#define EMU_WGMMA_H
+#pragma once
 
 /* Element (row, column) of the tile that a descriptor names; 128-byte swizzle. `trans`: row and column as the tile has them for a factor that lies transposed. */
 static inline float emu_wgmma_at(uint64_t tile, unsigned row, unsigned column)
@@ -77,5 +76,3 @@ template <int N> static inline void wgmma_wait(float d[8][2][2])
 {
 	(void)d;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * inputs pass the outer checks and reach what lies behind them. Some inputs are not mended, for the checks themselves.
  * FUZZ_PLAIN=1 in the environment leaves all to libFuzzer: to compare the coverage.
  */
-#ifndef MUTATE_H
-#define MUTATE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -179,5 +178,3 @@ static inline size_t mutate_json_text(uint8_t *data, size_t size, size_t max)
 	cJSON_Delete(j);
 	return n <= max ? n : 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * the blocks; then it mends lengths, digests of the vocabulary and, mostly, what the kind of the stream says about its columns. Of files it
  * changes a payload, the trailer or the seek table, and mends the checksum of the frame, or the table, but not the digest of the whole.
  */
-#ifndef MUTATE_STREAM_H
-#define MUTATE_STREAM_H
+#pragma once
 
 #include "mutate.h"
 #include "payloads.h"
@@ -460,5 +459,3 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 				     : mutate_payloads(data, size, max);
 	return n ? n : LLVMFuzzerMutate(data, size, max);
 }
-
-#endif

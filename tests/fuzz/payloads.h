@@ -4,8 +4,7 @@
  *     'F'  the file itself
  *     'P'  payloads, each after its length (u32): the frames, trailer and seek table are made here
  */
-#ifndef PAYLOADS_H
-#define PAYLOADS_H
+#pragma once
 
 #include "base/bytes.h"
 #include "stream/stream.h"
@@ -114,5 +113,3 @@ static const char *put_input(const uint8_t *data, size_t size)
 	free(wrapped.p);
 	return path;
 }
-
-#endif

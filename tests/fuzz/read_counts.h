@@ -1,6 +1,5 @@
 /* Read a file or folder of counts as h5tok does; what comes out is canonical, or there was an error. */
-#ifndef READ_COUNTS_H
-#define READ_COUNTS_H
+#pragma once
 
 #include "anndata/h5ad.h"
 #include "anndata/obs.h"
@@ -64,5 +63,3 @@ static void read_counts(const char *path)
 	texts_release(&barcode);
 	h5ad_release(&h);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers for tests: random ones, those of golden files, and how far two arrays are apart. */
-#ifndef NUMBERS_H
-#define NUMBERS_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -91,5 +90,3 @@ static inline const struct array *find(const char *fmt, ...)
 	fail_msg("no array %s", name);
 	return NULL;
 }
-
-#endif
