@@ -4,6 +4,7 @@
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
 #include "base/file.h"
+#include "base/sort.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -335,11 +336,7 @@ static int names_descriptor(const char *path)
 	return path[end] ? -1 : fd;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-	return (x > y) - (x < y);
-}
+COMPARE(ascending, int, ORDER(*a, *b))
 
 /* Close what the caller of the program has left open, and all of this program but the descriptors keep [n]. */
 static void close_others(const int *keep, size_t n)

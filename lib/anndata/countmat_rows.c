@@ -3,6 +3,7 @@
  */
 #include "anndata/countmat_impl.h"
 
+#include "base/sort.h"
 #include "base/threads.h"
 
 #include <inttypes.h>
@@ -10,11 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_gene(const void *a, const void *b)
-{
-	uint32_t x = (uint32_t)(*(const uint64_t *)a >> 32), y = (uint32_t)(*(const uint64_t *)b >> 32);
-	return (x > y) - (x < y);
-}
+COMPARE(by_gene, uint64_t, ORDER(*a >> 32, *b >> 32))
 
 /* Sort a row by gene and add up repeats. */
 static size_t sort_row(uint32_t *gene, uint32_t *count, size_t n, uint64_t **pair, size_t *cap, uint64_t *repeats, int *overflow)

@@ -1,5 +1,7 @@
 #include "anndata/crosscheck.h"
 
+#include "base/sort.h"
+
 #include "genes/gene_name.h"
 
 #include <inttypes.h>
@@ -111,17 +113,11 @@ enum crosscheck_alike crosscheck_alike(const struct crosscheck_cells *a, const s
 	return a->counts == b->counts ? ALIKE_CELLS : a->numbers == a->n ? ALIKE_NOT : ALIKE_NAMES;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
-
 /* Cells whose name another cell before them has; *twice is the hash of one such name. Sorts k->name. */
 static uint64_t repeated_names(struct crosscheck *k, uint64_t *twice)
 {
 	uint64_t repeated = 0;
-	qsort(k->name, k->rows, sizeof *k->name, by_value);
+	qsort(k->name, k->rows, sizeof *k->name, compare_u64);
 	for (uint64_t i = 1; i < k->rows; i++) {
 		if (k->name[i] != k->name[i - 1])
 			continue;

@@ -2,6 +2,7 @@
 #include "anndata/zarr.h"
 
 #include "base/json.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,6 @@ static int has_shape(struct store *s, const char *path)
 	return dimensions(s, path) != 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void names(struct store *s, const char *path, struct texts *t)
 {
 	struct error e;
@@ -66,7 +62,7 @@ static void names(struct store *s, const char *path, struct texts *t)
 	if (d)
 		closedir(d);
 	if (n)
-		qsort(name, n, sizeof *name, by_name);
+		qsort(name, n, sizeof *name, compare_text);
 	for (size_t i = 0; i < n; i++) {
 		texts_push(t, name[i], strlen(name[i]));
 		free(name[i]);

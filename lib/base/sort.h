@@ -6,6 +6,14 @@
 
 #define ORDER(x, y) (((x) > (y)) - ((x) < (y))) /* -1: x comes before y, 0: neither, 1: after; a ?: b orders by a, then by b */
 
+/* COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v)): the function by_token for qsort, of elements a and b of this type. */
+#define COMPARE(name, type, order) \
+	static int name(const void *first, const void *second) \
+	{ \
+		const __typeof__(type) *a = first, *b = second; \
+		return order; \
+	}
+
 static inline int compare_u32(const void *a, const void *b)
 {
 	return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);

@@ -255,17 +255,8 @@ struct candidate {
 	uint8_t varies;
 };
 
-static int best_first(const void *a, const void *b)
-{
-	const struct candidate *p = a, *q = b;
-	if (p->varies != q->varies)
-		return p->varies ? -1 : 1;
-	if (p->first != q->first)
-		return p->first > q->first ? -1 : 1;
-	if (p->second != q->second)
-		return p->second > q->second ? -1 : 1;
-	return (p->gene > q->gene) - (p->gene < q->gene);
-}
+COMPARE(best_first, struct candidate,
+	ORDER(b->varies, a->varies) ?: ORDER(b->first, a->first) ?: ORDER(b->second, a->second) ?: ORDER(a->gene, b->gene))
 
 static double or_least(double score)
 {

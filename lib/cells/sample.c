@@ -169,11 +169,7 @@ struct group_draw {
 	size_t group;
 };
 
-static int by_draw(const void *a, const void *b)
-{
-	const struct group_draw *x = a, *y = b;
-	return ORDER(x->draw, y->draw) ?: ORDER(x->group, y->group);
-}
+COMPARE(by_draw, struct group_draw, ORDER(a->draw, b->draw) ?: ORDER(a->group, b->group))
 
 void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, double fraction, uint8_t *test)
 {

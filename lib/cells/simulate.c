@@ -249,11 +249,7 @@ struct valued {
 	uint32_t gene;
 };
 
-static int by_value_down(const void *a, const void *b)
-{
-	const struct valued *p = a, *q = b;
-	return ORDER(q->x, p->x) ?: ORDER(p->gene, q->gene);
-}
+COMPARE(by_value_down, struct valued, ORDER(b->x, a->x) ?: ORDER(a->gene, b->gene))
 
 /* Genes with x > 0 in falling order of x, ties to the lower gene. */
 static uint32_t sort_genes(const double *x, uint32_t n, struct valued *v)

@@ -1,5 +1,7 @@
 #include "encode/encoder.h"
 
+#include "base/sort.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,11 +169,7 @@ static inline void put(struct encoder *enc, size_t i, uint32_t token)
 
 enum { TIE_LOW = 4096 }; /* counts below it are marked in a bitmap, the few others are sorted */
 
-static int descending(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return (x < y) - (x > y);
-}
+COMPARE(descending, uint32_t, ORDER(*b, *a))
 
 /* tie [n] out: the number of each count [n] among the distinct ones, from 1, the highest first; at most `most`. */
 static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32_t *count, size_t n, size_t most)

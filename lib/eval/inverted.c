@@ -124,11 +124,7 @@ struct order {
 	uint32_t cell;
 };
 
-static int by_far(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-	return ORDER(x->far, y->far) ?: ORDER(x->cell, y->cell);
-}
+COMPARE(by_far, struct order, ORDER(a->far, b->far) ?: ORDER(a->cell, b->cell))
 
 /* The cells in the order of the squared distance from their centre to the nearest row of q [m, d]. */
 static struct order *order_cells(const struct inverted *f, const struct task *t)
@@ -182,11 +178,7 @@ struct found {
 	uint32_t row;
 };
 
-static int by_distance(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-	return ORDER(x->distance, y->distance) ?: ORDER(x->row, y->row);
-}
+COMPARE(by_distance, struct found, ORDER(a->distance, b->distance) ?: ORDER(a->row, b->row))
 
 /* The k + 1 nearest rows without the row itself, or, if that has k + 1 equal ones, without the last. */
 static void leave_out(uint32_t row, size_t k, struct found *found, uint32_t *neighbour, double *distance)

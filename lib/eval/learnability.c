@@ -1,6 +1,7 @@
 #include "eval/learnability.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "eval/isotonic.h"
 
 #include <math.h>
@@ -8,12 +9,7 @@
 
 #define ROUNDING 1e-12 /* a smaller residual is 0, so that genes on the curve are tied */
 
-static int by_zeros(const void *a, const void *b)
-{
-	const struct learned_gene *x = *(struct learned_gene *const *)a, *y = *(struct learned_gene *const *)b;
-	return x->zero_fraction != y->zero_fraction ? (x->zero_fraction > y->zero_fraction) - (x->zero_fraction < y->zero_fraction)
-						    : (x > y) - (x < y);
-}
+COMPARE(by_zeros, struct learned_gene *, ORDER((*a)->zero_fraction, (*b)->zero_fraction) ?: ORDER(*a, *b))
 
 static double mean(const double *x, size_t n)
 {

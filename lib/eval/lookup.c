@@ -190,11 +190,7 @@ struct gene {
 	uint32_t id;
 };
 
-static int by_median(const void *a, const void *b)
-{
-	const struct gene *x = a, *y = b;
-	return ORDER(x->median, y->median) ?: ORDER(x->id, y->id);
-}
+COMPARE(by_median, struct gene, ORDER(a->median, b->median) ?: ORDER(a->id, b->id))
 
 /* Classes of medians: the genes in the order of their medians, cut where their tokens fill a class; genes of equal median share one. n [V]: their
  * tokens, `seen` in all. */

@@ -66,11 +66,7 @@ struct rank {
 	size_t class;
 };
 
-static int rarest_first(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-	return ORDER(x->frequency, y->frequency) ?: ORDER(x->class, y->class);
-}
+COMPARE(rarest_first, struct rank, ORDER(a->frequency, b->frequency) ?: ORDER(a->class, b->class))
 
 double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen)
 {

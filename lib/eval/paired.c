@@ -316,11 +316,8 @@ void difference_draws(struct difference *r, double *d, size_t n)
 /* ---- many comparisons ---- */
 
 /* Pointers to the numbers of p [n], the smallest first; *k of them */
-static int by_pointed(const void *a, const void *b)
-{
-	double x = **(double *const *)a, y = **(double *const *)b;
-	return (x > y) - (x < y);
-}
+COMPARE(by_pointed, double *, ORDER(**a, **b))
+
 static double **rising(double *p, size_t n, size_t *k)
 {
 	double **order = xmalloc(n * sizeof *order);

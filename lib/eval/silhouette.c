@@ -184,11 +184,7 @@ struct key {
 	uint32_t label, batch, row;
 };
 
-static int by_key(const void *a, const void *b)
-{
-	const struct key *x = a, *y = b;
-	return ORDER(x->label, y->label) ?: ORDER(x->batch, y->batch) ?: ORDER(x->row, y->row);
-}
+COMPARE(by_key, struct key, ORDER(a->label, b->label) ?: ORDER(a->batch, b->batch) ?: ORDER(a->row, b->row))
 
 /* Fill row [n], at [n], run [n + 1], first [n + 1] and of [n], the label of a run. */
 static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *batch, uint32_t *row, uint32_t *at, size_t *run,

@@ -6,11 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_low(const void *a, const void *b)
-{
-	const struct sketch_bin *x = a, *y = b;
-	return ORDER(x->low, y->low) ?: ORDER(x->high, y->high);
-}
+COMPARE(by_low, struct sketch_bin, ORDER(a->low, b->low) ?: ORDER(a->high, b->high))
 
 static void join(struct sketch_bin *to, const struct sketch_bin *x)
 {

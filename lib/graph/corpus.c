@@ -79,11 +79,7 @@ int corpus_add(struct corpus *c, const struct block *b, int cell_column, int tok
 	return 0;
 }
 
-static int by_cell(const void *a, const void *b)
-{
-	const struct corpus_cell *p = a, *q = b;
-	return ORDER(p->cell, q->cell) ?: ORDER(p->key, q->key);
-}
+COMPARE(by_cell, struct corpus_cell, ORDER(a->cell, b->cell) ?: ORDER(a->key, b->key))
 
 void corpus_sort(struct corpus *c)
 {

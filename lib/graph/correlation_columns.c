@@ -11,17 +11,9 @@ struct gene_sum {
 	uint64_t sum; /* of the column of X */
 };
 
-static int by_sum_down(const void *a, const void *b)
-{
-	const struct gene_sum *p = a, *q = b;
-	return ORDER(q->sum, p->sum) ?: ORDER(p->token, q->token);
-}
+COMPARE(by_sum_down, struct gene_sum, ORDER(b->sum, a->sum) ?: ORDER(a->token, b->token))
 
-static int by_cells_down(const void *a, const void *b)
-{
-	const struct gene_sum *p = a, *q = b;
-	return ORDER(q->cells, p->cells) ?: ORDER(p->token, q->token);
-}
+COMPARE(by_cells_down, struct gene_sum, ORDER(b->cells, a->cells) ?: ORDER(a->token, b->token))
 
 /* First cell of part i of n. */
 static uint32_t part(const struct corpus *c, uint32_t i, uint32_t n)

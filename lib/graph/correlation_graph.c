@@ -135,11 +135,7 @@ struct scored {
 	struct pair *pair;
 };
 
-static int by_score_down(const void *a, const void *b)
-{
-	const struct scored *p = a, *q = b;
-	return ORDER(q->c, p->c) ?: ORDER(p->token, q->token);
-}
+COMPARE(by_score_down, struct scored, ORDER(b->c, a->c) ?: ORDER(a->token, b->token))
 
 /* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
 static void choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
@@ -169,11 +165,7 @@ static void choose(struct pair *pair, size_t n, const struct correlation_columns
 	free(s);
 }
 
-static int by_token(const void *a, const void *b)
-{
-	const struct edge *p = a, *q = b;
-	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
-}
+COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 struct edge *correlation_edges(
 	const struct correlation_columns *x, const struct correlation_params *p, size_t *n, struct correlation_stats *stats)

@@ -146,11 +146,7 @@ static void all_tiles(const struct correlation_ranks *k, uint32_t neighbours, fl
 
 /* ---- the pairs that are kept ---- */
 
-static int by_uv(const void *a, const void *b)
-{
-	const struct correlation_pair *p = a, *q = b;
-	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
-}
+COMPARE(by_uv, struct correlation_pair, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 /* The candidates of all genes, each pair once. */
 static struct correlation_pair *unique_pairs(struct candidates *list, uint32_t genes, uint32_t neighbours, size_t *n)

@@ -42,11 +42,7 @@ void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
 		}
 }
 
-static int by_genes(const void *a, const void *b)
-{
-	const struct edge *p = a, *q = b;
-	return ORDER(p->u, q->u) ?: ORDER(p->v, q->v);
-}
+COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
 {

@@ -59,11 +59,7 @@ struct size {
 	uint32_t first; /* lowest token */
 };
 
-static int by_members_down(const void *a, const void *b)
-{
-	const struct size *p = a, *q = b;
-	return ORDER(q->members, p->members) ?: ORDER(p->first, q->first);
-}
+COMPARE(by_members_down, struct size, ORDER(b->members, a->members) ?: ORDER(a->first, b->first))
 
 static void number_modules(const uint32_t *member, size_t found, const struct linked *l, int32_t *module)
 {

@@ -15,11 +15,7 @@ struct item {
 	uint32_t class;
 };
 
-static int by_class_and_draw(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-	return ORDER(x->class, y->class) ?: ORDER(y->spread, x->spread) ?: ORDER(x->draw, y->draw) ?: ORDER(x->index, y->index);
-}
+COMPARE(by_class_and_draw, struct item, ORDER(a->class, b->class) ?: ORDER(b->spread, a->spread) ?: ORDER(a->draw, b->draw) ?: ORDER(a->index, b->index))
 
 void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint64_t seed)
 {

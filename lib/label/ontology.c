@@ -40,12 +40,7 @@ static uint32_t find_id(const struct ontology *o, const char *id)
 	return at ? (uint32_t)(at - o->id) : TERM_NONE;
 }
 
-static int by_alias(const void *a, const void *b)
-{
-	const struct alias *x = a, *y = b;
-	int c = strcmp(x->text, y->text);
-	return c ? c : (x->term > y->term) - (x->term < y->term);
-}
+COMPARE(by_alias, struct alias, strcmp(a->text, b->text) ?: ORDER(a->term, b->term))
 
 /* The first alias that is not before this text. */
 static size_t first_alias(const struct ontology *o, const char *text)
@@ -130,11 +125,6 @@ struct builder {
 	uint32_t *term; /* [from->n] of each entry; TERM_NONE: it is obsolete */
 };
 
-static int by_entry_id(const void *a, const void *b)
-{
-	return compare_text(a, b);
-}
-
 /* The entry of an id, or TERM_NONE. */
 static uint32_t find_entry(const struct builder *b, const char *id)
 {
@@ -161,7 +151,7 @@ static int add_terms(struct builder *b, struct error *e)
 		b->by_id[i].id = f->term[i].id;
 		b->by_id[i].entry = (uint32_t)i;
 	}
-	qsort(b->by_id, f->n, sizeof *b->by_id, by_entry_id);
+	qsort(b->by_id, f->n, sizeof *b->by_id, compare_text);
 	o->id = xcalloc(f->n, sizeof *o->id);
 	o->name = xcalloc(f->n, sizeof *o->name);
 	for (size_t i = 0; i < f->n; i++) {
@@ -181,11 +171,7 @@ struct edge {
 	uint32_t of, to;
 };
 
-static int by_edge(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-	return ORDER(x->of, y->of) ?: ORDER(x->to, y->to);
-}
+COMPARE(by_edge, struct edge, ORDER(a->of, b->of) ?: ORDER(a->to, b->to))
 
 /* The lists of edges of -> to, which are sorted here. */
 static void make_lists(struct term_lists *l, struct edge *edge, size_t n, size_t terms)

@@ -204,11 +204,7 @@ struct length {
 	uint32_t cell, tokens;
 };
 
-static int by_length(const void *x, const void *y)
-{
-	const struct length *a = x, *b = y;
-	return ORDER(b->tokens, a->tokens) ?: ORDER(a->cell, b->cell);
-}
+COMPARE(by_length, struct length, ORDER(b->tokens, a->tokens) ?: ORDER(a->cell, b->cell))
 
 /* Where the cells' stretches of SEQ_TILE tokens begin. The longest cells come first: their stretches take longest. */
 static void list_tiles(uint32_t *tile, const uint32_t *offset, size_t B, size_t T)

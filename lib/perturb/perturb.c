@@ -119,11 +119,7 @@ static void cut_base(struct perturb *p)
 	p->base = p->cut;
 }
 
-static int compare_moves(const void *a, const void *b)
-{
-	const struct perturb_move *x = a, *y = b;
-	return ORDER(x->to, y->to) ?: ORDER(x->from, y->from);
-}
+COMPARE(compare_moves, struct perturb_move, ORDER(a->to, b->to) ?: ORDER(a->from, b->from))
 
 /* The rank to which a gene of rank `from` among n moves, `by` quarters down. */
 static uint32_t target_rank(uint32_t from, uint32_t n, int by)

@@ -162,17 +162,9 @@ static int gather(struct loader *l, struct block *b, uint64_t at, uint64_t end, 
 	return 0;
 }
 
-static int by_cost_down(const void *x, const void *y)
-{
-	const struct loader_cost *a = x, *b = y;
-	return ORDER(b->cost, a->cost) ?: ORDER(a->at, b->at);
-}
+COMPARE(by_cost_down, struct loader_cost, ORDER(b->cost, a->cost) ?: ORDER(a->at, b->at))
 
-static int by_cost(const void *x, const void *y)
-{
-	const struct loader_cost *a = x, *b = y;
-	return ORDER(a->cost, b->cost) ?: ORDER(a->at, b->at);
-}
+COMPARE(by_cost, struct loader_cost, ORDER(a->cost, b->cost) ?: ORDER(a->at, b->at))
 
 /* Balance the global batch l->all (loader.h). This shard's rows, ascending, go to l->row; returns how many. */
 static size_t deal(struct loader *l)

@@ -48,13 +48,7 @@ char *safetensors_shape(char *buf, size_t size, const uint64_t *shape, int ndim)
 
 /* ---- reading ---- */
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct safetensor *x = a, *y = b;
-	if (x->begin != y->begin)
-		return x->begin < y->begin ? -1 : 1;
-	return x->end < y->end ? -1 : x->end > y->end;
-}
+COMPARE(by_begin, struct safetensor, ORDER(a->begin, b->begin) ?: ORDER(a->end, b->end))
 
 static int parse_tensor(struct safetensor *t, const cJSON *j, const char *path, struct error *e)
 {

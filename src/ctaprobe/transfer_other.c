@@ -1,17 +1,13 @@
 /* ctaprobe transfer: cells that are left out, and cells that are in two streams. */
 #include "transfer.h"
 
+#include "base/sort.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 enum { FEWEST_VALUES = 10 }; /* of a cell, to be told from others by its digest */
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
-}
 
 /* Of the values of cell i, in any order; 0: too few to tell it from others. */
 static uint64_t digest(const struct embeddings *d, size_t i)
@@ -33,14 +29,14 @@ uint64_t *digests(const struct embeddings *d)
 	uint64_t *x = xmalloc((d->n + 1) * sizeof *x);
 	for (size_t i = 0; i < d->n; i++)
 		x[i] = digest(d, i);
-	qsort(x, d->n, sizeof *x, by_value);
+	qsort(x, d->n, sizeof *x, compare_u64);
 	return x;
 }
 
 int is_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i)
 {
 	uint64_t own = digest(d, i);
-	return own && bsearch(&own, sorted, n, sizeof *sorted, by_value);
+	return own && bsearch(&own, sorted, n, sizeof *sorted, compare_u64);
 }
 
 void refuse_shared(const struct embeddings *reference, const struct embeddings *other, const char *path)

@@ -1,5 +1,7 @@
 #include "transfer_terms.h"
 
+#include "base/sort.h"
+
 #include "label/ontology.h"
 
 #include <stdlib.h>
@@ -100,14 +102,7 @@ struct term {
 };
 
 /* The smallest first, of those the ones of the first classes, and of the same classes the deepest term. */
-static int by_size(const void *a, const void *b)
-{
-	const struct term *x = a, *y = b;
-	int classes = memcmp(y->in, x->in, x->k);
-	if (x->size != y->size)
-		return (x->size > y->size) - (x->size < y->size);
-	return classes ? classes : (x->depth < y->depth) - (x->depth > y->depth);
-}
+COMPARE(by_size, struct term, ORDER(a->size, b->size) ?: memcmp(b->in, a->in, a->k) ?: ORDER(b->depth, a->depth))
 
 /* All terms with a class, and the classes without a term. Malloced. */
 static struct term *all_terms(const struct detail *t, const struct ontology *o, uint8_t *in, const uint8_t *own, size_t *n)

@@ -113,11 +113,7 @@ static int share_a_set(const struct genesets *s, size_t u, size_t v)
 	return s->together[at / 8] >> at % 8 & 1;
 }
 
-static int by_weight(const void *a, const void *b)
-{
-	const struct scored *x = a, *y = b;
-	return ORDER(y->weight, x->weight) ?: ORDER(x->u, y->u) ?: ORDER(x->v, y->v);
-}
+COMPARE(by_weight, struct scored, ORDER(b->weight, a->weight) ?: ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 /* The edges between the genes, the largest weights first: of edge [*n], malloced. */
 static struct scored *edges_of(const struct genesets *s, const struct graph *g, size_t *n)
@@ -271,11 +267,7 @@ static void score_edges(struct genesets *s, FILE *f)
 
 /* ---- modules ---- */
 
-static int by_module(const void *a, const void *b)
-{
-	const struct rich *x = a, *y = b;
-	return ORDER(x->module, y->module) ?: ORDER(x->p, y->p) ?: ORDER(x->set, y->set);
-}
+COMPARE(by_module, struct rich, ORDER(a->module, b->module) ?: ORDER(a->p, b->p) ?: ORDER(a->set, b->set))
 
 /* How many of the n genes of each module are in each set: a test for each module and set. Modules of one gene are not tested. */
 static struct rich *test_modules(const struct genesets *s, uint64_t *size, size_t modules, size_t *tests)

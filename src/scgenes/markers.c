@@ -6,6 +6,7 @@
 #include "cli_genes.h"
 #include "cli_labels.h"
 
+#include "base/sort.h"
 #include "base/tsv.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
@@ -175,13 +176,7 @@ struct scored {
 	size_t gene;
 };
 
-static int by_score(const void *a, const void *b)
-{
-	const struct scored *x = a, *y = b;
-	if (x->common != y->common)
-		return x->common - y->common;
-	return x->t != y->t ? (x->t < y->t) - (x->t > y->t) : (x->gene > y->gene) - (x->gene < y->gene);
-}
+COMPARE(by_score, struct scored, ORDER(a->common, b->common) ?: ORDER(b->t, a->t) ?: ORDER(a->gene, b->gene))
 
 static void put_expression(FILE *f, const struct part *p, uint32_t class, size_t gene)
 {

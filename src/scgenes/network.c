@@ -40,11 +40,7 @@ static void normalise(struct gene_vectors *g, const struct header *h, const char
 	}
 }
 
-static int by_genes(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-	return ORDER(x->u, y->u) ?: ORDER(x->v, y->v);
-}
+COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 /* An edge for each gene and its k nearest; those that both ends have are there once. Unit vectors: cosine = 1 - distance^2 / 2. */
 static struct edge *join(const struct gene_vectors *g, size_t *n)

@@ -210,11 +210,7 @@ static void compute(struct inference *r, const struct batch *p)
 	}
 }
 
-static int by_shift(const void *a, const void *b)
-{
-	const struct best *x = a, *y = b;
-	return ORDER(y->shift, x->shift) ?: ORDER(x->id, y->id);
-}
+COMPARE(by_shift, struct best, ORDER(b->shift, a->shift) ?: ORDER(a->id, b->id))
 
 static void write_row(struct inference *r, const struct batch *p, size_t i, size_t row)
 {

@@ -119,11 +119,7 @@ struct variable {
 	uint32_t gene;
 };
 
-static int most_variable_first(const void *a, const void *b)
-{
-	const struct variable *x = a, *y = b;
-	return ORDER(y->variance, x->variance) ?: ORDER(x->gene, y->gene);
-}
+COMPARE(most_variable_first, struct variable, ORDER(b->variance, a->variance) ?: ORDER(a->gene, b->gene))
 
 /* there [vocabulary of `in`] out: is the gene in the table of genes of --shared-with too? All are without it. */
 static void find_shared(uint8_t *there, const struct source *in)

@@ -12,6 +12,7 @@
 #include "cli_recalibrate.h"
 #include "base/file.h"
 #include "base/softmax.h"
+#include "base/sort.h"
 #include "train/config.h"
 #include "train/weights.h"
 
@@ -286,17 +287,9 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	y->tokens += block_items(b, s->col.input_group);
 }
 
-static int by_cell(const void *a, const void *b)
-{
-	const struct cell_loss *p = a, *q = b;
-	if (p->cell != q->cell)
-		return p->cell > q->cell ? 1 : -1;
-	if (p->epoch != q->epoch)
-		return p->epoch > q->epoch ? 1 : -1;
-	if (p->masked != q->masked)
-		return p->masked > q->masked ? 1 : -1;
-	return (p->loss > q->loss) - (p->loss < q->loss); /* a total order: sums do not depend on the C library's sort */
-}
+/* A total order: sums do not depend on the C library's sort. */
+COMPARE(by_cell, struct cell_loss,
+	ORDER(a->cell, b->cell) ?: ORDER(a->epoch, b->epoch) ?: ORDER(a->masked, b->masked) ?: ORDER(a->loss, b->loss))
 
 /* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */
 static void standard_errors(struct cell_losses *r, const struct loss *sum, double *loss, double *accuracy)
