@@ -541,30 +541,6 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 	free(all);
 }
 
-struct stream *cli_open(const struct cli *c, int i)
-{
-	struct error e;
-	struct stream *s = stream_open(i < c->noperand ? c->operand[i] : "-", &e);
-	if (!s)
-		die("%s", e.msg);
-	return s;
-}
-
-struct stream *cli_open_all(const struct cli *c)
-{
-	struct error e;
-	char *warning;
-	const char *standard_input = "-";
-	int n = c->noperand;
-	struct stream *s = stream_open_all(n ? (const char *const *)c->operand : &standard_input, n ? (size_t)n : 1, &warning, &e);
-	if (!s)
-		die("%s", e.msg);
-	if (warning)
-		warn("%s", warning);
-	free(warning);
-	return s;
-}
-
 void cli_output(const struct cli *c, struct outfile *f)
 {
 	struct error e;
@@ -572,17 +548,4 @@ void cli_output(const struct cli *c, struct outfile *f)
 		*f = *c->opened;
 	else
 		must(outfile_open(f, c->output, 0, &e), &e);
-}
-
-struct stream *cli_create(const struct cli *c, const struct header *h)
-{
-	struct error e;
-	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
-		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
-	struct outfile f;
-	cli_output(c, &f);
-	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &e);
-	if (!s)
-		die("%s", e.msg);
-	return s;
 }

@@ -98,11 +98,19 @@ void cli_write_results(const struct cli *c, struct results *of);
 /* A table, with tabs, (freed here) to -o; on a terminal its columns are aligned by spaces. */
 void cli_write_table(const struct cli *c, char *text);
 
-/* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
+/* Streams (cli_stream.c). All die if they fail. Operand i, standard input when there is none; all operands as one stream (stream_open_all); a new
+ * stream to -o, which refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);
-/* All operands as one stream (stream_open_all), or die. */
 struct stream *cli_open_all(const struct cli *c);
 struct stream *cli_create(const struct cli *c, const struct header *h);
+/* stream_open; stream_read (1 a block, 0 the end); stream_write of a block that may be empty, and is empty then; stream_commit and stream_free;
+ * header_kind; header_need. */
+struct stream *must_open(const char *path);
+int must_read(struct stream *s, struct block *b);
+void must_flush(struct stream *s, struct block *b);
+void must_commit(struct stream *s);
+void must_kind(const struct stream *s, const char *kind);
+int must_column(const struct stream *s, const char *column, enum column_type type, enum column_shape shape);
 
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

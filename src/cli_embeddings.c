@@ -36,12 +36,12 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		else if (w->genes && gene_share(m->shared, m->from, m->to) == GENES_OTHER)
 			check_shared(name, w->with_name, m, 0);
 	} else {
-		must(header_kind(h, "embedding", name, &e), &e);
-		c->x = header_need(h, "x", F32, FIXED, name, &e);
-		must(c->x < 0, &e);
+		must_kind(d->s, "embedding");
+		c->x = must_column(d->s, "x", F32, FIXED);
 	}
-	c->cell = header_need(h, "cell", U64, SCALAR, name, &e);
-	must(c->cell < 0 || (w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0), &e);
+	c->cell = must_column(d->s, "cell", U64, SCALAR);
+	if (w->target)
+		c->target = must_column(d->s, w->target, COLUMN_TYPES, SCALAR);
 	if (w->label)
 		labels_open(&c->label, h, w->label, w->classes, name);
 	if (w->group)
@@ -248,17 +248,10 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	char *large;
 	if (again)
 		must(stream_index(s, &e), &e);
-	size_t k = 0;
-	int got = 1;
-	while (got > 0) {
-		if (again)
-			got = k == stream_blocks(s) ? 0 : stream_read_at(s, k++, &b, &e) ? -1 : 1;
-		else
-			got = stream_read(s, &b, &e);
-		if (got > 0 && (w->label || w->target)) /* a map may show copies beside cells */
+	while (must_read(s, &b)) {
+		if (w->label || w->target) /* a map may show copies beside cells */
 			must(copies_refuse(&b, stream_name(s), &e), &e);
-		if (got > 0)
-			read_block(d, &b, &c, w);
+		read_block(d, &b, &c, w);
 		if (ahead && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
 			if ((large = too_large(d, "up to ", ahead, memory, of)))
 				warn("%s", large);
@@ -269,8 +262,6 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 			die("%s", large);
 		progress("%zu cells read", d->n);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	say_left_out(d, &c, w);
 	block_release(&b);
 	expressed_release(&c.expressed);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
-
 static void add(
 	struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
 {
@@ -24,23 +22,18 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	struct block b = {0};
-	int got, x, token, cells = header_find(h, "cells");
-	must(header_kind(h, "embedding", name, &e), &e);
-	if ((x = header_need(h, "x", F32, FIXED, name, &e)) < 0)
-		die("%s", e.msg);
-	token = header_find(h, "token");
+	must_kind(in, "embedding");
+	int x = must_column(in, "x", F32, FIXED), token = header_find(h, "token"), cells = header_find(h, "cells");
 	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
 		die("%s: not embeddings of genes: expected the column token, as scembed --of genes writes it", name);
-	if (cells >= 0 && header_need(h, "cells", U64, SCALAR, name, &e) < 0)
-		die("%s", e.msg);
+	if (cells >= 0)
+		must_column(in, "cells", U64, SCALAR);
 	*g = (struct gene_vectors){.d = h->col[x].n};
 	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
-	while ((got = stream_read(in, &b, &e)) > 0)
+	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
 				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
-	if (got < 0)
-		die("%s", e.msg);
 	block_release(&b);
 	free(seen);
 }

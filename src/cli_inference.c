@@ -132,12 +132,9 @@ void inference_pack(struct inference *r, const struct block *b, size_t from, siz
 
 static void write_out(struct inference *r, struct stream *out, void (*flush)(struct inference *r))
 {
-	struct error e;
 	if (flush)
 		flush(r);
-	if (r->out.rows)
-		must(stream_write(out, &r->out, &e), &e);
-	block_reset(&r->out, stream_header(out));
+	must_flush(out, &r->out);
 }
 
 /* Rows [from, to) of a block, through the model, behind the rows of the output. */
@@ -157,15 +154,13 @@ static void work(
 void inference_run(struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n),
 	void (*flush)(struct inference *r))
 {
-	struct error e;
 	struct block b = {0};
-	int got;
 	cli_provenance(r->cli, h, r->identity);
 	struct stream *out = cli_create(r->cli, h);
 	r->map = xcalloc(h->ncol, sizeof *r->map);
 	header_map(h, stream_header(r->in), r->map);
 	block_reset(&r->out, stream_header(out));
-	while ((got = stream_read(r->in, &b, &e)) > 0) {
+	while (must_read(r->in, &b)) {
 		recalibration_fit(r->recalibration, &r->col, &b, r->name);
 		masks_beyond(model_config(r->model), &r->col, &b, r->name);
 		for (size_t from = 0, to; from < b.rows; from = to) {
@@ -175,14 +170,11 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 				write_out(r, out, flush);
 		}
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	write_out(r, out, flush);
-	must(stream_commit(out, &e), &e);
+	must_commit(out);
 	block_release(&r->out);
 	block_release(&b);
 	header_release(h);
-	stream_free(out);
 }
 
 void inference_report(const struct inference *r, const char *cells_are)

@@ -145,14 +145,6 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 	block_reset(&r->out, stream_header(r->to));
 }
 
-static void flush_output(struct ranking *r)
-{
-	struct error e;
-	if (r->out.rows)
-		must(stream_write(r->to, &r->out, &e), &e);
-	block_reset(&r->out, stream_header(r->to));
-}
-
 /* Finish the block that is being encoded. */
 static void finish_block(struct ranking *r)
 {
@@ -160,7 +152,7 @@ static void finish_block(struct ranking *r)
 	if (r->enc.block)
 		must(encoder_finish(&r->enc, &r->out, &e), &e);
 	if (block_full(&r->out))
-		flush_output(r);
+		must_flush(r->to, &r->out);
 	progress("%" PRIu64 " cells", r->enc.cells);
 }
 
@@ -172,10 +164,9 @@ void ranking_add(struct ranking *r, const struct block *counts)
 
 char *ranking_commit(struct ranking *r)
 {
-	struct error e;
 	const struct encoder *enc = &r->enc;
 	finish_block(r);
-	flush_output(r);
+	must_flush(r->to, &r->out);
 	check_matched(r);
 	double percent = percent_of_counts(enc);
 	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
@@ -202,13 +193,12 @@ char *ranking_commit(struct ranking *r)
 		enc->max_len == SIZE_MAX ? xstrdup("") : xasprintf(", %" PRIu64 " cells of full length (%zu)", enc->full, enc->max_len);
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens%s", enc->cells, enc->kept, enc->tokens, full);
 	free(full);
-	must(stream_commit(r->to, &e), &e);
+	must_commit(r->to);
 	return summary;
 }
 
 void ranking_free(struct ranking *r)
 {
-	stream_free(r->to);
 	block_release(&r->out);
 	encoder_release(&r->enc);
 	vocab_release(&r->v);

@@ -11,16 +11,13 @@ enum { AT_ONCE = 1 << 18 }; /* counts of a batch */
 struct recalibration *recalibration_new(const char *path, struct model *m, const char *dir, const struct stream *in)
 {
 	struct error e;
-	int got;
 	if (!path)
 		return NULL;
 	if (!model_config(m)->arch->counts)
 		die("--recalibrate: the model in %s is not a model of counts (sctrain nb)", dir);
 	struct recalibration *x = xcalloc(1, sizeof *x);
 	struct inference *r = &x->of;
-	*r = (struct inference){.in = stream_open(path, &e), .counts = 1, .model = m, .most = AT_ONCE};
-	if (!r->in)
-		die("%s", e.msg);
+	*r = (struct inference){.in = must_open(path), .counts = 1, .model = m, .most = AT_ONCE};
 	r->name = stream_name(r->in);
 	must(counts_columns(&r->col, stream_header(r->in), 1, r->name, &e), &e);
 	char digest[2][33];
@@ -32,10 +29,7 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 	do {
 		x->block = xrealloc(x->block, x->n + 1, sizeof *x->block);
 		x->block[x->n] = (struct block){0};
-		got = stream_read(r->in, &x->block[x->n++], &e);
-	} while (got > 0);
-	if (got < 0)
-		die("%s", e.msg);
+	} while (must_read(r->in, &x->block[x->n++]));
 	block_release(&x->block[--x->n]);
 	return x;
 }

@@ -83,21 +83,16 @@ static void read_corpus(struct corpus *c, struct stream *in)
 {
 	struct error e;
 	const struct header *h = stream_header(in);
-	int cell, token;
-	if (header_kind(h, "tokens", stream_name(in), &e) || (cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e)) < 0 ||
-		(token = header_need(h, "token", U32, RAGGED, stream_name(in), &e)) < 0)
-		die("%s", e.msg);
+	must_kind(in, "tokens");
+	int cell = must_column(in, "cell", U64, SCALAR), token = must_column(in, "token", U32, RAGGED);
 	c->nspecial = (uint32_t)h->vocab.nspecial;
 	struct block b = {0};
-	int got;
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		must(copies_refuse(&b, stream_name(in), &e), &e);
 		if (corpus_add(c, &b, cell, token, &e))
 			die("%s: %s", stream_name(in), e.msg);
 		progress("%llu cells read", (unsigned long long)c->seen);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	block_release(&b);
 	corpus_sort(c);
 	if (!c->n)
@@ -316,8 +311,7 @@ int main(int argc, char **argv)
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h);
 		must(graph_write(&g, m.of, m.n, out, &e), &e);
-		must(stream_commit(out, &e), &e);
-		stream_free(out);
+		must_commit(out);
 	}
 	uint32_t linked = genes_with_partners(&g);
 	cli_measured("genes_with_neighbours", linked);

@@ -40,9 +40,7 @@ static struct cli cli = {
 
 static int encode(void)
 {
-	struct error e;
 	struct block b[2] = {0};
-	int got;
 	if (cli.noperand > 1)
 		usage_error("one stream at a time: scsample joins several");
 	struct stream *in = cli_open(&cli, 0); /* what is no stream is told first */
@@ -50,10 +48,8 @@ static int encode(void)
 		usage_error("a vocabulary is needed: -m FILE (make one with rankenc --fit)");
 	struct ranking *r = ranking_new(&cli, vocab_path);
 	ranking_start(r, stream_header(in), stream_name(in), map_path);
-	for (int k = 0; (got = stream_read(in, b + k, &e)) > 0; k = !k)
+	for (int k = 0; must_read(in, b + k); k = !k)
 		ranking_add(r, b + k);
-	if (got < 0)
-		die("%s", e.msg);
 	char *summary = ranking_commit(r);
 	cli_report(&cli, "%s", summary);
 	free(summary);

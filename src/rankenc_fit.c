@@ -223,29 +223,15 @@ static void add_cells(struct learning *l, int i, uint64_t row)
 	progress("pass %" PRIu64 ", %" PRIu64 " cells", l->passes, l->cells);
 }
 
-/* One pass over the cells of all inputs; again: there will be another one. */
-static void read_cells(struct learning *l, int again)
+/* One pass over the cells of all inputs. */
+static void read_cells(struct learning *l)
 {
-	struct error e;
 	l->passes++;
 	l->cells = 0;
 	for (int i = 0; i < l->n; i++) {
 		uint64_t row = 0;
-		int got = 1;
-		for (size_t k = 0; got > 0; k++, row += l->block.rows) {
-			if (!again)
-				got = stream_read(l->in[i], &l->block, &e);
-			else if (k < stream_blocks(l->in[i]))
-				got = stream_read_at(l->in[i], k, &l->block, &e) ? -1 : 1;
-			else
-				got = 0;
-			if (got < 0)
-				die("%s", e.msg);
-			if (got)
-				add_cells(l, i, row);
-			else
-				break;
-		}
+		for (; must_read(l->in[i], &l->block); row += l->block.rows)
+			add_cells(l, i, row);
 	}
 }
 
@@ -328,8 +314,7 @@ static void write_sums(struct learning *l)
 	cli_provenance(l->o->cli, &h, "");
 	struct stream *out = cli_create(l->o->cli, &h);
 	must(medians_write(&l->fit, out, &e), &e);
-	must(stream_commit(out, &e), &e);
-	stream_free(out);
+	must_commit(out);
 	header_release(&h);
 	cli_measured("cells_in", (double)l->cells);
 	cli_measured("genes", (double)l->genes.n);
@@ -379,7 +364,7 @@ int fit_main(const struct fit_options *o)
 		open_cells(&l);
 	if (!l.of_sums)
 		do
-			read_cells(&l, !o->sums);
+			read_cells(&l);
 		while (!o->sums && medians_next(&l.fit));
 	if (o->sums)
 		write_sums(&l);

@@ -238,7 +238,6 @@ static struct stream *open_output(const struct sim *s)
 /* Write cells 0 ... n - 1. Returns the total number of genes (cells) or tokens (b1, b2). */
 static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 {
-	struct error e;
 	struct block block = {0};
 	struct chunk b = {.s = s};
 	uint64_t entries = 0;
@@ -251,16 +250,13 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 		for (size_t i = 0; i < k; i++) {
 			append(&block, b.first + i, s, &b.cell[i]);
 			entries += b.cell[i].n;
-			if (!block_full(&block))
-				continue;
-			must(stream_write(out, &block, &e), &e);
-			block_reset(&block, stream_header(out));
+			if (block_full(&block))
+				must_flush(out, &block);
 		}
 		progress("%llu of %llu cells%s", (unsigned long long)(b.first + k), (unsigned long long)n,
 			time_left((double)(b.first + k) / (double)n));
 	}
-	if (block.rows)
-		must(stream_write(out, &block, &e), &e);
+	must_flush(out, &block);
 	for (int i = 0; i < CHUNK; i++) {
 		free(b.cell[i].gene);
 		free(b.cell[i].count);
@@ -273,18 +269,16 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 int main(int argc, char **argv)
 {
 	static const long long default_cells[] = {4000, 1000, 1500};
-	struct error e;
 	struct sim s;
 	cli_init(&cli, argc, argv);
 	init(&s);
 	struct stream *out = open_output(&s);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);
-	must(stream_commit(out, &e), &e);
+	must_commit(out);
 	cli_measured("cells_out", (double)n);
 	cli_measured("entries", (double)entries);
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
 		model == MODEL_CELLS ? "genes" : "tokens");
-	stream_free(out);
 	sim_release(&s);
 	return 0;
 }

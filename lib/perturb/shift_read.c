@@ -10,7 +10,6 @@
 struct shift_reader {
 	struct stream *s;
 	int indexed;
-	size_t block; /* the next one, if indexed */
 	struct block b;
 	struct error *e;
 	const char *name;
@@ -289,13 +288,6 @@ static int check_size(const struct states *t, size_t k, size_t cells, const char
 		cells == 1 ? "" : "s", STATE_CELLS_MIN);
 }
 
-static int next_block(struct shift_reader *in)
-{
-	if (!in->indexed)
-		return stream_read(in->s, &in->b, in->e);
-	return in->block == stream_blocks(in->s) ? 0 : stream_read_at(in->s, in->block++, &in->b, in->e) ? -1 : 1;
-}
-
 void shifts_close(struct shift_reader *in)
 {
 	block_release(&in->b);
@@ -337,7 +329,7 @@ int shifts_next(struct shift_reader *in, struct error *e)
 {
 	struct shifts *r = in->r;
 	in->e = e;
-	int got = next_block(in);
+	int got = stream_read(in->s, &in->b, in->e);
 	for (size_t i = 0; got > 0 && i < in->b.rows; i++) {
 		size_t before = r->n;
 		if (read_row(in, &in->b, i))
@@ -419,7 +411,7 @@ int states_read(struct states *t, struct stream *s, int again, struct shift_name
 		t->mean = xcalloc(t->n * t->d, sizeof *t->mean);
 		t->norm = xcalloc(t->n, sizeof *t->norm);
 	}
-	while (got > 0 && (got = next_block(&in)) > 0)
+	while (got > 0 && (got = stream_read(in.s, &in.b, in.e)) > 0)
 		for (size_t i = 0; got > 0 && i < in.b.rows; i++)
 			got = add_state(&in, t, i, cells) ? -1 : 1;
 	if (!got && check_states(t, cells, in.name, e))

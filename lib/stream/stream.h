@@ -32,7 +32,8 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 size_t stream_parts(const struct stream *s); /* streams that were opened as this one; 1 for stream_open */
 struct stream *stream_part(struct stream *s, size_t i); /* one of them, for its name and digest; borrowed */
 
-/* Read the next block into b. 1: a block, 0: the verified end, -1: error (truncated, damaged, trailing bytes). */
+/* Read the next block into b. 1: a block, 0: the verified end, -1: error (truncated, damaged, trailing bytes). After stream_index, the call after
+ * the end begins again. */
 int stream_read(struct stream *s, struct block *b, struct error *e);
 
 /* Prepare random access; call it before any stream_read. Finds all blocks through the seek table. Input that cannot seek is first copied

@@ -63,6 +63,7 @@ struct stream {
 	uint64_t seen; /* rows in the frames read so far, for messages */
 	ZSTD_DCtx *dctx;
 	uint64_t *start; /* stream_index: [nentry] file offsets */
+	size_t turn; /* stream_index: the block of the next stream_read */
 	size_t in_order; /* ... blocks that were read in order, and are in the digest */
 	uint64_t *sum; /* ... [blocks] XXH3-64 of each block when it was first read; 0: not yet. Under `lock` */
 	int checking; /* ... the thread reads the other blocks in order: stream_check */

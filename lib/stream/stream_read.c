@@ -311,7 +311,13 @@ fail:
 
 int stream_read(struct stream *s, struct block *b, struct error *e)
 {
-	assert(!s->writing && !s->indexed);
+	assert(!s->writing);
+	if (s->indexed && s->turn == stream_blocks(s)) {
+		s->turn = 0;
+		return 0;
+	}
+	if (s->indexed)
+		return stream_read_at(s, s->turn++, b, e) ? -1 : 1;
 	if (s->joined)
 		return joined_read(s, b, e);
 	if (s->ended)

@@ -293,23 +293,20 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 			map[i] = -1;
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
-	for (size_t k = 0; k < stream_blocks(d->s); k++) {
-		must(stream_read_at(d->s, k, &in, &e), &e);
+	block_reset(&out, stream_header(to));
+	while (must_read(d->s, &in)) {
 		size_t n = 0;
 		while (at + n < d->n && d->row[at + n] < first + in.rows) {
 			row[n] = (uint32_t)(d->row[at + n] - first);
 			n++;
 		}
-		block_reset(&out, stream_header(to));
 		block_take(&out, map, &in, row, n);
 		fill_predictions(&out, r, fold, at, n);
 		at += n;
 		first += in.rows;
-		if (n)
-			must(stream_write(to, &out, &e), &e);
+		must_flush(to, &out);
 	}
-	must(stream_commit(to, &e), &e);
-	stream_free(to);
+	must_commit(to);
 	block_release(&in);
 	block_release(&out);
 	header_release(&h);
@@ -358,14 +355,6 @@ static void check_options(void)
 		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
 	if (o->repeats > 1)
 		refuse("is for one cross-validation: it excludes --repeats", &predictions_path, &o->replicates, &o->roc_path);
-}
-
-static struct stream *open_path(const char *path)
-{
-	struct stream *s = stream_open(path, &e);
-	if (!s)
-		die("%s", e.msg);
-	return s;
 }
 
 /* What the probe cannot be trained on or scored by. b->n is 0 in a cross-validation. */
@@ -485,8 +474,8 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 	struct wanted w = {
 		cells_set.label, cells_set.target, cells_set.group, &classes_of_cells, &groups_of_cells, cells_set.fold, &folds_of_cells};
 	int again = predictions_path != NULL;
-	struct stream *train = train_path ? open_path(train_path) : cli_open(&cells_cli, 0),
-		      *test = test_path ? open_path(test_path) : train;
+	struct stream *train = train_path ? must_open(train_path) : cli_open(&cells_cli, 0),
+		      *test = test_path ? must_open(test_path) : train;
 	w.with = cells_set.naive_bayes ? &stream_header(test)->vocab : NULL;
 	w.with_name = stream_name(test);
 	embeddings_check(test, &w);

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
-
 static const char *scores_path, *roc_path;
 
 struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1};
@@ -77,17 +75,13 @@ static void find_columns(struct source *in, const struct study *t)
 {
 	const struct header *h = stream_header(in->s);
 	const char *name = stream_name(in->s);
-	in->token = header_need(h, "token", U32, RAGGED, name, &e);
-	in->label = in->token < 0 ? -1 : header_need(h, "label", I32, RAGGED, name, &e);
-	if (in->label < 0)
-		die("%s", e.msg);
+	in->token = must_column(in->s, "token", U32, RAGGED);
+	in->label = must_column(in->s, "label", I32, RAGGED);
 	in->logit = xmalloc(t->K * sizeof *in->logit);
 	in->group = (size_t)h->col[in->token].group;
 	for (size_t k = 0; k < t->K; k++) {
 		char *column = xasprintf("logit.%s", t->name[k]);
-		in->logit[k] = header_need(h, column, F32, RAGGED, name, &e);
-		if (in->logit[k] < 0)
-			die("%s", e.msg);
+		in->logit[k] = must_column(in->s, column, F32, RAGGED);
 		if (h->col[in->logit[k]].group != (int)in->group)
 			die("%s: columns token and %s are not in one group", name, column);
 		free(column);
@@ -101,7 +95,7 @@ static void open_source(struct source *in, struct study *t, int i)
 	in->s = cli_open(&genes_cli, i);
 	const struct header *h = stream_header(in->s);
 	const char *name = stream_name(in->s);
-	must(header_kind(h, "prediction", name, &e), &e);
+	must_kind(in->s, "prediction");
 	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
 		die("%s: these are predictions of cells: use ctaprobe score", name);
 	take_labels(t, h, name);
@@ -148,8 +142,7 @@ static int take_token(struct study *t, struct source *in, const struct block *b,
 static void read_fold(struct study *t, struct source *in, struct fold *f)
 {
 	struct block b = {0};
-	int got;
-	while ((got = stream_read(in->s, &b, &e)) > 0) {
+	while (must_read(in->s, &b)) {
 		const uint64_t *offset = b.group[in->group].offset;
 		for (size_t row = 0; row < b.rows; row++) {
 			int any = 0;
@@ -159,8 +152,6 @@ static void read_fold(struct study *t, struct source *in, struct fold *f)
 		}
 		progress("%s: %zu tokens", stream_name(in->s), t->n);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	block_release(&b);
 }
 

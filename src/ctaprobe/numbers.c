@@ -21,8 +21,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	struct numbers truth;
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	int got;
-	must(header_kind(h, "prediction", name, &e), &e);
+	must_kind(in, "prediction");
 	int predicted = header_find(h, "predicted");
 	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
@@ -31,7 +30,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
 	if (of && strcmp(of, column))
 		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		must(copies_refuse(&b, name, &e), &e);
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
@@ -48,8 +47,6 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 		}
 		progress("%zu cells scored", p->n);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	if (!p->n)
 		die("%s: no cell to score: %zu without a number in column '%s', %zu without a prediction", name, p->unlabelled, column,
 			p->unpredicted);

@@ -75,14 +75,12 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 	struct labels l = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	int got, cell, gene, count;
-	must(header_kind(h, "counts", name, &e), &e);
-	if ((cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 || (gene = header_need(h, "gene", U32, RAGGED, name, &e)) < 0 ||
-		(count = header_need(h, "count", U32, RAGGED, name, &e)) < 0)
-		die("%s", e.msg);
+	must_kind(in, "counts");
+	int cell = must_column(in, "cell", U64, SCALAR), gene = must_column(in, "gene", U32, RAGGED),
+	    count = must_column(in, "count", U32, RAGGED);
 	if (classes)
 		labels_open(&l, h, group, classes, name);
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		const uint64_t *o = b.group[h->col[gene].group].offset;
 		for (size_t i = 0; i < b.rows; i++) {
 			uint64_t s = 0, at = c->n ? c->offset[c->n] : 0, k = o[i + 1] - o[i];
@@ -110,8 +108,6 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 			c->s[c->n++] = (double)s;
 		}
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	if (classes)
 		groups_read(&l, group, name, "are left out");
 	if (c->n < 2)
@@ -215,9 +211,8 @@ static void read_vectors(const struct task *t, struct stream *in, int x, struct 
 	struct block b = {0};
 	struct place *p[2] = {places(c[0]), places(c[1])};
 	size_t found[2] = {0};
-	int got, cell = header_need(stream_header(in), "cell", U64, SCALAR, stream_name(in), &e);
-	must(cell < 0, &e);
-	while ((got = stream_read(in, &b, &e)) > 0)
+	int cell = must_column(in, "cell", U64, SCALAR);
+	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			for (int k = 0; k < 2; k++) {
 				const float *from = (const float *)b.col[x].data + i * t->d;
@@ -228,7 +223,6 @@ static void read_vectors(const struct task *t, struct stream *in, int x, struct 
 				memcpy(c[k]->x + row * (t->d + 1), from, t->d * sizeof *from);
 				found[k]++;
 			}
-	must(got < 0, &e);
 	for (int k = 0; k < 2; k++) {
 		if (found[k] != c[k]->n)
 			die("%s: %zu of the %zu %s cells have a vector, expected one for each", stream_name(in), found[k], c[k]->n,
@@ -247,11 +241,9 @@ static void read_expected(const struct task *t, struct stream *in, float *mu)
 	const char *name = stream_name(in);
 	struct place *p = places(c);
 	size_t found = 0;
-	int got, cell = header_need(h, "cell", U64, SCALAR, name, &e), gene = header_need(h, "gene", U32, RAGGED, name, &e),
-		 expected = header_need(h, "expected", F32, RAGGED, name, &e), library = header_need(h, "library", U64, SCALAR, name, &e);
-	if (cell < 0 || gene < 0 || expected < 0 || library < 0)
-		die("%s", e.msg);
-	while ((got = stream_read(in, &b, &e)) > 0)
+	int cell = must_column(in, "cell", U64, SCALAR), gene = must_column(in, "gene", U32, RAGGED),
+	    expected = must_column(in, "expected", F32, RAGGED), library = must_column(in, "library", U64, SCALAR);
+	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++) {
 			const uint64_t *o = b.group[h->col[gene].group].offset + i;
 			size_t row = row_of(c, p, ((const uint64_t *)b.col[cell].data)[i]);
@@ -270,7 +262,6 @@ static void read_expected(const struct task *t, struct stream *in, float *mu)
 			}
 			found++;
 		}
-	must(got < 0, &e);
 	if (found != c->n)
 		die("%s: predictions of %zu of the %zu test cells", name, found, c->n);
 	free(p);
@@ -518,12 +509,10 @@ static void run(struct task *t)
 	struct stream *given_in = NULL;
 	int x = -1, predictions = 0;
 	if (vectors) {
-		given_in = stream_open(vectors, &e);
-		must(!given_in, &e);
+		given_in = must_open(vectors);
 		const struct header *h = stream_header(given_in);
 		predictions = !strcmp(h->kind, "prediction");
-		if (!predictions && (x = header_need(h, "x", F32, FIXED, stream_name(given_in), &e)) < 0)
-			die("%s", e.msg);
+		x = predictions ? -1 : must_column(given_in, "x", F32, FIXED);
 		t->d = predictions ? 0 : h->col[x].n;
 	} else {
 		t->d = method == RIDGE ? 2 * t->seen_genes : t->seen_genes;
@@ -565,8 +554,7 @@ int ctaprobe_panel(int argc, char **argv)
 	cli_init(&panel_cli, argc, argv);
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
-	struct stream *in = cli_open(&panel_cli, 0), *learn = stream_open(train_path, &e);
-	must(!learn, &e);
+	struct stream *in = cli_open(&panel_cli, 0), *learn = must_open(train_path);
 	char digest[2][33];
 	vocab_digest(&stream_header(in)->vocab, digest[0]);
 	vocab_digest(&stream_header(learn)->vocab, digest[1]);

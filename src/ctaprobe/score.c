@@ -92,25 +92,24 @@ struct predictions {
 	uint32_t *class; /* of each category of `predicted` */
 };
 
-static void predictions_init(struct predictions *p, struct classes *c, const struct header *h, size_t model_classes, const char *name)
+static void predictions_init(struct predictions *p, struct classes *c, const struct stream *in, size_t model_classes)
 {
-	*p = (struct predictions){.cell = header_need(h, "cell", U64, SCALAR, name, &e),
+	const struct header *h = stream_header(in);
+	*p = (struct predictions){.cell = must_column(in, "cell", U64, SCALAR),
 		.logit = header_find(h, "logit"),
 		.predicted = header_find(h, "predicted"),
 		.in_reference = header_find(h, "in_reference")};
-	if (p->cell < 0 || (p->in_reference >= 0 && header_need(h, "in_reference", U8, SCALAR, name, &e) < 0))
-		die("%s", e.msg);
+	if (p->in_reference >= 0)
+		must_column(in, "in_reference", U8, SCALAR);
 	if (p->predicted < 0)
 		return;
-	p->predicted = header_need(h, "predicted", CATEGORICAL, SCALAR, name, &e);
-	if (p->predicted < 0)
-		die("%s", e.msg);
+	must_column(in, "predicted", CATEGORICAL, SCALAR);
 	const struct column_spec *spec = &h->col[p->predicted];
 	p->class = xmalloc(spec->ncategory * sizeof *p->class);
 	for (size_t k = 0; k < spec->ncategory; k++) {
 		p->class[k] = classes_add(c, spec->category[k], strlen(spec->category[k]));
 		if (p->class[k] >= model_classes)
-			die("%s: column 'predicted' has the class '%s', which is not one of the labels in the header", name,
+			die("%s: column 'predicted' has the class '%s', which is not one of the labels in the header", stream_name(in),
 				spec->category[k]);
 	}
 }
@@ -177,29 +176,24 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	struct labels l, g = {0};
 	struct predictions p;
 	struct block b = {0};
-	int got;
-	must(header_kind(h, "prediction", name, &e), &e);
+	must_kind(in, "prediction");
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
 	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
 		die("%s: these are predictions of numbers: --target COL instead of --label", name);
-	int logit = header_need(h, "logit", F32, FIXED, name, &e);
-	if (logit < 0)
-		die("%s", e.msg);
+	int logit = must_column(in, "logit", F32, FIXED);
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
-	predictions_init(&p, c, h, s->model_classes, name);
-	confident_columns(&s->confident, h, s->model_classes, name);
+	predictions_init(&p, c, in, s->model_classes);
+	confident_columns(&s->confident, in, s->model_classes);
 	labels_open(&l, h, label, c, name);
 	if (group)
 		labels_open(&g, h, group, groups, name);
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		must(copies_refuse(&b, name, &e), &e);
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	labels_read(&l, label, name, "are left out");
 	if (group)
 		groups_read(&g, group, name, "are left out");
@@ -230,16 +224,14 @@ static uint64_t *header_training(const struct header *h, size_t n, const char *n
 /* Count the classes of the training cells. */
 static uint32_t *read_training(struct classes *c, size_t *n)
 {
-	struct stream *in = stream_open(train_path, &e);
+	struct stream *in = must_open(train_path);
 	struct labels l;
 	struct block b = {0};
 	uint32_t *y = NULL;
 	size_t cap = 0;
-	int got;
 	*n = 0;
-	must(!in, &e);
 	labels_open(&l, stream_header(in), label, c, train_path);
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		grow(y, cap, *n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {
 			uint32_t class = labels_at(&l, &b, i);
@@ -247,8 +239,6 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 				y[(*n)++] = class;
 		}
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	labels_read(&l, label, train_path, "are left out");
 	labels_release(&l);
 	block_release(&b);

@@ -17,7 +17,7 @@ struct confident {
 void confident_release(struct confident *c); /* accepts a zeroed struct */
 
 /* Find the columns. Dies if one has another layout than ctaprobe transfer gives it. */
-void confident_columns(struct confident *c, const struct header *h, size_t classes, const char *name);
+void confident_columns(struct confident *c, const struct stream *in, size_t classes);
 
 /* Add a cell: row of b, of class y (classes and above: the model does not know it). */
 void confident_add(struct confident *c, const struct block *b, size_t row, uint32_t y, uint32_t predicted, double probability);

@@ -20,20 +20,19 @@ void confident_release(struct confident *c)
 	*c = (struct confident){0};
 }
 
-void confident_columns(struct confident *c, const struct header *h, size_t classes, const char *name)
+void confident_columns(struct confident *c, const struct stream *in, size_t classes)
 {
-	struct error e;
+	const struct header *h = stream_header(in);
 	*c = (struct confident){.classes = classes};
 	c->in_set_at = header_find(h, "in_set");
 	c->p_known_at = header_find(h, "p_known");
 	c->assigned_at = header_find(h, "assigned");
-	if (c->in_set_at >= 0 && header_need(h, "in_set", U8, FIXED, name, &e) < 0)
-		die("%s", e.msg);
-	if (c->in_set_at >= 0 && h->col[c->in_set_at].n != classes)
-		die("%s: in_set has %u values, but there are %zu classes", name, (unsigned)h->col[c->in_set_at].n, classes);
-	if ((c->p_known_at >= 0 && header_need(h, "p_known", F64, SCALAR, name, &e) < 0) ||
-		(c->assigned_at >= 0 && header_need(h, "assigned", CATEGORICAL, SCALAR, name, &e) < 0))
-		die("%s", e.msg);
+	if (c->in_set_at >= 0 && h->col[must_column(in, "in_set", U8, FIXED)].n != classes)
+		die("%s: in_set has %u values, but there are %zu classes", stream_name(in), (unsigned)h->col[c->in_set_at].n, classes);
+	if (c->p_known_at >= 0)
+		must_column(in, "p_known", F64, SCALAR);
+	if (c->assigned_at >= 0)
+		must_column(in, "assigned", CATEGORICAL, SCALAR);
 }
 
 void confident_add(struct confident *c, const struct block *b, size_t row, uint32_t y, uint32_t predicted, double probability)

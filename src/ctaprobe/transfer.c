@@ -83,14 +83,6 @@ static void check_options(void)
 
 /* ---- reference ---- */
 
-static struct stream *open_path(const char *path)
-{
-	struct stream *s = stream_open(path, &e);
-	if (!s)
-		die("%s", e.msg);
-	return s;
-}
-
 /* x of two streams must be made alike. */
 static void check_alike(const struct header *a, const struct header *b, const char *name)
 {
@@ -108,10 +100,10 @@ static void reference_read(struct reference *r, const struct header *new, const 
 {
 	struct wanted w = {label, NULL, group, &r->classes, &r->groups, .with = strcmp(new->kind, "counts") ? NULL : &new->vocab,
 		.with_name = new_name};
-	struct stream *other = calibration_path ? open_path(calibration_path) : NULL;
+	struct stream *other = calibration_path ? must_open(calibration_path) : NULL;
 	if (other)
 		embeddings_check(other, &w);
-	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
+	embeddings_read(&r->d, must_open(reference_path), &w, held_out_path && !calibration_path);
 	r->digest = digests(&r->d);
 	r->digests = r->d.n;
 	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
@@ -339,8 +331,7 @@ static void writer_start(struct writer *w, struct stream *to, const struct heade
 
 static void writer_close(struct writer *w)
 {
-	must(stream_commit(w->to, &e), &e);
-	stream_free(w->to);
+	must_commit(w->to);
 	block_release(&w->out);
 	header_release(&w->h);
 	free(w->map);
@@ -410,13 +401,6 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 	push_set(w, in_set);
 }
 
-static void flush(struct writer *w)
-{
-	if (w->out.rows)
-		must(stream_write(w->to, &w->out, &e), &e);
-	block_reset(&w->out, stream_header(w->to));
-}
-
 /* The cells that were held out, in the order of their stream. */
 static void write_held_out(const struct held_out *h, const struct reference *r, const struct calibrated *c)
 {
@@ -430,8 +414,7 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 	if (!to)
 		die("%s", e.msg);
 	writer_start(&w, to, stream_header(d->s));
-	for (size_t b = 0; b < stream_blocks(d->s); b++) {
-		must(stream_read_at(d->s, b, &in, &e), &e);
+	while (must_read(d->s, &in)) {
 		size_t n = 0;
 		while (at + n < d->n && d->row[at + n] < first + in.rows) {
 			row[n] = (uint32_t)(d->row[at + n] - first);
@@ -446,7 +429,7 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 				((uint32_t *)w.out.col[w.fold].data)[i] = h->fold[at] + 1;
 		}
 		first += in.rows;
-		flush(&w);
+		must_flush(w.to, &w.out);
 	}
 	writer_close(&w);
 	block_release(&in);
@@ -470,7 +453,7 @@ static void write_gathered(struct writer *w, struct gathered *g, const struct me
 			shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), &g->d, at);
 		at += g->there[i];
 	}
-	flush(w);
+	must_flush(w->to, &w->out);
 	g->d.n = g->bytes = 0;
 	sparse_clear(&g->d.sparse);
 	free(logit);
@@ -482,9 +465,8 @@ static void write_new(struct writer *w, struct stream *in, const struct method *
 {
 	struct block b = {0};
 	struct gathered g;
-	size_t k = 0;
 	gathered_init(&g, in, w->r);
-	while (next_block(in, &k, !w->r->d.x, &b)) {
+	while (next_block(in, &b)) {
 		gather(&g, &b, w->out.rows, stream_name(in));
 		block_take(&w->out, w->map, &b, NULL, b.rows);
 		g.bytes += block_bytes(&b);

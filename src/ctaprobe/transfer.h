@@ -196,6 +196,6 @@ void gathered_release(struct gathered *g);
 void gather(struct gathered *g, const struct block *b, size_t before,
 	const char *name); /* before: rows of the output that are not written yet */
 /* The next block, of a stream that was indexed to be read twice, or not. 0: the end. Dies on errors. */
-int next_block(struct stream *in, size_t *k, int indexed, struct block *b);
+int next_block(struct stream *in, struct block *b);
 /* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
 void match_depth(struct reference *r, struct stream *in, uint32_t seed);

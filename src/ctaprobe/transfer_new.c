@@ -51,11 +51,10 @@ void gather(struct gathered *g, const struct block *b, size_t before, const char
 	}
 }
 
-/* The next block, of a stream that was indexed to be read twice, or not. */
-int next_block(struct stream *in, size_t *k, int indexed, struct block *b)
+int next_block(struct stream *in, struct block *b)
 {
-	int got = !indexed ? stream_read(in, b, &e) : *k == stream_blocks(in) ? 0 : stream_read_at(in, (*k)++, b, &e) ? -1 : 1;
-	must(got < 0 || (got > 0 && copies_refuse(b, stream_name(in), &e)), &e);
+	int got = must_read(in, b);
+	must(got && copies_refuse(b, stream_name(in), &e), &e);
 	return got;
 }
 
@@ -65,10 +64,10 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 	struct gathered g;
 	struct block b = {0};
 	uint64_t *depth = NULL;
-	size_t n = 0, cap = 0, k = 0;
+	size_t n = 0, cap = 0;
 	must(stream_index(in, &e), &e);
 	gathered_init(&g, in, r);
-	while (next_block(in, &k, 1, &b)) {
+	while (next_block(in, &b)) {
 		gather(&g, &b, 0, stream_name(in));
 		grow(depth, cap, n + g.d.n + 1);
 		memcpy(depth + n, g.d.depth, g.d.n * sizeof *depth);

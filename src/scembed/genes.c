@@ -89,19 +89,11 @@ static void output_open(struct output *o, const struct inference *r, size_t C, i
 	block_reset(&o->b, stream_header(o->to));
 }
 
-static void flush(struct output *o)
-{
-	if (o->b.rows)
-		must(stream_write(o->to, &o->b, &e), &e);
-	block_reset(&o->b, stream_header(o->to));
-}
-
 /* Write the rest; returns the number of rows. */
 static uint64_t output_close(struct output *o)
 {
-	flush(o);
-	must(stream_commit(o->to, &e), &e);
-	stream_free(o->to);
+	must_flush(o->to, &o->b);
+	must_commit(o->to);
 	block_release(&o->b);
 	header_release(&o->h);
 	return o->rows;
@@ -141,7 +133,7 @@ static void write_sums(struct output *o, const struct sums *s, const struct clas
 		if (o->by >= 0)
 			((uint32_t *)o->b.col[o->by].data)[i] = (uint32_t) class;
 		if (block_full(&o->b))
-			flush(o);
+			must_flush(o->to, &o->b);
 	}
 }
 
@@ -184,13 +176,9 @@ static void add_block(struct inference *r, struct sums *s, const struct block *b
 	}
 }
 
-static int next_block(struct stream *in, size_t *k, struct block *b, int indexed)
+static int next_block(struct stream *in, struct block *b)
 {
-	int got = indexed ? *k < stream_blocks(in) : stream_read(in, b, &e);
-	if (got > 0 && indexed)
-		must(stream_read_at(in, (*k)++, b, &e), &e);
-	if (got < 0)
-		die("%s", e.msg);
+	int got = must_read(in, b);
 	if (got)
 		must(copies_refuse(b, stream_name(in), &e), &e);
 	return got;
@@ -200,8 +188,7 @@ static int next_block(struct stream *in, size_t *k, struct block *b, int indexed
 static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in)
 {
 	struct block b = {0};
-	size_t k = 0;
-	while (next_block(in, &k, &b, 1))
+	while (next_block(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			labels_at(l, &b, i);
 	block_release(&b);
@@ -235,9 +222,8 @@ static uint64_t contextual(struct inference *r, const char *by)
 	size_t n = by ? sorted.n : 1, together = each < MEMORY ? MEMORY / each : 1;
 	output_open(&o, r, C, 0, by, &sorted);
 	for (size_t first = 0; first < n; first += together) {
-		size_t k = 0;
 		sums_init(&s, first, first + together < n ? first + together : n, V, C);
-		while (next_block(in, &k, &b, by != NULL)) {
+		while (next_block(in, &b)) {
 			grow(class, cap, b.rows);
 			for (size_t i = 0; i < b.rows; i++) {
 				uint32_t code = by ? labels_at(&l, &b, i) : 0;
@@ -275,7 +261,7 @@ static uint64_t table(struct inference *r)
 		size_t i = add_row(&o, token, NULL);
 		memcpy((float *)o.b.col[o.x].data + i * C, x + token * C, C * sizeof *x);
 		if (block_full(&o.b))
-			flush(&o);
+			must_flush(o.to, &o.b);
 	}
 	free(x);
 	return output_close(&o);

@@ -85,22 +85,18 @@ struct known {
 
 static void known_read(struct known *k, struct classes *classes)
 {
-	struct stream *in = stream_open(predictions_path, &e);
+	struct stream *in = must_open(predictions_path);
 	struct labels l;
 	struct block b = {0};
-	int got;
-	if (!in || labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &e))
-		die("%s", e.msg);
-	int cell = header_need(stream_header(in), "cell", U64, SCALAR, predictions_path, &e);
-	must(cell < 0, &e);
-	while ((got = stream_read(in, &b, &e)) > 0)
+	must(labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &e), &e);
+	int cell = must_column(in, "cell", U64, SCALAR);
+	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++, k->n++) {
 			grow(k->y, k->y_cap, k->n + 1);
 			grow(k->cell, k->cell_cap, k->n + 1);
 			k->y[k->n] = labels_at(&l, &b, i);
 			k->cell[k->n] = ((const uint64_t *)b.col[cell].data)[i];
 		}
-	must(got < 0, &e);
 	labels_release(&l);
 	block_release(&b);
 	stream_free(in);
@@ -116,15 +112,13 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	struct block b = {0};
 	struct sparse row = {.d = genes->n};
 	uint64_t at = 0;
-	int got;
 	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &e), &e);
 	if (!k && with != genes)
 		say_matched(new_path, stream_name(in), &x.matched);
-	int cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e);
-	must(cell < 0, &e);
+	int cell = must_column(in, "cell", U64, SCALAR);
 	if (!k)
 		labels_open(&l, h, label, classes, stream_name(in));
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		must(copies_refuse(&b, stream_name(in), &e), &e);
 		for (size_t i = 0; i < b.rows; i++, at++) {
 			if (k && (at >= k->n || k->cell[at] != ((const uint64_t *)b.col[cell].data)[i]))
@@ -139,7 +133,6 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 		must(!k && labels_check(&l, 0, label, stream_name(in), &e), &e); /* now: each class takes memory */
 		progress("%" PRIu64 " cells", at);
 	}
-	must(got < 0, &e);
 	if (!k)
 		labels_read(&l, label, stream_name(in), "are left out");
 	if (k && at != k->n)
@@ -275,8 +268,7 @@ int scgenes_markers(int argc, char **argv)
 	cli_init(&markers_cli, argc, argv);
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
-	struct stream *in = cli_open(&markers_cli, 0), *other = new_path ? stream_open(new_path, &e) : NULL;
-	must(new_path && !other, &e);
+	struct stream *in = cli_open(&markers_cli, 0), *other = new_path ? must_open(new_path) : NULL;
 	const struct vocab *genes = &stream_header(in)->vocab;
 	part_read(&known, in, &classes, NULL, genes, other ? &stream_header(other)->vocab : genes);
 	if (other) {

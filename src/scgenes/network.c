@@ -90,13 +90,12 @@ int scgenes_network(int argc, char **argv)
 	cli_provenance(&network_cli, &h, "");
 	struct stream *out = cli_create(&network_cli, &h);
 	must(graph_write(&graph, NULL, 0, out, &e), &e);
-	must(stream_commit(out, &e), &e);
+	must_commit(out);
 	cli_measured("genes", (double)g.n);
 	cli_measured("edges", (double)edges);
 	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
 	graph_release(&graph);
 	header_release(&h);
-	stream_free(out);
 	stream_free(in);
 	free(edge);
 	gene_vectors_release(&g);

@@ -26,16 +26,14 @@ static void read_rows(struct factor *f, struct stream *in)
 	struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must(header_kind(h, "embedding", name, &e), &e);
-	int x = header_need(h, "x", F32, FIXED, name, &e), got;
+	must_kind(in, "embedding");
+	int x = must_column(in, "x", F32, FIXED);
 	size_t empty = 0;
-	if (x < 0)
-		die("%s", e.msg);
 	size_t d = h->col[x].n;
 	double *row = xmalloc((d + 1) * sizeof *row);
 	factor_init(f, d + 1);
 	row[0] = 1;
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	while (must_read(in, &b)) {
 		must(copies_refuse(&b, name, &e), &e);
 		const float *v = b.col[x].data;
 		for (size_t i = 0; i < b.rows; i++, v += d) {
@@ -52,8 +50,6 @@ static void read_rows(struct factor *f, struct stream *in)
 		}
 		progress("%zu cells", f->n);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	factor_end(f);
 	embedding_warn(name, empty);
 	if (!f->n)

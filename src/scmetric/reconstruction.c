@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
-
 static struct option_def options[] = {
 	{0},
 };
@@ -58,16 +56,17 @@ struct columns {
 	int cell, library, count, expected, group;
 };
 
-static void find_columns(struct columns *c, const struct header *h, const char *name)
+static void find_columns(struct columns *c, const struct stream *in)
 {
-	must(header_kind(h, "prediction", name, &e), &e);
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	must_kind(in, "prediction");
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
 		die("%s: not predictions of counts (no columns 'expected' and 'library')", name);
-	if ((c->cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 ||
-		(c->library = header_need(h, "library", U64, SCALAR, name, &e)) < 0 ||
-		(c->count = header_need(h, "count", U32, RAGGED, name, &e)) < 0 ||
-		(c->expected = header_need(h, "expected", F32, RAGGED, name, &e)) < 0)
-		die("%s", e.msg);
+	*c = (struct columns){.cell = must_column(in, "cell", U64, SCALAR),
+		.library = must_column(in, "library", U64, SCALAR),
+		.count = must_column(in, "count", U32, RAGGED),
+		.expected = must_column(in, "expected", F32, RAGGED)};
 	c->group = h->col[c->count].group;
 	if (h->col[c->expected].group != c->group || h->col[c->count].type != U32)
 		die("%s: columns count and expected do not have the layout of predictions of counts", name);
@@ -101,18 +100,15 @@ int scmetric_reconstruction(int argc, char **argv)
 	struct scores s = {0};
 	struct columns c;
 	struct block b = {0};
-	int got;
 	cli_init(&reconstruction_cli, argc, argv);
 	struct stream *in = cli_open(&reconstruction_cli, 0);
 	const char *name = stream_name(in);
-	find_columns(&c, stream_header(in), name);
-	while ((got = stream_read(in, &b, &e)) > 0) {
+	find_columns(&c, in);
+	while (must_read(in, &b)) {
 		for (size_t i = 0; i < b.rows; i++)
 			score_cell(&s, &c, &b, i, name);
 		progress("%" PRIu64 " cells scored", s.cells);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	if (s.cells == s.undefined)
 		die("%s: no cell to score among %" PRIu64 ": true or expected counts of the masked genes are all the same", name, s.cells);
 	struct results *to = results_new();

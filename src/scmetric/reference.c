@@ -54,14 +54,6 @@ struct losses {
 
 /* ---- streams ---- */
 
-static int need(const struct header *h, const char *name, enum column_type type, const char *file)
-{
-	int c = header_need(h, name, type, RAGGED, file, &e);
-	if (c < 0)
-		die("%s", e.msg);
-	return c;
-}
-
 static int beside(const struct header *h, const char *name, enum column_type type, int c, const char *file)
 {
 	int k = header_beside(h, name, type, c, file, &e);
@@ -72,16 +64,14 @@ static int beside(const struct header *h, const char *name, enum column_type typ
 
 static void open_source(struct source *in, const char *path, int training)
 {
-	*in = (struct source){.s = stream_open(path, &e), .position = -1, .target = -1};
-	if (!in->s)
-		die("%s", e.msg);
+	*in = (struct source){.s = must_open(path), .position = -1, .target = -1};
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
 	if (strcmp(h->kind, "tokens") || !training) {
 		must(header_kind(h, "masked", file, &e), &e);
-		in->input = need(h, "input", U32, file);
+		in->input = must_column(in->s, "input", U32, RAGGED);
 	} else {
-		in->input = need(h, "token", U32, file);
+		in->input = must_column(in->s, "token", U32, RAGGED);
 	}
 	in->rank = beside(h, "rank", U16, in->input, file);
 	const char *strategy = cJSON_GetStringValue(masked_value(h, "strategy"));
@@ -91,8 +81,8 @@ static void open_source(struct source *in, const char *path, int training)
 		in->value = beside(h, "value", F32, in->input, file);
 		return;
 	}
-	in->position = need(h, "position", U16, file);
-	in->target = need(h, "target", U32, file);
+	in->position = must_column(in->s, "position", U16, RAGGED);
+	in->target = must_column(in->s, "target", U32, RAGGED);
 	in->value = beside(h, "value", F32, in->target, file);
 	if (h->col[in->position].group != h->col[in->target].group)
 		die("%s: columns position and target are not in one group", file);
@@ -105,14 +95,6 @@ static void close_source(struct source *in)
 	free(in->token);
 	free(in->gene);
 	free(in->masked);
-}
-
-static int read_block(struct source *in)
-{
-	int got = stream_read(in->s, &in->b, &e);
-	if (got < 0)
-		die("%s", e.msg);
-	return got;
 }
 
 static const uint64_t *list_of(const struct source *in, int c, size_t row)
@@ -149,7 +131,7 @@ static void add_values(struct reference *r, struct source *in)
 static void learn(struct reference *r, struct source *in)
 {
 	int full = 0;
-	while (read_block(in) > 0) /* to the end, so that a stream that was cut is refused */
+	while (must_read(in->s, &in->b)) /* to the end, so that a stream that was cut is refused */
 		if (r->values)
 			add_values(r, in);
 		else
@@ -224,7 +206,7 @@ static void score(struct record *to, const struct reference *r, struct source *i
 {
 	struct losses l = {0};
 	check_vocabulary(r, in->s);
-	while (read_block(in) > 0)
+	while (must_read(in->s, &in->b))
 		if (r->values)
 			score_values(r, in, &l);
 		else

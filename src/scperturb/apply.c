@@ -64,13 +64,6 @@ struct run {
 
 /* ---- output ---- */
 
-static void flush_rows(struct run *r)
-{
-	if (r->out.rows)
-		must(stream_write(r->to, &r->out, &e), &e);
-	block_reset(&r->out, stream_header(r->to));
-}
-
 static void put_list(struct block *b, int c, int group, const uint32_t *id, size_t n)
 {
 	uint64_t *offset = b->group[group].offset, at = offset[b->rows - 1];
@@ -86,7 +79,7 @@ static void put_row(struct run *r, const struct block *b, uint32_t row, uint32_t
 {
 	struct block *out = &r->out;
 	if (block_full(out))
-		flush_rows(r);
+		must_flush(r->to, &r->out);
 	block_take(out, r->map, b, &row, 1);
 	((uint32_t *)out->col[r->kind].data)[out->rows - 1] = kind;
 	block_push_str(out, r->label, set ? set->label : "", set ? strlen(set->label) : 0);
@@ -327,11 +320,12 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 		r->map[r->out_count] = -1;
 }
 
-static void open_input(struct run *r, const struct header *h)
+static void open_input(struct run *r, const struct stream *in)
 {
-	if (header_kind(h, "tokens", r->name, &e) || (r->cell = header_need(h, "cell", U64, SCALAR, r->name, &e)) < 0 ||
-		(r->token = header_need(h, "token", U32, RAGGED, r->name, &e)) < 0)
-		die("%s", e.msg);
+	const struct header *h = stream_header(in);
+	must_kind(in, "tokens");
+	r->cell = must_column(in, "cell", U64, SCALAR);
+	r->token = must_column(in, "token", U32, RAGGED);
 	for (int i = 0; i < 2; i++)
 		if (header_list(h, i ? "tie" : "rank") >= 0)
 			die("%s: tokens of rankenc --ties %s have no single order to perturb: expected tokens made without --ties", r->name,
@@ -398,7 +392,6 @@ static void run_release(struct run *r, struct header *h)
 	perturb_release(&r->p);
 	block_release(&r->out);
 	header_release(h);
-	stream_free(r->to);
 	free(r->map);
 	free(r->count_of);
 	free(r->base);
@@ -410,28 +403,25 @@ int scperturb_apply(int argc, char **argv)
 	struct run r = {0};
 	struct header h = {0};
 	struct block b = {0};
-	int got;
 	cli_init(&apply_cli, argc, argv);
 	check_options();
 	struct stream *in = cli_open(&apply_cli, 0);
 	r.name = stream_name(in);
-	open_input(&r, stream_header(in));
+	open_input(&r, in);
 	read_sets(&r, &stream_header(in)->vocab);
 	make_header(&r, &h, stream_header(in));
 	r.to = cli_create(&apply_cli, &h);
 	block_reset(&r.out, stream_header(r.to));
-	while ((got = stream_read(in, &b, &e)) > 0)
+	while (must_read(in, &b))
 		work(&r, &b);
-	if (got < 0)
-		die("%s", e.msg);
-	flush_rows(&r);
+	must_flush(r.to, &r.out);
 	check_work(&r);
 	if (r.without_control)
 		warn("%" PRIu64 " perturbations have no control: the cell has too few other genes", r.without_control);
 	cli_measured("cells_in", (double)r.cells);
 	cli_measured("cells_perturbed", (double)r.perturbed);
 	cli_measured("rows_out", (double)r.rows);
-	must(stream_commit(r.to, &e), &e);
+	must_commit(r.to);
 	cli_report(&apply_cli, "%" PRIu64 " cells in, %" PRIu64 " of them perturbed, %" PRIu64 " rows out", r.cells, r.perturbed, r.rows);
 	block_release(&b);
 	run_release(&r, &h);

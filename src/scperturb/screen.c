@@ -59,19 +59,15 @@ static void read_state(struct screen *s)
 	struct error e;
 	struct block b = {0};
 	uint64_t cells = 0;
-	int got, x = -1;
-	struct stream *in = stream_open(towards, &e);
-	if (!in)
-		die("--towards: %s", e.msg);
+	struct stream *in = must_open(towards);
 	const struct header *h = stream_header(in);
-	if (header_kind(h, "embedding", towards, &e) || (x = header_need(h, "x", F32, FIXED, towards, &e)) < 0)
-		die("--towards: %s", e.msg);
+	must_kind(in, "embedding");
+	int x = must_column(in, "x", F32, FIXED);
 	s->how = xstrdup(header_made_by(h, "scembed"));
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
-	while ((got = stream_read(in, &b, &e)) > 0) {
-		if (copies_refuse(&b, towards, &e))
-			die("--towards: %s", e.msg);
+	while (must_read(in, &b)) {
+		must(copies_refuse(&b, towards, &e), &e);
 		for (size_t i = 0; i < b.rows; i++) {
 			const float *row = (const float *)b.col[x].data + i * s->C;
 			int finite = 1;
@@ -82,8 +78,6 @@ static void read_state(struct screen *s)
 			cells += (uint64_t)finite;
 		}
 	}
-	if (got < 0)
-		die("--towards: %s", e.msg);
 	for (size_t j = 0; j < s->C; j++) {
 		s->state[j] /= (double)cells;
 		s->norm += s->state[j] * s->state[j];

@@ -54,8 +54,7 @@ struct source {
 	const char *name;
 	int gene, count, total, group; /* total -1: count is the column value */
 	struct block b;
-	size_t next; /* block to read by again() */
-	uint64_t first; /* rows before this block */
+	uint64_t rows; /* to the end of this block */
 };
 
 struct baseline {
@@ -77,27 +76,22 @@ static void source_open(struct source *in, struct stream *s)
 	const char *gene = tokens ? "token" : "gene", *count = tokens ? "value" : "count";
 	if (tokens && header_find(h, count) < 0)
 		die("%s: tokens without values: expected counts, or tokens of rankenc --value", in->name);
-	if ((!tokens && header_kind(h, "counts", in->name, &e)) || (in->gene = header_need(h, gene, U32, RAGGED, in->name, &e)) < 0 ||
-		(in->count = header_need(h, count, type, RAGGED, in->name, &e)) < 0 ||
-		(in->total = tokens ? -1 : header_need(h, "n_counts", U64, SCALAR, in->name, &e)) < -tokens)
-		die("%s", e.msg);
+	if (!tokens)
+		must_kind(s, "counts");
+	in->gene = must_column(s, gene, U32, RAGGED);
+	in->count = must_column(s, count, type, RAGGED);
+	in->total = tokens ? -1 : must_column(s, "n_counts", U64, SCALAR);
 	in->group = h->col[in->gene].group;
 	if (h->col[in->count].type != type || h->col[in->count].group != in->group || !h->vocab.n)
 		die("%s: columns %s and %s do not have the layout of a %s stream", in->name, gene, count, h->kind);
 }
 
-/* The next block in order; at the end 0, and the next call begins again. */
-static int again(struct source *in)
+/* 1; 0: the end, and the next call begins again if the stream was indexed. */
+static int next_block(struct source *in)
 {
-	in->first += in->b.rows;
-	if (in->next == 0)
-		in->first = 0;
-	if (in->next == stream_blocks(in->s)) {
-		in->next = 0;
-		return 0;
-	}
-	must(stream_read_at(in->s, in->next++, &in->b, &e), &e);
-	return 1;
+	int got = must_read(in->s, &in->b);
+	in->rows = got ? in->rows + in->b.rows : 0;
+	return got;
 }
 
 /* Log-normalised expression of item i, which belongs to row r of the block. */
@@ -108,7 +102,8 @@ static double expression_at(const struct source *in, size_t r, uint64_t i)
 	uint64_t total = ((const uint64_t *)in->b.col[in->total].data)[r];
 	uint32_t count = ((const uint32_t *)in->b.col[in->count].data)[i];
 	if (count > total)
-		die("%s: row %" PRIu64 ": a count of %" PRIu32 ", but n_counts is %" PRIu64, in->name, in->first + r, count, total);
+		die("%s: row %" PRIu64 ": a count of %" PRIu32 ", but n_counts is %" PRIu64, in->name, in->rows - in->b.rows + r, count,
+			total);
 	return log1p(1e4 * (double)count / (double)total);
 }
 
@@ -128,9 +123,7 @@ static void find_shared(uint8_t *there, const struct source *in)
 	memset(there, shared_path == NULL, V);
 	if (!shared_path)
 		return;
-	struct stream *s = stream_open(shared_path, &e);
-	if (!s)
-		die("%s", e.msg);
+	struct stream *s = must_open(shared_path);
 	const struct vocab *other = &stream_header(s)->vocab;
 	uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
 	struct gene_tables t = {.from = other, .to = &in->h->vocab, .from_name = shared_path, .to_name = in->name, .once = 1};
@@ -150,7 +143,7 @@ static void choose_genes(struct baseline *m, struct source *in)
 {
 	size_t V = in->h->vocab.n, n = 0;
 	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
-	while (again(in)) {
+	while (next_block(in)) {
 		const uint64_t *offset = in->b.group[in->group].offset;
 		for (size_t r = 0; r < in->b.rows; r++)
 			for (uint64_t i = offset[r]; i < offset[r + 1]; i++) {
@@ -233,7 +226,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 	double *x = xmalloc(CHUNK * m->genes * sizeof *x);
 	size_t n = 0;
 	pca_init(&m->pca, m->genes);
-	while (again(in))
+	while (next_block(in))
 		for (size_t r = 0; r < in->b.rows; r++) {
 			double *row = x + n * m->genes;
 			dense_row(m, in, r, row);
@@ -323,43 +316,37 @@ static void embed_rows(const struct baseline *m, const struct source *in, size_t
 }
 
 /* Write the embeddings of all cells; returns their number. */
-static uint64_t embed(const struct baseline *m, struct source *in, const struct vocab *fitted, const struct cli *cli, int indexed)
+static uint64_t embed(const struct baseline *m, struct source *in, const struct vocab *fitted, const struct cli *cli)
 {
 	struct header h = {0};
 	struct block out = {0};
 	uint64_t cells = 0;
 	make_header(&h, in, m, fitted, cli);
 	struct stream *to = cli_create(cli, &h);
-	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x"), got = 1;
+	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x");
 	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
 	size_t most = BLOCK_BYTES / (sizeof(float) * h.col[x].n) + 1;
 	uint32_t *row = xmalloc(most * sizeof *row);
 	header_map(&h, in->h, map);
-	while (got > 0) {
-		got = indexed ? again(in) : stream_read(in->s, &in->b, &e);
-		if (got <= 0)
-			break;
+	block_reset(&out, stream_header(to));
+	while (next_block(in)) {
 		for (size_t from = 0, n; from < in->b.rows; from += n) {
 			n = in->b.rows - from < most ? in->b.rows - from : most;
 			for (size_t i = 0; i < n; i++)
 				row[i] = (uint32_t)(from + i);
-			block_reset(&out, stream_header(to));
 			block_take(&out, map, &in->b, row, n);
 			embed_rows(m, in, from, from + n, out.col[x].data, scratch);
-			must(stream_write(to, &out, &e), &e);
+			must_flush(to, &out);
 		}
-		in->first += indexed ? 0 : in->b.rows;
 		cells += in->b.rows;
 		progress("%" PRIu64 " cells", cells);
 	}
-	if (got < 0 || stream_commit(to, &e))
-		die("%s", e.msg);
+	must_commit(to);
 	free(map);
 	free(row);
 	free(scratch);
 	block_release(&out);
 	header_release(&h);
-	stream_free(to);
 	return cells;
 }
 
@@ -370,16 +357,13 @@ static int run(const struct cli *cli, size_t k)
 	cli_blas(cli);
 	source_open(&in, cli_open_all(cli));
 	if (fit_path) {
-		struct stream *s = stream_open(fit_path, &e);
-		if (!s)
-			die("%s", e.msg);
-		source_open(&from, s);
+		source_open(&from, must_open(fit_path));
 		fit(&m, &from, k, (int)cli->threads);
 		find_genes(&m, &from.h->vocab, &in);
 	} else {
 		fit(&m, &in, k, (int)cli->threads);
 	}
-	uint64_t cells = embed(&m, &in, fit_path ? &from.h->vocab : &in.h->vocab, cli, !fit_path);
+	uint64_t cells = embed(&m, &in, fit_path ? &from.h->vocab : &in.h->vocab, cli);
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
 		share += m.pca.variance[c] / m.pca.total;

@@ -46,21 +46,19 @@ static float *spread(float *xy, const struct embeddings *d)
 /* All rows of the input once more, with their positions xy [rows, 2]. */
 static void write_positions(struct stream *to, struct stream *in, const float *xy)
 {
-	struct error e;
 	struct block from = {0}, out = {0};
 	const struct header *h = stream_header(to);
 	int at = header_find(h, position), *map = xmalloc(h->ncol * sizeof *map);
 	header_map(h, stream_header(in), map);
 	map[at] = -1;
-	for (size_t k = 0; k < stream_blocks(in); k++) {
-		must(stream_read_at(in, k, &from, &e), &e);
-		block_reset(&out, h);
+	block_reset(&out, h);
+	while (must_read(in, &from)) {
 		block_take(&out, map, &from, NULL, from.rows);
 		memcpy(out.col[at].data, xy, 2 * from.rows * sizeof *xy);
 		xy += 2 * from.rows;
-		must(stream_write(to, &out, &e), &e);
+		must_flush(to, &out);
 	}
-	must(stream_commit(to, &e), &e);
+	must_commit(to);
 	block_release(&from);
 	block_release(&out);
 	free(map);
@@ -83,7 +81,6 @@ int screduce_map(int argc, char **argv)
 	cli_measured("cells", (double)d.n);
 	cli_measured("features", (double)d.d);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
-	stream_free(to);
 	header_release(&h);
 	embeddings_release(&d);
 	free(xy);

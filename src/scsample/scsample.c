@@ -82,7 +82,7 @@ struct inputs {
 	struct stream **s;
 	struct concat all; /* how they are joined */
 	int indexed;
-	size_t at, block; /* next input, and its next block if it is indexed */
+	size_t at; /* next input */
 	struct block raw, row;
 	uint64_t total;
 };
@@ -117,25 +117,18 @@ static void rewind_inputs(struct inputs *in)
 		in->total += stream_rows(in->s[i]);
 	}
 	in->indexed = 1;
-	in->at = in->block = 0;
+	in->at = 0;
 	in->all.cells = 0;
 }
 
 /* Next block of the joined stream, or NULL at the end. */
 static const struct block *next_block(struct inputs *in)
 {
-	for (;; in->at++, in->block = 0) {
+	for (;; in->at++) {
 		if (in->at == in->n)
 			return NULL;
 		struct stream *s = in->s[in->at];
-		int got;
-		if (in->indexed)
-			got = in->block == stream_blocks(s) ? 0 : stream_read_at(s, in->block++, &in->raw, &e) ? -1 : 1;
-		else
-			got = stream_read(s, &in->raw, &e);
-		if (got < 0)
-			die("%s", e.msg);
-		if (!got)
+		if (!must_read(s, &in->raw))
 			continue;
 		if (in->n == 1)
 			return &in->raw;
@@ -165,13 +158,6 @@ struct sink {
 	struct genes *genes; /* NULL: all genes and molecules stay */
 };
 
-static void flush_block(struct sink *s)
-{
-	if (s->out.rows)
-		must(stream_write(s->to, &s->out, &e), &e);
-	block_reset(&s->out, stream_header(s->to));
-}
-
 /* Append the kept rows of b, in one piece if the limit of rows allows it. */
 static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 {
@@ -189,7 +175,7 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 			genes_fill(s->genes, &s->out, b, s->row + i, m);
 		i += m;
 		if (block_full(&s->out))
-			flush_block(s);
+			must_flush(s->to, &s->out);
 	}
 }
 
@@ -327,17 +313,16 @@ int main(int argc, char **argv)
 		emit(&s, b, chosen ? chosen + seen : f.keep);
 		progress("%" PRIu64 " cells in, %" PRIu64 " out", seen, stream_rows(s.to));
 	}
-	flush_block(&s);
+	must_flush(s.to, &s.out);
 	uint64_t written = stream_rows(s.to);
 	cli_measured("cells_in", (double)seen);
 	cli_measured("cells_out", (double)written);
 	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
-	must(stream_commit(s.to, &e), &e);
+	must_commit(s.to);
 	if (seen && !written)
 		warn("none of the %" PRIu64 " cells is left", seen);
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);
 	free(report);
-	stream_free(s.to);
 	block_release(&s.out);
 	free(s.map);
 	free(s.row);

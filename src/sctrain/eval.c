@@ -405,11 +405,9 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 
 static void score_stream(struct score *y, struct cell_losses *r, struct model *m, const struct masked_source *s)
 {
-	struct error e;
 	struct block b = {0};
 	struct recalibration *calibrated = recalibration_new(recalibrate, m, model_dir, s->in);
-	int got;
-	while ((got = stream_read(s->in, &b, &e)) > 0) {
+	while (must_read(s->in, &b)) {
 		recalibration_fit(calibrated, &s->col, &b, s->name);
 		masks_beyond(model_config(m), &s->col, &b, s->name);
 		if (cells_path)
@@ -418,8 +416,6 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 			score_block(y, m, s, &b, input_tokens_max(y->list));
 		progress("%llu cells", (unsigned long long)y->cells);
 	}
-	if (got < 0)
-		die("%s", e.msg);
 	if (!(score_count(y) > 0))
 		die("%s: it has no masked position%s", s->name, own_objective(y->list) ? "" : ", and no cell a label that the model knows");
 	block_release(&b);
