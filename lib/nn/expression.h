@@ -1,25 +1,15 @@
-/* What the heads of expression share: a layer [BMFM-RNA; transformers BertPredictionHeadTransform], and two predictions for each gene of a row. */
+/* What the heads of expression share: a layer (transform.h) and two predictions for each gene of a row. */
 #pragma once
 
-#include "nn/model_impl.h"
+#include "nn/transform.h"
 
-/* y = LN(act(x W + b)), [N, C]. Its tensors are cls.predictions.predictions.transform. */
-struct transform {
-	size_t dense_w, dense_b, norm_w, norm_b; /* offsets */
-	const void *x;
-	void *z, *zpre, *y; /* [N, C] */
-	real *stat;
-};
-
-void transform_tensors(struct params *p, const struct model_config *c);
-void transform_resolve(struct transform *t, const struct model *m);
+#define EXPRESSION_TRANSFORM "cls.predictions.predictions.transform."
 
 /* A row is a listed position, of one gene, or a cell, of all genes of the vocabulary. */
 struct expression {
-	struct head h;
+	struct head h; /* z [N, 2 genes]: their gradient after the backward */
 	struct transform t;
 	size_t w, b; /* offsets of the decoder; row 2 g is the value of gene g, row 2 g + 1 the logit that it is not expressed */
-	void *z; /* [N, 2 genes] predictions; their gradient after the backward */
 	void *dy; /* [N, C] */
 };
 
@@ -28,7 +18,6 @@ size_t expression_outputs(const struct head *h, const struct model *m);
 void expression_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
 void expression_forward(struct head *h, struct model *m, const struct forward *f, const void *x);
 void expression_loss(struct head *h, struct model *m, double *sum);
-const void *expression_logits(struct head *h, struct model *m);
 void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx);
 
 /* A metric: the mean of a part. */

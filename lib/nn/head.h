@@ -140,10 +140,8 @@ struct head_kind {
 	/* loss.count of a goal with `rows` rows. NULL: the number of targets. And of each part: */
 	double (*count)(const struct head *h, const struct goal *g, size_t rows);
 	void (*count_parts)(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count);
-	/* Logits of the last forward: act [N, outputs], on the device. */
+	/* Logits of the last forward, where head.z does not keep them: act [N, outputs], on the device. NULL: it does. */
 	const void *(*logits)(struct head *h, struct model *m);
-	/* Where backward takes the gradient of the logits from: act [N, outputs], on the device, which loss or host_loss fills. NULL: no such place. */
-	void *(*dlogits)(struct head *h, struct model *m);
 	/* Add the gradients of the head's tensors, and write dx, the gradient of the hidden states. */
 	void (*backward)(struct head *h, struct model *m, const struct forward *f, void *dx);
 	void (*release)(struct head *h, struct model *m); /* NULL: nothing to release */
@@ -167,6 +165,12 @@ const struct head_kind *head_at(size_t i); /* the i-th, NULL past the last */
 static inline int head_classifies(const struct head_kind *k)
 {
 	return k->target == TARGET_CLASS || k->target == TARGET_SET;
+}
+
+/* Or a number? */
+static inline int head_labels(const struct head_kind *k)
+{
+	return head_classifies(k) || k->target == TARGET_VALUE;
 }
 
 size_t head_parts(const struct head_kind *k); /* its losses, at least 1 */

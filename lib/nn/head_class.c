@@ -11,14 +11,11 @@
 #include <string.h>
 
 #include "base/softmax.h"
-#include "nn/model_impl.h"
+#include "nn/head_linear.h"
 
 struct class
 {
-	struct head h;
-	size_t w, b; /* offsets */
-	const void *x; /* [N, C] what it reads */
-	void *logit, *dlogit; /* [N, K] */
+	struct linear_head of;
 	real *weight, *host_weight; /* [K] loss weights on the device and on the host, or NULL */
 	double focal;
 	real *host_logit; /* [N, K] where the host computes the loss */
@@ -33,50 +30,18 @@ static int check(const struct head_spec *s, const struct model_config *c, struct
 	return 0;
 }
 
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
-{
-	params_add_last(p, (int)c->num_hidden_layers, s->nlabel, c->hidden_size, "classifier");
-}
-
-static void resolve(struct head *h, struct model *m)
-{
-	struct class *k = (struct class *)h;
-	k->w = params_at(&m->p, "classifier.weight");
-	k->b = params_at(&m->p, "classifier.bias");
-}
-
-static size_t outputs(const struct head *h, const struct model *m)
-{
-	return h->spec.nlabel;
-}
-
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
-{
-	struct class *k = (struct class *)h;
-	size_t K = h->spec.nlabel;
-	k->logit = arena_act(a, h->N * K);
-	k->dlogit = s->train ? arena_act(a, h->N * K) : NULL;
-}
-
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
-{
-	struct class *k = (struct class *)h;
-	k->x = readout(h, m, f, x);
-	m->o->linear(m->o, k->logit, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, h->spec.nlabel, ACT_NONE);
-}
-
 /* Does the host compute the loss? The logits of classes are few. */
 static int on_host(const struct class *k)
 {
-	return k->focal > 0 || k->h.kind->target == TARGET_SET;
+	return k->focal > 0 || k->of.h.kind->target == TARGET_SET;
 }
 
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct class *k = (struct class *)h;
 	if (!on_host(k))
-		m->o->class_loss(m->o, sum, k->dlogit, k->logit, (const int32_t *)m->dev.head[h->index].to.target, k->weight, h->scale,
-			h->N, h->spec.nlabel);
+		m->o->class_loss(m->o, sum, h->dz, h->z, (const int32_t *)m->dev.head[h->index].to.target, k->weight, h->scale, h->N,
+			h->spec.nlabel);
 }
 
 /*
@@ -123,7 +88,7 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, int 
 		return 0;
 	grow(k->host_logit, k->host_logit_cap, N * K);
 	grow(k->row, k->row_cap, K);
-	m->o->download_act(m->o, k->host_logit, k->logit, N * K);
+	m->o->download_act(m->o, k->host_logit, h->z, N * K);
 	for (size_t i = 0; i < N; i++) {
 		real *z = k->host_logit + i * K;
 		uint32_t y = i < h->rows ? g->target[i] : ROW_NONE;
@@ -135,7 +100,7 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, int 
 			memset(z, 0, K * sizeof *z);
 	}
 	if (train)
-		m->o->upload_act(m->o, k->dlogit, k->host_logit, N * K);
+		m->o->upload_act(m->o, h->dz, k->host_logit, N * K);
 	return 1;
 }
 
@@ -150,24 +115,6 @@ static double count(const struct head *h, const struct goal *g, size_t rows)
 	return sum;
 }
 
-static const void *logits(struct head *h, struct model *m)
-{
-	return ((struct class *)h)->logit;
-}
-
-static void *dlogits(struct head *h, struct model *m)
-{
-	return ((struct class *)h)->dlogit;
-}
-
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
-{
-	struct class *k = (struct class *)h;
-	m->o->linear_back(m->o, readout_grad(h, m, dx), G(m, k->w), G(m, k->b), k->dlogit, k->x, P(m, k->w), NULL, NULL, h->N,
-		m->c.hidden_size, h->spec.nlabel, ACT_NONE, 0);
-	readout_back(h, m, f, dx);
-}
-
 static void release(struct head *h, struct model *m)
 {
 	struct class *k = (struct class *)h;
@@ -180,7 +127,7 @@ static void release(struct head *h, struct model *m)
 void head_class_weight(struct model *m, size_t i, const real *weight)
 {
 	struct class *k = (struct class *)m->head[i];
-	size_t bytes = k->h.spec.nlabel * sizeof *weight;
+	size_t bytes = k->of.h.spec.nlabel * sizeof *weight;
 	m->o->free(m->o, k->weight);
 	free(k->host_weight);
 	k->weight = k->host_weight = NULL;
@@ -213,9 +160,8 @@ static const struct head_metric hce_metrics[] = {
 static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), OP(class_loss), {0}};
 
 #define COMMON \
-	.drop = 1, .need = need, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, .outputs = outputs, \
-	.carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, .dlogits = dlogits, \
-	.backward = backward, .release = release
+	LINEAR_HEAD, .drop = 1, .need = need, .size = sizeof(struct class), .check = check, .loss = loss, .host_loss = host_loss, \
+		     .count = count, .release = release
 
 const struct head_kind head_cells = {
 	.name = "cells",

@@ -8,52 +8,6 @@
 
 #include "nn/expression.h"
 
-/* ---- the layer before the predictions ---- */
-
-#define TRANSFORM "cls.predictions.predictions.transform."
-
-void transform_tensors(struct params *p, const struct model_config *c)
-{
-	int layer = (int)c->num_hidden_layers;
-	params_add_linear(p, layer, c->hidden_size, c->hidden_size, TRANSFORM "dense");
-	params_add_norm(p, layer, c->hidden_size, TRANSFORM "LayerNorm");
-}
-
-void transform_resolve(struct transform *t, const struct model *m)
-{
-	t->dense_w = params_at(&m->p, TRANSFORM "dense.weight");
-	t->dense_b = params_at(&m->p, TRANSFORM "dense.bias");
-	t->norm_w = params_at(&m->p, TRANSFORM "LayerNorm.weight");
-	t->norm_b = params_at(&m->p, TRANSFORM "LayerNorm.bias");
-}
-
-static void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a, const struct shape *s)
-{
-	size_t n = h->N * m->c.hidden_size;
-	t->z = arena_act(a, n);
-	t->zpre = m->c.hidden_act == ACT_GELU ? arena_act(a, n) : NULL;
-	t->y = arena_act(a, n);
-	t->stat = arena_real(a, 2 * h->N);
-}
-
-static const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x)
-{
-	size_t N = h->N, C = m->c.hidden_size;
-	t->x = x;
-	m->o->linear(m->o, t->z, t->zpre, x, P(m, t->dense_w), P(m, t->dense_b), N, C, C, m->c.hidden_act);
-	m->o->norm(m->o, t->y, t->z, t->stat, t->z, NULL, P(m, t->norm_w), P(m, t->norm_b), NULL, N, C, m->c.layer_norm_eps, NULL);
-	return t->y;
-}
-
-/* dy [N, C], which is overwritten, to dx. */
-static void transform_back(struct transform *t, const struct head *h, struct model *m, void *dx, void *dy)
-{
-	size_t N = h->N, C = m->c.hidden_size;
-	m->o->norm_back(m->o, NULL, dy, G(m, t->norm_w), G(m, t->norm_b), NULL, dy, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
-	m->o->linear_back(
-		m->o, dx, G(m, t->dense_w), G(m, t->dense_b), dy, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C, m->c.hidden_act, 0);
-}
-
 /* ---- what both heads do ---- */
 
 size_t expression_outputs(const struct head *h, const struct model *m)
@@ -64,8 +18,8 @@ size_t expression_outputs(const struct head *h, const struct model *m)
 void expression_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct expression *k = (struct expression *)h;
-	transform_carve(&k->t, h, m, a, s);
-	k->z = arena_act(a, h->N * expression_outputs(h, m));
+	transform_carve(&k->t, h, m, a);
+	h->z = arena_act(a, h->N * expression_outputs(h, m));
 	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
 }
 
@@ -73,18 +27,13 @@ void expression_forward(struct head *h, struct model *m, const struct forward *f
 {
 	struct expression *k = (struct expression *)h;
 	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
-	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, expression_outputs(h, m), ACT_NONE);
+	m->o->linear(m->o, h->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, expression_outputs(h, m), ACT_NONE);
 }
 
 void expression_loss(struct head *h, struct model *m, double *sum)
 {
 	const struct target_arrays *to = &m->dev.head[h->index].to;
-	m->o->expression_loss(m->o, sum, ((struct expression *)h)->z, to->value, to->mask, h->N, expression_outputs(h, m) / 2);
-}
-
-const void *expression_logits(struct head *h, struct model *m)
-{
-	return ((struct expression *)h)->z;
+	m->o->expression_loss(m->o, sum, h->z, to->value, to->mask, h->N, expression_outputs(h, m) / 2);
 }
 
 void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx)
@@ -93,8 +42,8 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 	struct ops *o = m->o;
 	const struct target_arrays *to = &m->dev.head[h->index].to;
 	size_t n = expression_outputs(h, m);
-	o->expression_loss_back(o, k->z, to->value, to->mask, h->scale, h->N, n / 2);
-	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, n, ACT_NONE, 0);
+	o->expression_loss_back(o, h->z, to->value, to->mask, h->scale, h->N, n / 2);
+	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), h->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, n, ACT_NONE, 0);
 	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
 	readout_back(h, m, f, dx);
 }
@@ -106,7 +55,7 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
-	transform_tensors(p, c);
+	transform_tensors(p, c, EXPRESSION_TRANSFORM);
 	params_add_weight(p, layer, 1, c->hidden_size, DECODER "regression");
 	params_add_weight(p, layer, 1, c->hidden_size, DECODER "is_zero")->joined = 1;
 	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "regression.bias");
@@ -116,7 +65,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 static void resolve(struct head *h, struct model *m)
 {
 	struct expression *k = (struct expression *)h;
-	transform_resolve(&k->t, m);
+	transform_resolve(&k->t, m, EXPRESSION_TRANSFORM);
 	k->w = params_at(&m->p, DECODER "regression.weight");
 	k->b = params_at(&m->p, DECODER "regression.bias");
 }
@@ -162,6 +111,5 @@ const struct head_kind head_expression = {
 	.forward = expression_forward,
 	.loss = expression_loss,
 	.count_parts = count_parts,
-	.logits = expression_logits,
 	.backward = expression_backward,
 };

@@ -9,11 +9,10 @@
 #include "nn/mlp.h"
 
 struct nb {
-	struct head h;
+	struct head h; /* z: its gradient after the backward */
 	size_t hidden, groups, output_w, output_b, log_theta; /* offsets */
 	const void *x; /* [B, hidden_size] */
 	struct mlp_layer layer;
-	void *z; /* [B, genes] logits; their gradient after the backward */
 	real *lse; /* [B] */
 	void *dy; /* [B, intermediate_size] */
 	struct curriculum_net net;
@@ -60,7 +59,7 @@ static void carve(struct head *h, struct model *m, struct arena *a, const struct
 {
 	struct nb *t = (struct nb *)h;
 	mlp_carve(&t->layer, a, s->B, m->c.intermediate_size);
-	t->z = arena_act(a, s->B * m->c.vocab_size);
+	h->z = arena_act(a, s->B * m->c.vocab_size);
 	t->lse = arena_real(a, s->B);
 	t->dy = s->train ? arena_act(a, s->B * m->c.intermediate_size) : NULL;
 	if (s->train)
@@ -88,19 +87,14 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	if (m->c.num_groups)
 		o->bag(o, t->layer.z, P(m, t->groups), &m->groups, NULL, N, H, 1);
 	mlp_forward(&t->layer, m, f, H);
-	o->linear(o, t->z, NULL, t->layer.y, P(m, t->output_w), P(m, t->output_b), N, H, m->c.vocab_size, ACT_NONE);
+	o->linear(o, h->z, NULL, t->layer.y, P(m, t->output_w), P(m, t->output_b), N, H, m->c.vocab_size, ACT_NONE);
 }
 
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct nb *t = (struct nb *)h;
-	m->o->nb_loss(m->o, sum, t->lse, t->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask,
+	m->o->nb_loss(m->o, sum, t->lse, h->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask,
 		t->w.weight ? &t->w : NULL, m->shape.cells, m->c.vocab_size);
-}
-
-static const void *logits(struct head *h, struct model *m)
-{
-	return ((struct nb *)h)->z;
 }
 
 static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
@@ -108,10 +102,10 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
 	size_t N = m->shape.cells, H = m->c.intermediate_size, V = m->c.vocab_size;
-	o->nb_loss_back(o, t->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask, t->lse,
+	o->nb_loss_back(o, h->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask, t->lse,
 		h->scale, t->w.weight, N, V);
 	o->linear_back(
-		o, t->dy, G(m, t->output_w), G(m, t->output_b), t->z, t->layer.y, P(m, t->output_w), NULL, NULL, N, H, V, ACT_NONE, 0);
+		o, t->dy, G(m, t->output_w), G(m, t->output_b), h->z, t->layer.y, P(m, t->output_w), NULL, NULL, N, H, V, ACT_NONE, 0);
 	mlp_back(&t->layer, m, t->dy, H);
 	if (m->c.num_groups)
 		o->bag_back(o, G(m, t->groups), t->dy, &m->groups, NULL, m->c.num_groups, H);
@@ -158,7 +152,6 @@ const struct head_kind head_nb = {
 	.prepare_back = prepare_back,
 	.forward = forward,
 	.loss = loss,
-	.logits = logits,
 	.backward = backward,
 	.release = release,
 };

@@ -7,53 +7,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "nn/model_impl.h"
+#include "nn/head_linear.h"
 
 struct value {
-	struct head h;
-	size_t w, b; /* offsets */
-	const void *x; /* [N, C] what it reads */
-	void *y, *dy; /* [N] */
+	struct linear_head of;
 	real *host; /* [N] */
 	size_t host_cap;
 };
-
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
-{
-	params_add_last(p, (int)c->num_hidden_layers, 1, c->hidden_size, "classifier");
-}
-
-static void resolve(struct head *h, struct model *m)
-{
-	struct value *k = (struct value *)h;
-	k->w = params_at(&m->p, "classifier.weight");
-	k->b = params_at(&m->p, "classifier.bias");
-}
-
-static size_t outputs(const struct head *h, const struct model *m)
-{
-	return 1;
-}
-
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
-{
-	struct value *k = (struct value *)h;
-	k->y = arena_act(a, h->N);
-	k->dy = s->train ? arena_act(a, h->N) : NULL;
-}
-
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
-{
-	struct value *k = (struct value *)h;
-	k->x = readout(h, m, f, x);
-	m->o->linear(m->o, k->y, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, 1, ACT_NONE);
-}
 
 static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[2])
 {
 	struct value *k = (struct value *)h;
 	grow(k->host, k->host_cap, h->N);
-	m->o->download_act(m->o, k->host, k->y, h->N);
+	m->o->download_act(m->o, k->host, h->z, h->N);
 	for (size_t i = 0; i < h->N; i++) {
 		double off = i < h->rows && !isnan(g->value[i]) ? (double)k->host[i] - g->value[i] : 0;
 		sum[0] += off * off;
@@ -61,31 +27,13 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, int 
 		k->host[i] = (real)(2 * off * h->host_scale);
 	}
 	if (train)
-		m->o->upload_act(m->o, k->dy, k->host, h->N);
+		m->o->upload_act(m->o, h->dz, k->host, h->N);
 	return 1;
-}
-
-static const void *logits(struct head *h, struct model *m)
-{
-	return ((struct value *)h)->y;
-}
-
-static void *dlogits(struct head *h, struct model *m)
-{
-	return ((struct value *)h)->dy;
-}
-
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
-{
-	struct value *k = (struct value *)h;
-	m->o->linear_back(m->o, readout_grad(h, m, dx), G(m, k->w), G(m, k->b), k->dy, k->x, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size,
-		1, ACT_NONE, 0);
-	readout_back(h, m, f, dx);
 }
 
 void head_value_rescale(struct model *m, size_t i, double by, double plus)
 {
-	const struct value *k = (const struct value *)m->head[i];
+	const struct linear_head *k = (const struct linear_head *)m->head[i];
 	for (const struct tensor *t = m->p.tensor; t < m->p.tensor + m->p.n; t++) {
 		if (t->at != k->w && t->at != k->b)
 			continue;
@@ -126,9 +74,8 @@ static const struct op_need value_need[] = {OP(gather), OP(scatter), OP(linear),
 static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), {0}};
 
 #define COMMON \
-	.problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, .target = TARGET_VALUE, \
-	.metric = metrics, .size = sizeof(struct value), .tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, \
-	.forward = forward, .host_loss = host_loss, .logits = logits, .dlogits = dlogits, .backward = backward, .release = release
+	LINEAR_HEAD, .problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, \
+		     .target = TARGET_VALUE, .metric = metrics, .size = sizeof(struct value), .host_loss = host_loss, .release = release
 
 const struct head_kind head_value = {
 	.name = "value",

@@ -71,7 +71,7 @@ int input_check(const struct model *m, const struct input_to *to, struct error *
 			: 0;
 	if (to->head >= m->nhead)
 		return error_set(e, "the model has %zu heads: no head %zu", m->nhead, to->head);
-	if (m->head[to->head]->kind->rows != ROWS_CELL || !m->head[to->head]->kind->dlogits)
+	if (m->head[to->head]->kind->rows != ROWS_CELL || !head_labels(m->head[to->head]->kind))
 		return error_set(e, "head '%s' has no classes and no number of a cell", head_name(&m->head[to->head]->spec));
 	return 0;
 }
@@ -165,7 +165,7 @@ int input_forward(
 		o->pool(o, m->pooled, x, m->dev.range, s.B, C, 1);
 	} else {
 		m->head[to->head]->kind->forward(m->head[to->head], m, &f, x);
-		z = m->head[to->head]->kind->logits(m->head[to->head], m);
+		z = head_logits(m->head[to->head], m);
 	}
 	if (o->sync(o, e))
 		return -1;
@@ -231,7 +231,7 @@ int input_backward(struct model *m, const real *dy, real *dv, real *presence, st
 		o->pool_back(o, m->dx, m->input.pooled, m->dev.range, &m->seq, C);
 	} else {
 		struct head *h = m->head[m->input.head];
-		send_gradient(m, h->kind->dlogits(h, m), dy, h->kind->outputs(h, m), h->N);
+		send_gradient(m, h->dz, dy, h->kind->outputs(h, m), h->N);
 		h->kind->backward(h, m, &f, m->dx);
 	}
 	m->arch->backward(m, &f, m->input.layers);

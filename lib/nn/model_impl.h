@@ -88,6 +88,7 @@ struct head {
 	size_t first, nloss; /* its losses among those of the model */
 	size_t N, rows; /* rows with padding, and the batch's own */
 	struct readout read;
+	void *z, *dz; /* act [N, outputs] logits of the last forward, and their gradient if that has a place of its own; NULL: not kept */
 	const real *scale; /* [nloss] on the device: multiplies the gradient; NULL: 1 */
 	double host_scale; /* the first of them */
 	double host_sum[2]; /* sums of host_loss since model_zero_grad */
@@ -174,6 +175,11 @@ size_t model_states(const struct model *m);
  */
 int readout_check(const struct head_kind *k, const struct model_config *c, struct error *e);
 void readout_tensors(const struct head_spec *s, struct params *p, const struct model_config *c);
+static inline const void *head_logits(struct head *h, struct model *m)
+{
+	return h->kind->logits ? h->kind->logits(h, m) : h->z;
+}
+
 void readout_resolve(struct head *h, struct model *m);
 void readout_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
 const void *readout(struct head *h, struct model *m, const struct forward *f, const void *x);

@@ -340,7 +340,7 @@ int model_logits_of(struct model *m, const struct batch *b, real *const *logit, 
 		if (!logit[i])
 			continue;
 		m->head[i]->kind->forward(m->head[i], m, &f, x);
-		z[i] = m->head[i]->kind->logits(m->head[i], m);
+		z[i] = head_logits(m->head[i], m);
 	}
 	if (m->o->sync(m->o, e))
 		return -1;
@@ -353,7 +353,7 @@ int model_logits_of(struct model *m, const struct batch *b, real *const *logit, 
 void model_last_logits(struct model *m, size_t head, real *logit)
 {
 	struct head *h = m->head[head];
-	m->o->download_act(m->o, logit, h->kind->logits(h, m), h->rows * h->kind->outputs(h, m));
+	m->o->download_act(m->o, logit, head_logits(h, m), h->rows * h->kind->outputs(h, m));
 }
 
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e)

@@ -310,11 +310,6 @@ static void add_labels(cJSON *j, const struct head_spec *h, const char *to_label
 	}
 }
 
-static int has_labels(const struct head_spec *h)
-{
-	return head_classifies(h->kind) || h->kind->target == TARGET_VALUE;
-}
-
 /* A head of the list; without a name it is written as by older versions. */
 static void add_listed(cJSON *list, const struct head_spec *h)
 {
@@ -354,7 +349,7 @@ void config_add_heads(cJSON *j, const struct arch *arch, const struct head_spec 
 	cJSON_AddItemToObject(j, "architectures", cJSON_CreateStringArray((const char *const[]){name}, 1));
 	free(name);
 	for (size_t i = nhead; i-- > 0;) { /* transformers knows one head: these are of the first */
-		labels = has_labels(&head[i]) ? &head[i] : labels;
+		labels = head_labels(head[i].kind) ? &head[i] : labels;
 		problem = head[i].kind->problem_type ? &head[i] : problem;
 	}
 	if (labels)

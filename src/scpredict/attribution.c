@@ -74,7 +74,7 @@ struct attribution {
 
 static int fit(const struct head_spec *s)
 {
-	return s->kind->rows == ROWS_CELL && (head_classifies(s->kind) || s->kind->target == TARGET_VALUE);
+	return s->kind->rows == ROWS_CELL && head_labels(s->kind);
 }
 
 static void choose(struct attribution *a)
