@@ -61,9 +61,7 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 			continue;
 		closest_try(&close, c->name, strlen(c->name));
 		first = first ? first : c->name;
-		char *longer = xasprintf("%s%s%s", names, n++ ? ", " : "", c->name);
-		free(names);
-		names = longer;
+		xappend(&names, "%s%s", n++ ? ", " : "", c->name);
 	}
 	char *expected = n > MOST ? xstrdup("") : xasprintf("%s%s", *word ? ": expected one of " : ", one of ", names);
 	if (!*word)

@@ -42,7 +42,7 @@ static void add_list(struct names *l, const char *name, const char *paths)
 	char **path = opt_list(paths, &n);
 	for (size_t i = 0; i < n; i++)
 		add(l, name, path[i], OPT_INPUT);
-	opt_list_free(path, n);
+	free_list(path, n);
 }
 
 int cli_same_place(const char *a, const char *b)

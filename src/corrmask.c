@@ -229,11 +229,8 @@ static char *data_of(char *const *file, int n)
 {
 	char *text = xasprintf("DATA=%s", n == 1 ? file[0] : "");
 	for (int i = 0; n > 1 && i < n; i++)
-		for (const char *s = file[i]; *s; s++) {
-			char *longer = xasprintf("%s%s%s%c", text, s == file[i] && i ? " " : "", strchr(" \t\"'\\", *s) ? "\\" : "", *s);
-			free(text);
-			text = longer;
-		}
+		for (const char *s = file[i]; *s; s++)
+			xappend(&text, "%s%s%c", s == file[i] && i ? " " : "", strchr(" \t\"'\\", *s) ? "\\" : "", *s);
 	return text;
 }
 

@@ -76,7 +76,7 @@ static void check_modules(void)
 			if (!strcmp(text[i], text[j]))
 				usage_error("--leiden: %s is given twice", text[i]);
 	}
-	opt_list_free(text, n);
+	free_list(text, n);
 }
 
 static void read_corpus(struct corpus *c, struct stream *in)
@@ -204,7 +204,7 @@ static void find_modules(struct modules *m, const struct graph *g)
 		if (cli.verbose)
 			info("%d modules at resolution %s", found, text[i]);
 	}
-	opt_list_free(text, m->n);
+	free_list(text, m->n);
 }
 
 static void print_stats(FILE *f, const struct graph *g)

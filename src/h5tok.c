@@ -519,8 +519,8 @@ static void release(struct job *j)
 {
 	free(j->panel);
 	free(j->read);
-	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
-	opt_list_free(j->name, j->nname);
+	free_list(j->sample, sample_column ? (size_t)cli.noperand : 0);
+	free_list(j->name, j->nname);
 	cJSON_Delete(j->decided);
 	gene_join_release(&j->genes);
 	idmap_release(&j->ids);

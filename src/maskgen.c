@@ -295,7 +295,7 @@ static void make_headers(struct run *r)
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
 	must(masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e), &e);
-	opt_list_free(keep, c.nkeep);
+	free_list(keep, c.nkeep);
 	r->counted = masking_counted(stream_header(r->in), &c);
 	check_input_options(r);
 	r->input = (struct input_plan){.cell = c.cell,
@@ -474,7 +474,7 @@ static void count_classes(struct run *r)
 	size_t n;
 	char **keep = opt_list(keep_text, &n);
 	must(masked_count_classes(&r->header, r->in, keep, n, &e), &e);
-	opt_list_free(keep, n);
+	free_list(keep, n);
 }
 
 /* Start after the oldest checkpoint, as the trainer may have to go on from it, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */

@@ -14,9 +14,7 @@ void dataframe_column_release(struct dataframe_column *c)
 {
 	if (!c->where)
 		return;
-	for (size_t i = 0; i < c->ncategory; i++)
-		free(c->category[i]);
-	free(c->category);
+	free_list(c->category, c->ncategory);
 	free(c->name);
 	free(c->why);
 	free(c->note);

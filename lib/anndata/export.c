@@ -80,9 +80,7 @@ static void make_var(struct h5ad_writer *w)
 		for (size_t i = 0; i < n; i++, l = l ? l->next : NULL)
 			name[i] = cJSON_IsString(l) ? xstrdup(l->valuestring) : xasprintf("%zu", i);
 		h5out_texts(&w->h5, var, "_index", name, n);
-		for (size_t i = 0; i < n; i++)
-			free(name[i]);
-		free(name);
+		free_list(name, n);
 	}
 	H5Gclose(var);
 }

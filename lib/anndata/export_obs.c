@@ -66,9 +66,7 @@ char *export_link_name(const struct obs_out *o, size_t n, const char *name)
 	for (size_t i = 0; i <= n; i++) {
 		if (i < n ? strcmp(o[i].name, s) : strcmp(s, "_index") && strcmp(s, "."))
 			continue;
-		char *longer = xasprintf("%s_", s);
-		free(s);
-		s = longer;
+		xappend(&s, "_");
 		i = (size_t)-1;
 	}
 	return s;

@@ -50,16 +50,10 @@ void features_release(struct features *f)
 	*f = (struct features){0};
 }
 
-static const char *text_at(const struct texts *t, size_t i, size_t *n)
-{
-	*n = t->offset[i + 1] - t->offset[i];
-	return t->bytes + t->offset[i];
-}
-
 static void plain_word(const struct texts *t, size_t i, char word[WORD])
 {
 	size_t n, k = 0;
-	const char *s = text_at(t, i, &n);
+	const char *s = texts_at(t, i, &n);
 	for (size_t j = 0; j < n && k + 1 < WORD; j++)
 		if (!strchr(" -_", s[j]))
 			word[k++] = (char)tolower((unsigned char)s[j]);
@@ -83,7 +77,7 @@ static int is_missing(const char *word)
 static int is_probe(const struct texts *t, size_t i)
 {
 	size_t n;
-	const char *s = t ? text_at(t, i, &n) : NULL;
+	const char *s = t ? texts_at(t, i, &n) : NULL;
 	for (const char *const *p = probes; s && *p; p++) {
 		size_t k = strlen(*p);
 		if (n > k && !strncasecmp(s, *p, k) && strchr("0123456789-_", s[k]))
@@ -116,11 +110,9 @@ static char *tally_text(struct tally *t)
 	char *text = t->word.n ? xstrdup("") : NULL;
 	for (size_t i = 0; i < t->word.n && i < 8; i++) {
 		size_t len;
-		const char *s = text_at(&t->word, i, &len);
-		char *more = xasprintf("%s%s%zu %.*s%s", text, i ? ", " : "", t->n[i], len < WORD ? (int)len : WORD, s,
+		const char *s = texts_at(&t->word, i, &len);
+		xappend(&text, "%s%zu %.*s%s", i ? ", " : "", t->n[i], len < WORD ? (int)len : WORD, s,
 			i == 7 && t->word.n > 8 ? ", ..." : "");
-		free(text);
-		text = more;
 	}
 	strmap_release(&t->row);
 	texts_release(&t->word);
@@ -142,7 +134,7 @@ int features_choose(struct features *f, uint8_t **drop, const struct feature_wor
 	*drop = xcalloc(n + 1, 1);
 	for (size_t i = 0; i < n; i++) {
 		size_t len = 0;
-		const char *kind = w->type ? text_at(w->type, i, &len) : "";
+		const char *kind = w->type ? texts_at(w->type, i, &len) : "";
 		*word = *flag = 0;
 		if (w->type)
 			plain_word(w->type, i, word);

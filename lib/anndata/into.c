@@ -485,9 +485,7 @@ char *h5ad_into_written(const struct h5ad_into *w)
 		const char *name = scalar ? w->columns.col[w->scalar[i - w->nfixed].own].name : w->fixed[i].name;
 		const char *before = scalar && i == w->nfixed ? (n ? "; obs " : "obs ") : n ? ", " : "obsm ";
 		int replaced = scalar ? w->scalar[i - w->nfixed].replaced : w->fixed[i].replaced;
-		char *longer = xasprintf("%s%s%s%s", list, before, name, replaced ? " (replaced)" : "");
-		free(list);
-		list = longer;
+		xappend(&list, "%s%s%s", before, name, replaced ? " (replaced)" : "");
 		n++;
 	}
 	return list;

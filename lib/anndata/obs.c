@@ -10,9 +10,7 @@ void obs_release(struct obs *o)
 {
 	for (size_t i = 0; i < o->ncol; i++) {
 		struct obs_column *c = o->col + i;
-		for (size_t k = 0; k < c->ncategory; k++)
-			free(c->category[k]);
-		free(c->category);
+		free_list(c->category, c->ncategory);
 		strmap_release(&c->code);
 		free(c->source);
 		free(c->name);

@@ -13,11 +13,8 @@ static char *keys(struct h5ad *h)
 	struct texts t = {0};
 	char *all = xstrdup("");
 	store_names(&h->store, h->reader->obsm, &t);
-	for (size_t i = 0; i < t.n; i++) {
-		char *more = xasprintf("%s%s%.*s", all, i ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
-		free(all);
-		all = more;
-	}
+	for (size_t i = 0; i < t.n; i++)
+		xappend(&all, "%s%.*s", i ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
 	texts_release(&t);
 	return all;
 }

@@ -144,9 +144,7 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 		got = error_set(e, "%s: column names and no cells", f->path);
 	for (size_t i = 0; i < t->ncol && got == 0; i++)
 		choose_kind(&t->col[i], &kind[i]);
-	for (size_t i = 0; i < names; i++)
-		free(name[i]);
-	free(name);
+	free_list(name, names);
 	free(kind);
 	return got;
 }

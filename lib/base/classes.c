@@ -17,9 +17,7 @@ uint32_t classes_add(struct classes *c, const char *name, size_t n)
 
 void classes_release(struct classes *c)
 {
-	for (size_t i = 0; i < c->n; i++)
-		free(c->name[i]);
-	free(c->name);
+	free_list(c->name, c->n);
 	strmap_release(&c->number);
 	*c = (struct classes){0};
 }

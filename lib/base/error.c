@@ -121,6 +121,35 @@ char *xasprintf(const char *fmt, ...)
 	return xchecked(n < 0 ? NULL : s);
 }
 
+void xappend(char **text, const char *fmt, ...)
+{
+	char *more;
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vasprintf(&more, fmt, ap);
+	va_end(ap);
+	xchecked(n < 0 ? NULL : more);
+	char *all = *text ? xasprintf("%s%s", *text, more) : xstrdup(more);
+	free(more);
+	free(*text);
+	*text = all;
+}
+
+void free_list(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+char **xstrdup_list(char *const *list, size_t n)
+{
+	char **copy = xmalloc(n * sizeof *copy);
+	for (size_t i = 0; i < n; i++)
+		copy[i] = xstrdup(list[i]);
+	return copy;
+}
+
 FILE *xmemopen(char **text, size_t *size)
 {
 	return xchecked(open_memstream(text, size));

@@ -33,6 +33,10 @@ char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library allocated */
+/* Put more text behind a malloced one; NULL is "". Free n texts and their list; copy them. */
+void xappend(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void free_list(char **list, size_t n);
+char **xstrdup_list(char *const *list, size_t n) __attribute__((returns_nonnull));
 
 #ifdef ANALYZE /* clang 14 and GCC 12 ignore returns_nonnull in their analysis */
 #define NEVER_NULL(call) \
@@ -50,6 +54,7 @@ void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library 
 #define xstrndup(s, n) NEVER_NULL(xstrndup(s, n))
 #define xasprintf(...) NEVER_NULL(xasprintf(__VA_ARGS__))
 #define xchecked(p) NEVER_NULL(xchecked(p))
+#define xstrdup_list(list, n) NEVER_NULL(xstrdup_list(list, n))
 #endif
 
 /* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */

@@ -71,8 +71,7 @@ static void find(struct places *p, const cJSON *a, const cJSON *b)
 char *json_differences(const cJSON *a, const cJSON *b, const char *in_a, const char *in_b, int most)
 {
 	char *text = NULL;
-	size_t size;
-	struct places p = {.text = xmemopen(&text, &size), .in_a = in_a, .in_b = in_b, .most = most};
+	struct places p = {.text = xmemopen(&text, &(size_t){0}), .in_a = in_a, .in_b = in_b, .most = most};
 	find(&p, a, b);
 	if (p.n > most)
 		fputs("; ...", p.text);

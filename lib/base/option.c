@@ -23,10 +23,9 @@ static const char *word(const struct option_def *o, size_t k)
 static const char *argument(struct option_def *o)
 {
 	char *text = NULL;
-	size_t size;
 	if (o->kind != OPT_CHOICE || o->arg)
 		return o->arg;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	const char *gap = "";
 	for (size_t k = 0; k < o->nwords; k++)
 		if (word(o, k))
@@ -230,8 +229,7 @@ static const char *first_term(struct option_def *const *tables, const char *list
 static char *terms_text(const char *list, int all)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fputs("--", f);
 	for (; *list && (all || *list != ' '); list++)
 		if (*list == ' ')
@@ -263,8 +261,7 @@ static unsigned chosen(struct option_def *const *tables, unsigned usual)
 static char *choosers(struct option_def *const *tables, unsigned modes, int given)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	const char *gap = "";
 	EACH(o, tables)
 	for (size_t k = 0; k < (o->kind == OPT_CHOICE ? o->nwords : 1); k++)
@@ -342,9 +339,8 @@ static void help_line(FILE *f, struct option_def *o)
 char *opt_help(struct option_def *const *tables)
 {
 	char *text = NULL;
-	size_t size;
 	int lines = 0;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	EACH(o, tables)
 	{
 		if (o->kind == OPT_GROUP)
@@ -362,8 +358,7 @@ char *opt_help(struct option_def *const *tables)
 char *opt_words(struct option_def *const *tables)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)
 		fprintf(f, "--%s\t%s\t%s\n", o->name, argument(o) ? argument(o) : "", o->help);
@@ -374,8 +369,7 @@ char *opt_words(struct option_def *const *tables)
 char *opt_provenance(struct option_def *const *tables)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	const char *gap = "";
 	EACH(o, tables)
 	{
@@ -419,11 +413,4 @@ char **opt_list(const char *s, size_t *n)
 		more = *s == ',';
 	}
 	return list;
-}
-
-void opt_list_free(char **list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(list[i]);
-	free(list);
 }

@@ -74,4 +74,3 @@ const char *opt_text(const struct option_def *o);
 
 /* Split "a,b,c" at commas: a malloced array of malloced strings, *n of them (0 for NULL or ""). */
 char **opt_list(const char *s, size_t *n);
-void opt_list_free(char **list, size_t n);

@@ -29,19 +29,24 @@ void texts_push(struct texts *t, const char *s, size_t n)
 	t->offset[++t->n] = at + n;
 }
 
+const char *texts_at(const struct texts *t, size_t i, size_t *n)
+{
+	*n = t->offset[i + 1] - t->offset[i];
+	return t->bytes + t->offset[i];
+}
+
 int texts_is(const struct texts *t, size_t i, const char *s)
 {
-	size_t n = t->offset[i + 1] - t->offset[i];
-	return n == strlen(s) && !memcmp(t->bytes + t->offset[i], s, n);
+	size_t n;
+	const char *text = texts_at(t, i, &n);
+	return n == strlen(s) && !memcmp(text, s, n);
 }
 
 char *texts_dup(const struct texts *t, size_t i)
 {
-	size_t n = t->offset[i + 1] - t->offset[i];
-	char *s = xmalloc(n + 1);
-	memcpy(s, t->bytes + t->offset[i], n);
-	s[n] = 0;
-	return s;
+	size_t n;
+	const char *text = texts_at(t, i, &n);
+	return xstrndup(text, n);
 }
 
 size_t texts_double(double x, char buf[32])

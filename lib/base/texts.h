@@ -18,6 +18,7 @@ void texts_release(struct texts *t); /* accepts a zeroed struct */
 void texts_clear(struct texts *t); /* n = 0, buffers stay */
 void texts_push(struct texts *t, const char *s, size_t n);
 char *texts_dup(const struct texts *t, size_t i); /* text i with a NUL, malloced */
+const char *texts_at(const struct texts *t, size_t i, size_t *n); /* text i, and its length */
 
 int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this one? */
 

@@ -116,10 +116,10 @@ int values_read(struct values *v, const char *path, struct error *e)
 void values_release(struct values *v)
 {
 	for (int k = 0; k < ARMS_KEYS; k++) {
-		opt_list_free(v->column[k], v->columns[k]);
+		free_list(v->column[k], v->columns[k]);
 		classes_release(&v->key[k]);
 	}
-	opt_list_free(v->metric, v->metrics);
+	free_list(v->metric, v->metrics);
 	free(v->value);
 	*v = (struct values){0};
 }

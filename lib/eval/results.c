@@ -19,10 +19,8 @@ void results_free(struct results *r)
 		free(r->row[i].metric);
 		free(r->row[i].text);
 	}
-	for (size_t i = 0; i < r->k; i++)
-		free(r->name[i]);
 	free(r->row);
-	free(r->name);
+	free_list(r->name, r->k);
 	free(r);
 }
 
@@ -50,9 +48,8 @@ void results_fold(struct results *r, const char *metric, double value)
 
 void results_classes(struct results *r, char *const *name, size_t k)
 {
-	r->name = xmalloc(k * sizeof *r->name);
-	for (size_t i = 0; i < k; i++)
-		r->name[r->k++] = xstrdup(name[i]);
+	r->name = xstrdup_list(name, k);
+	r->k = k;
 	results_add(r, "classes", (double)k);
 }
 
@@ -186,8 +183,7 @@ static void print_folds(FILE *f, const struct results *r, size_t at)
 char *results_print(const struct results *r)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fputs("metric\tvalue\n", f);
 	for (size_t i = 0; i < r->n; i++) {
 		size_t first = 0;

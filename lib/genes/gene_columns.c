@@ -19,12 +19,6 @@ void gene_names_release(struct gene_names *g)
 	*g = (struct gene_names){0};
 }
 
-static const char *text_at(const struct texts *t, size_t i, size_t *n)
-{
-	*n = t->offset[i + 1] - t->offset[i];
-	return t->bytes + t->offset[i];
-}
-
 /* What the names of the genes are in a column. */
 struct column_kinds {
 	size_t n, ensembl, number, nothing;
@@ -38,7 +32,7 @@ static struct column_kinds column_kinds(const struct texts *t, const uint8_t *dr
 		if (drop && drop[i])
 			continue;
 		k.n++;
-		const char *s = text_at(t, i, &n);
+		const char *s = texts_at(t, i, &n);
 		prefix = gene_prefix(s, n, &genome);
 		switch (gene_kind(s + prefix, n - prefix)) {
 		case GENE_ENSEMBL:
@@ -80,7 +74,7 @@ static int tells_genes_apart(const struct texts *t, const uint8_t *drop)
 {
 	struct strmap seen = {0};
 	for (size_t i = 0, n; i < t->n; i++) {
-		const char *s = text_at(t, i, &n);
+		const char *s = texts_at(t, i, &n);
 		strmap_put(&seen, s, n, 0);
 	}
 	size_t distinct = seen.n;
@@ -173,7 +167,7 @@ static const char *first_name(const struct texts *const from[3], size_t i, int a
 	for (*which = 0; *which < 3; ++*which) {
 		if (!from[*which] || !from[*which]->n)
 			continue;
-		const char *s = text_at(from[*which], i, n);
+		const char *s = texts_at(from[*which], i, n);
 		enum gene_kind k = gene_kind(s, *n);
 		if (k == GENE_ENSEMBL || k == GENE_NAME || (k == GENE_NUMBER && any && *which == 0))
 			return s;
@@ -185,7 +179,7 @@ static int no_name(const struct gene_columns *c, const struct texts *from, size_
 {
 	char has[300];
 	size_t n;
-	const char *s = text_at(from, row, &n);
+	const char *s = texts_at(from, row, &n);
 	if (gene_kind(s, n) != GENE_NUMBER)
 		return error_set(e, "%s: row %zu has no gene id", c->where, row);
 	list_columns(c, has);
@@ -204,10 +198,10 @@ static int fill_names(
 		if (!s && gene)
 			return no_name(c, from[0], i, e);
 		if (!s)
-			s = text_at(from[0], i, &n);
+			s = texts_at(from[0], i, &n);
 		g->by_symbol += gene && which > 0;
 		texts_push(&g->id, s, n);
-		s = symbol ? text_at(symbol, i, &n) : "";
+		s = symbol ? texts_at(symbol, i, &n) : "";
 		texts_push(&g->symbol, s, symbol && gene_kind(s, n) == GENE_NAME ? n : 0);
 	}
 	return 0;
@@ -223,7 +217,7 @@ static size_t count_genomes(struct gene_names *g, const uint8_t *drop)
 {
 	size_t before = 0, n, genome, k;
 	for (size_t i = 0; i < g->id.n && g->ngenome <= GENE_GENOMES; i++) {
-		const char *s = text_at(&g->id, i, &n);
+		const char *s = texts_at(&g->id, i, &n);
 		if ((drop && drop[i]) || !gene_prefix(s, n, &genome))
 			continue;
 		before++;
@@ -249,7 +243,7 @@ static void drop_prefixes(struct gene_names *g, const char *pick, int alone)
 	texts_clear(&id);
 	texts_clear(&symbol);
 	for (size_t i = 0; i < g->id.n; i++) {
-		const char *s = text_at(&g->id, i, &n), *t = text_at(&g->symbol, i, &m);
+		const char *s = texts_at(&g->id, i, &n), *t = texts_at(&g->symbol, i, &m);
 		size_t p = gene_prefix(s, n, &of_id), q = gene_prefix(t, m, &of_symbol);
 		int here = p && (pick ? strlen(pick) == of_id && !memcmp(s, pick, of_id) : gene_kind(s + p, n - p) == GENE_ENSEMBL);
 		if (alone)
@@ -315,7 +309,7 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 	for (size_t i = 0; r == 0 && i < g->id.n; i++) {
 		struct gene_key k;
 		size_t n;
-		const char *s = text_at(&g->id, i, &n);
+		const char *s = texts_at(&g->id, i, &n);
 		if (c->drop && c->drop[i])
 			continue;
 		gene_key(&k, s, n);
@@ -342,7 +336,7 @@ static int two_load(void *of, size_t column, int any, struct texts *t, struct er
 	const struct texts *from = ((const struct two_texts *)of)->text[column];
 	texts_clear(t);
 	for (size_t i = 0, n; i < from->n; i++) {
-		const char *s = text_at(from, i, &n);
+		const char *s = texts_at(from, i, &n);
 		texts_push(t, s, n);
 	}
 	return 1;

@@ -66,10 +66,7 @@ char *gene_find_ids(const struct gene_find *f, const char *s, size_t n)
 {
 	char *ids = xstrdup("");
 	int most = 5;
-	for (uint32_t row = find_symbol(f, s, n); row != UINT32_MAX && most >= 0; row = f->next[row], most--) {
-		char *more = xasprintf("%s%s%s", ids, *ids ? ", " : "", most ? f->v->id[row] : "...");
-		free(ids);
-		ids = more;
-	}
+	for (uint32_t row = find_symbol(f, s, n); row != UINT32_MAX && most >= 0; row = f->next[row], most--)
+		xappend(&ids, "%s%s", *ids ? ", " : "", most ? f->v->id[row] : "...");
 	return ids;
 }

@@ -44,9 +44,7 @@ int idmap_load(struct idmap *m, const char *path, struct error *e)
 
 void idmap_release(struct idmap *m)
 {
-	for (size_t i = 0; i < m->n; i++)
-		free(m->ids[i]);
-	free(m->ids);
+	free_list(m->ids, m->n);
 	strmap_release(&m->key);
 	strmap_release(&m->id);
 	*m = (struct idmap){0};

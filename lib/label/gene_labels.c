@@ -24,9 +24,7 @@ static void init(struct gene_labels *g, size_t rows)
 
 void gene_labels_release(struct gene_labels *g)
 {
-	for (size_t k = 0; k < g->nclass; k++)
-		free(g->name[k]);
-	free(g->name);
+	free_list(g->name, g->nclass);
 	free(g->genes);
 	free(g->label);
 	free(g->fold);
@@ -188,9 +186,7 @@ int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab
 		number_classes(g, &r.classes, v->n);
 	else
 		gene_labels_release(g);
-	for (size_t i = 0; i < r.nfirst; i++)
-		free(r.first[i]);
-	free(r.first);
+	free_list(r.first, r.nfirst);
 	classes_release(&r.classes);
 	gene_find_release(&r.find);
 	strmap_release(&r.seen);
@@ -301,10 +297,8 @@ int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab
 		return -1;
 	init(g, v->n);
 	g->nclass = nlabel;
-	g->name = xcalloc(nlabel, sizeof *g->name);
+	g->name = xstrdup_list(name, nlabel);
 	g->genes = xcalloc(nlabel, sizeof *g->genes);
-	for (size_t k = 0; k < nlabel; k++)
-		g->name[k] = xstrdup(name[k]);
 	if ((got = tsv_next(&t, e)) == 0)
 		got = error_set(e, "%s: empty: expected a table of genes", path);
 	else if (got > 0)

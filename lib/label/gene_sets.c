@@ -10,9 +10,7 @@
 
 void gene_sets_release(struct gene_sets *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		free(s->name[i]);
-	free(s->name);
+	free_list(s->name, s->n);
 	free(s->start);
 	free(s->gene);
 	*s = (struct gene_sets){0};

@@ -133,10 +133,7 @@ char *audit_table(const struct audit *a)
 	};
 	char *text = xasprintf("metric\tvalue\ncells\t%llu\ntokens\t%llu\nmasked\t%llu\n", (unsigned long long)a->cells,
 		(unsigned long long)a->tokens, (unsigned long long)a->masked);
-	for (size_t i = 0; i < sizeof metric / sizeof *metric; i++) {
-		char *more = xasprintf("%s%s\t%.6f\n", text, metric[i].name, metric[i].value);
-		free(text);
-		text = more;
-	}
+	for (size_t i = 0; i < sizeof metric / sizeof *metric; i++)
+		xappend(&text, "%s\t%.6f\n", metric[i].name, metric[i].value);
 	return text;
 }

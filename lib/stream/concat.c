@@ -56,9 +56,7 @@ static int need_companion(struct header *all, const char *column, const char *na
 static int make_text(struct header *to, int at, const char *name, struct error *e)
 {
 	struct column_spec *t = &to->col[at];
-	for (size_t i = 0; i < t->ncategory; i++)
-		free(t->category[i]);
-	free(t->category);
+	free_list(t->category, t->ncategory);
 	free(t->dtype);
 	*t = (struct column_spec){.name = t->name, .type = STR, .n = 1, .group = -1};
 	return need_companion(to, t->name, name, e);

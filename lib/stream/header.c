@@ -64,9 +64,7 @@ void header_init(struct header *h, const char *kind)
 static void spec_release(struct column_spec *c)
 {
 	free(c->name);
-	for (size_t i = 0; i < c->ncategory; i++)
-		free(c->category[i]);
-	free(c->category);
+	free_list(c->category, c->ncategory);
 	free(c->dtype);
 }
 
@@ -74,10 +72,8 @@ void header_release(struct header *h)
 {
 	for (size_t i = 0; i < h->ncol; i++)
 		spec_release(&h->col[i]);
-	for (size_t i = 0; i < h->ngroup; i++)
-		free(h->group[i]);
 	free(h->col);
-	free(h->group);
+	free_list(h->group, h->ngroup);
 	free(h->kind);
 	vocab_release(&h->vocab);
 	cJSON_Delete(h->provenance);
@@ -116,14 +112,6 @@ static int add(struct header *h, struct column_spec spec)
 	return (int)h->ncol++;
 }
 
-static char **strings_dup(char *const *s, size_t n)
-{
-	char **d = xmalloc(n * sizeof *d);
-	for (size_t i = 0; i < n; i++)
-		d[i] = xstrdup(s[i]);
-	return d;
-}
-
 int header_add(struct header *h, const char *name, enum column_type type)
 {
 	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .n = 1, .group = -1});
@@ -147,14 +135,14 @@ int header_add_categorical(struct header *h, const char *name, char *const *cate
 			.n = 1,
 			.group = -1,
 			.ncategory = ncategory,
-			.category = strings_dup(category, ncategory)});
+			.category = xstrdup_list(category, ncategory)});
 }
 
 int header_add_like(struct header *h, const struct column_spec *spec)
 {
 	struct column_spec c = *spec;
 	c.name = xstrdup(spec->name);
-	c.category = spec->category ? strings_dup(spec->category, spec->ncategory) : NULL;
+	c.category = spec->category ? xstrdup_list(spec->category, spec->ncategory) : NULL;
 	c.dtype = spec->dtype ? xstrdup(spec->dtype) : NULL;
 	return add(h, c);
 }

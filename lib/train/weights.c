@@ -28,9 +28,7 @@ int weights_save_arrays(struct model *m, const char *path, const char *const pre
 		nout++;
 	}
 	int bad = safetensors_write(path, out, nout, get_values, m, beside, nbeside, e);
-	for (size_t i = 0; i < nout; i++)
-		free(name[i]);
-	free(name);
+	free_list(name, nout);
 	free(out);
 	return bad;
 }
@@ -107,9 +105,7 @@ static void name_tensors(struct source *s, const struct head_spec *const *from)
 
 static void source_release(struct source *s)
 {
-	for (size_t i = 0; i < model_ntensor(s->m); i++)
-		free(s->name[i]);
-	free(s->name);
+	free_list(s->name, model_ntensor(s->m));
 	free(s->seen);
 }
 

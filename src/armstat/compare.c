@@ -89,9 +89,7 @@ static _Noreturn void die_repeated(const struct values *v, const struct value *a
 	for (int k = ARMS_PAIR; k <= ARMS_DRAW; k += ARMS_DRAW - ARMS_PAIR)
 		for (size_t i = 0, n; i < v->columns[k]; i++) {
 			field = key_field(v->key[k].name[b->key[k]], i, &n);
-			char *longer = xasprintf("%s, %s %.*s", pair, v->column[k][i], (int)n, field);
-			free(pair);
-			pair = longer;
+			xappend(&pair, ", %s %.*s", v->column[k][i], (int)n, field);
 		}
 	die("%s: line %u: the second value of '%s'%s; the first one is in line %u%s%s", file, b->line,
 		v->key[ARMS_BY].name[b->key[ARMS_BY]], pair, a->line, a->source == b->source ? "" : " of ",

@@ -47,7 +47,7 @@ static void parse_metrics(struct table *t)
 			t->file[t->columns++] = i;
 		}
 	}
-	opt_list_free(list, t->files);
+	free_list(list, t->files);
 	if (!t->columns)
 		usage_error("--metrics '%s': no metric", metrics_text);
 }
@@ -65,7 +65,7 @@ static void read_method(struct table *t, const char *results)
 			;
 		must(results_read(path[t->file[c]], t->metric + c, k, value + c, &e), &e);
 	}
-	opt_list_free(path, n);
+	free_list(path, n);
 }
 
 static void print_number(FILE *f, double v)
@@ -109,14 +109,13 @@ int armstat_leaderboard(int argc, char **argv)
 {
 	struct table t = {0};
 	char *text = NULL;
-	size_t size;
 	cli_init(&leaderboard_cli, argc, argv);
 	if (leaderboard_cli.noperand < 1)
 		usage_error("no results: name those of every method");
 	parse_metrics(&t);
 	for (int i = 0; i < leaderboard_cli.noperand; i++)
 		read_method(&t, leaderboard_cli.operand[i]);
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	print_names(f, &t);
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
@@ -125,9 +124,7 @@ int armstat_leaderboard(int argc, char **argv)
 	cli_measured("methods", (double)t.methods);
 	cli_measured("metrics", (double)t.columns);
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
-	for (size_t c = 0; c < t.columns; c++)
-		free(t.metric[c]);
-	free(t.metric);
+	free_list(t.metric, t.columns);
 	free(t.file);
 	free(t.value);
 	return 0;

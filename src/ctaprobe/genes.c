@@ -347,9 +347,8 @@ static void print_metrics(struct study *t)
 static void write_roc(const struct study *t)
 {
 	char *text = NULL;
-	size_t size;
 	double points = 0;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fputs("fpr\tmean", f);
 	for (size_t i = 0; i < t->nfold; i++) {
 		fprintf(f, "\tfold%zu", i + 1);

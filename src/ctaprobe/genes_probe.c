@@ -43,9 +43,7 @@ void genes_probe_read(struct study *t)
 		info("%zu genes of %s are not in the vocabulary (such as '%s'), and %zu have no vector: they are left out", labels.absent,
 			genes_probe.labels, labels.missing, without);
 	t->K = labels.nclass;
-	t->name = xcalloc(t->K, sizeof *t->name);
-	for (size_t k = 0; k < t->K; k++)
-		t->name[k] = xstrdup(labels.name[k]);
+	t->name = xstrdup_list(labels.name, t->K);
 	t->first = xstrdup(genes_probe.labels);
 	t->nfold = (size_t)genes_probe.folds;
 	t->fold = xcalloc(t->nfold, sizeof *t->fold);

@@ -51,8 +51,7 @@ static const char *const boot_key[BOOTSTRAP_SCORES] = {"accuracy", "balanced_acc
 static void write_replicates(const char *path, const double *value, size_t n)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fprintf(f, "replicate\t%s\t%s\t%s\n", boot_key[0], boot_key[1], boot_key[2]);
 	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
 		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
@@ -113,8 +112,7 @@ void report_roc_curve(const char *path, const double *probability, const uint32_
 {
 	double tpr[ROC_GRID];
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	roc_mean(probability, y, n, k, tpr);
 	fputs("fpr\ttpr\n", f);
 	for (int g = 0; g < ROC_GRID && !isnan(tpr[g]); g++)

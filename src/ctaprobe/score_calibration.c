@@ -110,8 +110,7 @@ void confident_curves(const struct confident *c, const char *path)
 	struct calibration cal;
 	double risk[RISK_GRID];
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	calibration_measure(&cal, c->probability, c->right, c->n);
 	risk_coverage(c->probability, c->right, c->n, risk);
 	fputs("curve\tx\ty\tcells\n", f);

@@ -338,7 +338,6 @@ int scgenes_genesets(int argc, char **argv)
 {
 	struct genesets s = {0};
 	char *text = NULL;
-	size_t size;
 	cli_init(&genesets_cli, argc, argv);
 	if (!sets_path)
 		usage_error("--sets FILE is required: the gene sets");
@@ -359,7 +358,7 @@ int scgenes_genesets(int argc, char **argv)
 	choose_genes(&s);
 	info("%zu of %zu sets have %d to %d of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, SMALLEST,
 		LARGEST, s.sets.absent, s.sets.listed);
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	if (modules_name)
 		score_modules(&s, f);
 	else

@@ -215,11 +215,8 @@ static char *note_of_mean(const struct integration_scores *of, size_t n, int m, 
 		return xstrdup(m == 2 ? "one of the means is NA" : "a metric is NA");
 	char *note = xstrdup(m == 2 ? "0.6 bio + 0.4 batch" : "mean");
 	for (int r = 0, some = 0; r < ROWS && m == BIO; r++)
-		if (shown(&rows[r]) && left_out(&rows[r], of, n)) {
-			char *more = xasprintf("%s%s%s", note, some++ ? ", " : " without ", rows[r].name);
-			free(note);
-			note = more;
-		}
+		if (shown(&rows[r]) && left_out(&rows[r], of, n))
+			xappend(&note, "%s%s", some++ ? ", " : " without ", rows[r].name);
 	return note;
 }
 

@@ -110,11 +110,8 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 static char *columns(const struct dataframe *f)
 {
 	char *all = xstrdup("");
-	for (size_t i = 0; i < f->ncol; i++) {
-		char *more = xasprintf("%s%s%s", all, i ? ", " : "", f->col[i].name);
-		free(all);
-		all = more;
-	}
+	for (size_t i = 0; i < f->ncol; i++)
+		xappend(&all, "%s%s", i ? ", " : "", f->col[i].name);
 	return all;
 }
 
@@ -198,7 +195,7 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	labels_release(&of);
 	if (batch)
 		labels_release(&of_batch);
-	opt_list_free(key, nkey);
+	free_list(key, nkey);
 	h5ad_release(&h);
 	sandbox_finished();
 }

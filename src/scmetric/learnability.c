@@ -167,8 +167,7 @@ static const char *kind_name(enum learned kind)
 static void write_genes(const struct genes *g, const struct gene_labels *groups)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fprintf(f, "gene\tsymbol\tzero_fraction\trescaled\texpected\tz\tkind%s\n", groups ? "\tgroup" : "");
 	for (size_t i = 0; i < g->n; i++) {
 		const struct learned_gene *x = &g->of[i];

@@ -70,7 +70,7 @@ static char *add_list(struct sets *s, const char *text, const struct gene_find *
 	char **word = opt_list(text, &n), *unknown = NULL;
 	for (size_t i = 0; i < n && !unknown; i++)
 		unknown = add_word(s, word[i], strlen(word[i]), genes);
-	opt_list_free(word, n);
+	free_list(word, n);
 	return unknown;
 }
 

@@ -67,7 +67,7 @@ static void name_states(struct states *t)
 				usage_error("--other: '%s' is given twice, or is the state of --to", other[k]);
 	}
 	t->name[n + 1] = xstrdup(from_text);
-	opt_list_free(other, n);
+	free_list(other, n);
 }
 
 static void states_release(struct states *t)
@@ -82,8 +82,7 @@ static void states_release(struct states *t)
 static char *symbols_of(const char *label, const struct vocab *v)
 {
 	char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	int known = 1;
 	for (const char *p = label; known && *p;) {
 		size_t n = strcspn(p, "+");

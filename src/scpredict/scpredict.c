@@ -11,9 +11,7 @@ static char *list_heads(const struct config_heads *heads, int (*fit)(const struc
 	for (size_t i = 0; i < heads->n; i++) {
 		if (!fit(&heads->head[i]))
 			continue;
-		char *more = xasprintf("%s%s%s", text, *text ? ", " : "", head_name(&heads->head[i]));
-		free(text);
-		text = more;
+		xappend(&text, "%s%s", *text ? ", " : "", head_name(&heads->head[i]));
 	}
 	return text;
 }

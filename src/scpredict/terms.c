@@ -55,7 +55,7 @@ static void find_nodes(struct terms *t, const struct opt_values *given, const ch
 			if (!add_node(t, name[k]))
 				die("--node: '%s' is not a term that the head can predict: expected ids, names or exact synonyms of %s",
 					name[k], path);
-		opt_list_free(name, n);
+		free_list(name, n);
 	}
 	t->column = xcalloc(t->nnode, sizeof *t->column);
 }

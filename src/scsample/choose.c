@@ -97,9 +97,7 @@ void choice_release(struct choice *c)
 		free(c->partition[k].class);
 		free(c->partition[k].column);
 	}
-	for (size_t i = 0; i < c->balanced; i++)
-		free(c->balance_column[i]);
-	free(c->balance_column);
+	free_list(c->balance_column, c->balanced);
 	free(c->partition);
 	free(c->cell);
 	free(c->keep);

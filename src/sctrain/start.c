@@ -186,11 +186,6 @@ static void choose_optim(struct train *t, const struct model_config *c)
 /* ---- --init ---- */
 
 /* Kinds of heads whose weights are of use for the same classes or number only. */
-static int is_fitted(const struct head_spec *s)
-{
-	return head_classifies(s->kind) || s->kind->target == TARGET_VALUE;
-}
-
 /*
  * from [heads of the model]: the heads in config.json of --init whose weights they take. A head that is the same takes them; else one that is
  * fitted to classes or numbers takes none, and any other takes what has the names of its tensors.
@@ -198,7 +193,7 @@ static int is_fitted(const struct head_spec *s)
 static void choose_heads(const struct head_spec **from, const struct config_heads *there, const struct train *t)
 {
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
-		from[o->index] = is_fitted(&o->head) ? NULL : &o->head;
+		from[o->index] = head_labels(o->head.kind) ? NULL : &o->head;
 		for (size_t i = 0; i < there->n; i++)
 			if (head_same(&o->head, &there->head[i]))
 				from[o->index] = &there->head[i];
@@ -209,13 +204,9 @@ static void choose_heads(const struct head_spec **from, const struct config_head
 static char *new_heads(const struct head_spec *const *from, const struct train *t)
 {
 	char *names = xstrdup("");
-	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
-		if (from[o->index])
-			continue;
-		char *longer = xasprintf("%s%s%s", names, *names ? ", " : "", o->what);
-		free(names);
-		names = longer;
-	}
+	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
+		if (!from[o->index])
+			xappend(&names, "%s%s", *names ? ", " : "", o->what);
 	return names;
 }
 

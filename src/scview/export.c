@@ -32,7 +32,7 @@ static int npy_column(const struct header *h, const char *file)
 		die("%s: column '%s' has a list for each cell, and lists make no array: use -O tsv", file, want);
 	if (!type_kind(h->col[c].type)->npy)
 		die("%s: column '%s' is text, and npy holds numbers here: use -O tsv or h5ad", file, want);
-	opt_list_free(name, n);
+	free_list(name, n);
 	return c;
 }
 
@@ -137,7 +137,7 @@ void view_h5ad(struct stream *in)
 	free(path);
 	cli_library(NULL);
 	commit_output(&spill);
-	opt_list_free(keep, nkeep);
+	free_list(keep, nkeep);
 }
 
 static int add_into(void *w, const struct block *b, size_t rows, struct error *e)
@@ -180,5 +180,5 @@ void view_into(struct stream *in)
 	const char *to = !view.output ? view.into : strcmp(view.output, "-") == 0 ? "standard output" : view.output;
 	info("%s: %s", to, *written ? written : "nothing new");
 	free(written);
-	opt_list_free(keep, nkeep);
+	free_list(keep, nkeep);
 }

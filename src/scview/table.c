@@ -41,7 +41,7 @@ static struct shown *choose(const struct header *h, const char *file, size_t *n)
 		s[i].missing = header_missing_of(h, s[i].col);
 		s[i].gene = view.genes != NUMBER && h->vocab.n && header_is_id(&h->col[s[i].col]);
 	}
-	opt_list_free(name, nname);
+	free_list(name, nname);
 	return s;
 }
 
