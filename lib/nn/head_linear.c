@@ -1,5 +1,8 @@
 #include "nn/head_linear.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Classes, or one number. */
 static size_t outputs(const struct head_spec *s)
 {
@@ -8,14 +11,16 @@ static size_t outputs(const struct head_spec *s)
 
 void linear_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
-	params_add_last(p, (int)c->num_hidden_layers, outputs(s), c->hidden_size, "classifier");
+	char name[TENSOR_NAME];
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(*s->kind->prefix, "."), *s->kind->prefix);
+	params_add_last(p, (int)c->num_hidden_layers, outputs(s), c->hidden_size, name);
 }
 
 void linear_resolve(struct head *h, struct model *m)
 {
 	struct linear_head *k = (struct linear_head *)h;
-	k->w = params_at(&m->p, "classifier.weight");
-	k->b = params_at(&m->p, "classifier.bias");
+	k->w = params_at(&m->p, "%sweight", *h->kind->prefix);
+	k->b = params_at(&m->p, "%sbias", *h->kind->prefix);
 }
 
 size_t linear_outputs(const struct head *h, const struct model *m)
