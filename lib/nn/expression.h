@@ -3,8 +3,6 @@
 
 #include "nn/transform.h"
 
-#define EXPRESSION_TRANSFORM "cls.predictions.predictions.transform."
-
 /* A row is a listed position, of one gene, or a cell, of all genes of the vocabulary. */
 struct expression {
 	struct head h; /* z [N, 2 genes]: their gradient after the backward */

@@ -55,7 +55,7 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
-	transform_tensors(p, c, EXPRESSION_TRANSFORM);
+	transform_tensors(p, c, s->kind);
 	params_add_weight(p, layer, 1, c->hidden_size, DECODER "regression");
 	params_add_weight(p, layer, 1, c->hidden_size, DECODER "is_zero")->joined = 1;
 	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "regression.bias");
@@ -65,7 +65,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 static void resolve(struct head *h, struct model *m)
 {
 	struct expression *k = (struct expression *)h;
-	transform_resolve(&k->t, m, EXPRESSION_TRANSFORM);
+	transform_resolve(&k->t, m, h->kind);
 	k->w = params_at(&m->p, DECODER "regression.weight");
 	k->b = params_at(&m->p, DECODER "regression.bias");
 }

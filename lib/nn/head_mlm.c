@@ -9,7 +9,6 @@
 #include "nn/transform.h"
 
 #define DECODER "cls.predictions.decoder"
-#define TRANSFORM "cls.predictions.transform."
 
 struct mlm {
 	struct head h;
@@ -25,13 +24,13 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 	params_add(p, INIT_ZERO, 0, layer, c->vocab_size, 0, "cls.predictions.bias");
 	if (!c->arch->token_embedding)
 		params_add_weight(p, layer, c->vocab_size, c->hidden_size, DECODER);
-	transform_tensors(p, c, TRANSFORM);
+	transform_tensors(p, c, s->kind);
 }
 
 static void resolve(struct head *h, struct model *m)
 {
 	struct mlm *t = (struct mlm *)h;
-	transform_resolve(&t->t, m, TRANSFORM);
+	transform_resolve(&t->t, m, h->kind);
 	t->bias = params_at(&m->p, "cls.predictions.bias");
 	t->decoder = m->arch->token_embedding ? m->tied : params_at(&m->p, DECODER ".weight");
 }

@@ -21,14 +21,14 @@ static int check(const struct head_spec *s, const struct model_config *c, struct
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
-	transform_tensors(p, c, EXPRESSION_TRANSFORM);
+	transform_tensors(p, c, s->kind);
 	params_add_last(p, layer, 2 * (size_t)c->vocab_size, c->hidden_size, DECODER);
 }
 
 static void resolve(struct head *h, struct model *m)
 {
 	struct expression *k = (struct expression *)h;
-	transform_resolve(&k->t, m, EXPRESSION_TRANSFORM);
+	transform_resolve(&k->t, m, h->kind);
 	k->w = params_at(&m->p, DECODER ".weight");
 	k->b = params_at(&m->p, DECODER ".bias");
 }

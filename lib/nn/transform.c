@@ -2,22 +2,22 @@
 
 #include <stdio.h>
 
-void transform_tensors(struct params *p, const struct model_config *c, const char *prefix)
+void transform_tensors(struct params *p, const struct model_config *c, const struct head_kind *of)
 {
 	int layer = (int)c->num_hidden_layers;
 	char name[TENSOR_NAME];
-	snprintf(name, sizeof name, "%sdense", prefix);
+	snprintf(name, sizeof name, "%stransform.dense", *of->prefix);
 	params_add_linear(p, layer, c->hidden_size, c->hidden_size, name);
-	snprintf(name, sizeof name, "%sLayerNorm", prefix);
+	snprintf(name, sizeof name, "%stransform.LayerNorm", *of->prefix);
 	params_add_norm(p, layer, c->hidden_size, name);
 }
 
-void transform_resolve(struct transform *t, const struct model *m, const char *prefix)
+void transform_resolve(struct transform *t, const struct model *m, const struct head_kind *of)
 {
-	t->dense_w = params_at(&m->p, "%sdense.weight", prefix);
-	t->dense_b = params_at(&m->p, "%sdense.bias", prefix);
-	t->norm_w = params_at(&m->p, "%sLayerNorm.weight", prefix);
-	t->norm_b = params_at(&m->p, "%sLayerNorm.bias", prefix);
+	t->dense_w = params_at(&m->p, "%stransform.dense.weight", *of->prefix);
+	t->dense_b = params_at(&m->p, "%stransform.dense.bias", *of->prefix);
+	t->norm_w = params_at(&m->p, "%stransform.LayerNorm.weight", *of->prefix);
+	t->norm_b = params_at(&m->p, "%stransform.LayerNorm.bias", *of->prefix);
 }
 
 void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a)

@@ -10,9 +10,9 @@ struct transform {
 	real *stat;
 };
 
-/* prefix: of the names of its tensors. */
-void transform_tensors(struct params *p, const struct model_config *c, const char *prefix);
-void transform_resolve(struct transform *t, const struct model *m, const char *prefix);
+/* The names of its tensors begin with the prefix of the kind of head. */
+void transform_tensors(struct params *p, const struct model_config *c, const struct head_kind *of);
+void transform_resolve(struct transform *t, const struct model *m, const struct head_kind *of);
 void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a);
 const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x);
 /* dy [N, C], which is overwritten, to dx. */
