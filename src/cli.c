@@ -176,10 +176,9 @@ char *time_left(double share)
 
 void cli_report(const struct cli *c, const char *fmt, ...)
 {
-	struct error e;
 	clear_progress();
 	labels_report();
-	must(outfile_publish(&e), &e);
+	must(outfile_publish(&failure));
 	double seconds = clock_seconds() - started;
 	if (c->verbose) {
 		struct rusage r;
@@ -333,8 +332,7 @@ int openblas_num_threads_env(void)
 
 void cli_blas(const struct cli *c)
 {
-	struct error e;
-	must(blas_start((int)c->threads, &e), &e);
+	must(blas_start((int)c->threads, &failure));
 }
 
 void cli_version(const char *name, const char *features)
@@ -384,11 +382,10 @@ static void raise_file_limit(size_t n)
 /* The operands, with the files of lists in their place. No output is one of them, or a list. */
 static void read_operands(struct cli *c, char **given)
 {
-	struct error e;
 	int ngiven = c->noperand;
 	c->operand = given;
 	if (c->operands)
-		must(cli_manifest(given, &c->noperand, &c->operand, &e), &e);
+		must(cli_manifest(given, &c->noperand, &c->operand, &failure));
 	size_t n = 0;
 	static char standard_input[] = "-";
 	char **file = xcalloc((size_t)(c->noperand + ngiven) + 1, sizeof *file);
@@ -426,13 +423,12 @@ static void choose_progress(const struct cli *c)
 
 void cli_init(struct cli *c, int argc, char **argv)
 {
-	struct error e;
 	started = clock_seconds();
 	cli_program = c->name;
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
-	must(cpu_check(&e), &e);
+	must(cpu_check(&failure));
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_IGN); /* a file at the limit of its size (ulimit -f) is a write that fails, with a message */
@@ -452,21 +448,21 @@ void cli_init(struct cli *c, int argc, char **argv)
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);
 	print_completion(argc, argv);
-	if (opt_parse(tables, argc, argv, &c->noperand, &e)) {
+	if (opt_parse(tables, argc, argv, &c->noperand, &failure)) {
 		for (char **a = arguments; *a; a++)
 			cli_moved(*a);
-		usage_error("%s", e.msg);
+		usage_error("%s", failure.msg);
 	}
 	if (want_help)
 		print_help(c);
 	if (want_version)
 		cli_version(c->name, c->features);
-	if (opt_check(tables, c->mode ? c->mode : 1, &e))
-		usage_error("%s", e.msg);
+	if (opt_check(tables, c->mode ? c->mode : 1, &failure))
+		usage_error("%s", failure.msg);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
 	read_operands(c, argv + 1);
 	set_environment(c->threads);
-	must(blas_core_check(&e), &e);
+	must(blas_core_check(&failure));
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
 	choose_progress(c);
@@ -506,15 +502,14 @@ void refuse_list(const char *why, const void *const *to)
 
 void cli_mode(unsigned mode, const char *why, ...)
 {
-	struct error e;
 	va_list ap;
 	va_start(ap, why);
 	char *text = NULL;
 	if (vasprintf(&text, why, ap) < 0)
 		die("out of memory");
 	va_end(ap);
-	if (opt_check_mode(tables, mode, text, &e))
-		usage_error("%s", e.msg);
+	if (opt_check_mode(tables, mode, text, &failure))
+		usage_error("%s", failure.msg);
 	free(text);
 }
 
@@ -543,9 +538,8 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 
 void cli_output(const struct cli *c, struct outfile *f)
 {
-	struct error e;
 	if (c->opened)
 		*f = *c->opened;
 	else
-		must(outfile_open(f, c->output, 0, &e), &e);
+		must(outfile_open(f, c->output, 0, &failure));
 }

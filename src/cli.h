@@ -10,7 +10,7 @@
  *             ...
  *             struct stream *out = cli_create(&cli, &header);
  *             loop
- *             must(stream_commit(out, &e), &e);
+ *             must_commit(out);
  *             cli_measured("cells_in", ...);
  *             cli_report(&cli, "%llu cells in, %llu out", ...);
  *     }
@@ -115,11 +115,12 @@ int must_column(const struct stream *s, const char *column, enum column_type typ
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* must(call(..., &e), &e): die with the message in e if the call failed, which is not zero. */
-static inline void must(int failed, const struct error *e)
+/* must(call(..., &failure)): die with the message if the call failed, which is not zero. Each thread has its own. */
+extern _Thread_local struct error failure;
+static inline void must(int failed)
 {
 	if (failed)
-		die("%s", e->msg);
+		die("%s", failure.msg);
 }
 /* Print an error, but do not exit. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

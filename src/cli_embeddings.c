@@ -23,12 +23,11 @@ struct columns {
 
 static void open_columns(struct columns *c, struct embeddings *d, const struct wanted *w)
 {
-	struct error e;
 	const struct header *h = stream_header(d->s);
 	const char *name = stream_name(d->s);
 	*c = (struct columns){.x = -1, .target = -1, .target_missing = -1};
 	if (w->with) {
-		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, w->with_name, &e), &e);
+		must(expressed_init(&c->expressed, h, name, w->genes ? w->genes : &h->vocab, w->with, w->with_name, &failure));
 		d->shared = c->expressed.shared;
 		const struct gene_matched *m = &c->expressed.matched;
 		if (!w->genes && w->with != &h->vocab)
@@ -187,10 +186,9 @@ static char *too_large(const struct embeddings *d, const char *more, uint64_t n,
 /* The cells of a stream that is a file; 0: not known. */
 static uint64_t cells_ahead(const char *path)
 {
-	struct error e;
 	struct stat st;
-	struct stream *s = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? stream_open(path, &e) : NULL;
-	uint64_t n = s && stream_index(s, &e) == 0 ? stream_rows(s) : 0;
+	struct stream *s = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? stream_open(path, &failure) : NULL;
+	uint64_t n = s && stream_index(s, &failure) == 0 ? stream_rows(s) : 0;
 	stream_free(s);
 	return n;
 }
@@ -235,7 +233,6 @@ void embeddings_check(const struct stream *s, const struct wanted *w)
 
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
 {
-	struct error e;
 	struct columns c;
 	struct block b = {0};
 	*d = (struct embeddings){.s = s};
@@ -247,10 +244,10 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	uint64_t ahead = cells_ahead(stream_name(s));
 	char *large;
 	if (again)
-		must(stream_index(s, &e), &e);
+		must(stream_index(s, &failure));
 	while (must_read(s, &b)) {
 		if (w->label || w->target) /* a map may show copies beside cells */
-			must(copies_refuse(&b, stream_name(s), &e), &e);
+			must(copies_refuse(&b, stream_name(s), &failure));
 		read_block(d, &b, &c, w);
 		if (ahead && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
 			if ((large = too_large(d, "up to ", ahead, memory, of)))

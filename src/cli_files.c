@@ -25,9 +25,8 @@ struct names {
 static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;
-	struct error e;
 	if (path && kind == OPT_INPUT)
-		must(cli_check_url(path, &e), &e);
+		must(cli_check_url(path, &failure));
 	if (path && !strcmp(path, "-") && kind == OPT_INPUT)
 		path = "/dev/stdin";
 	if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) ? kind == OPT_INPUT : !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
@@ -167,8 +166,7 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 
 void cli_write(const char *path, char *text)
 {
-	struct error e;
-	must(outfile_text(path, text, &e), &e);
+	must(outfile_text(path, text, &failure));
 	free(text);
 }
 
@@ -227,11 +225,10 @@ static char *aligned(char *text)
 void cli_write_table(const struct cli *c, char *text)
 {
 	struct outfile f;
-	struct error e;
 	if (is_stdout(c->output) && isatty(STDOUT_FILENO))
 		text = aligned(text);
 	cli_output(c, &f);
-	must(outfile_write(&f, text, strlen(text), &e), &e);
-	must(outfile_commit(&f, &e), &e);
+	must(outfile_write(&f, text, strlen(text), &failure));
+	must(outfile_commit(&f, &failure));
 	free(text);
 }

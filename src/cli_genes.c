@@ -37,11 +37,10 @@ static int read_list(struct vocab *list, const char *path, struct error *e)
 
 uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab *v, const char *name)
 {
-	struct error e;
 	struct vocab list = {0};
 	struct gene_find find;
-	if (read_list(&list, path, &e))
-		die("%s: %s", option, e.msg);
+	if (read_list(&list, path, &failure))
+		die("%s: %s", option, failure.msg);
 	gene_find_init(&find, v);
 	uint8_t *take = xcalloc(v->n + 1, 1);
 	size_t absent = 0, wanted = list.n - list.nspecial;

@@ -23,7 +23,6 @@ struct option_def inference_options[] = {
 
 void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 {
-	struct error e;
 	struct model_config c;
 	if (!asked.model)
 		usage_error("-M DIR is needed");
@@ -31,8 +30,8 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	r->in = cli_open_all(cli);
 	r->name = stream_name(r->in);
 	char *config = xasprintf("%s/config.json", asked.model);
-	must(config_folder(asked.model, &e), &e);
-	must(config_load(&c, config, &e), &e);
+	must(config_folder(asked.model, &failure));
+	must(config_load(&c, config, &failure));
 	free(config);
 	r->counts = c.arch->counts;
 	r->cell_token = c.arch->cell_token;
@@ -45,30 +44,27 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	r->most = r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
 	const struct header *h = stream_header(r->in);
 	int plain = !(what & INFERENCE_MASKED) && strcmp(h->kind, "masked-counts");
-	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);
+	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &failure) : tokens_columns(&r->col, h, r->name, &failure));
 }
 
 void inference_groups(struct inference *r, const char *dir)
 {
-	struct error e;
 	const struct header *h = stream_header(r->in);
-	must(groups_load(&r->groups, dir, &e), &e);
+	must(groups_load(&r->groups, dir, &failure));
 	if (r->groups.column && header_find(h, r->groups.column) >= 0)
-		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, LABEL_VALUES, r->name, &e), &e);
+		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, LABEL_VALUES, r->name, &failure));
 }
 
 void inference_load(struct inference *r, const struct config_heads *heads)
 {
-	struct error e;
 	struct vocab v;
 	struct weights_report report;
 	const char *dir = asked.model;
 	if (r->counts)
 		inference_groups(r, asked.model);
 	r->ops = cli_device(r->cli);
-	r->model = model_dir_load(dir, heads ? heads->head : NULL, heads ? heads->n : 0, r->ops, 1, &v, &report, &e);
-	if (!r->model)
-		die("%s", e.msg);
+	r->model = model_dir_load(dir, heads ? heads->head : NULL, heads ? heads->n : 0, r->ops, 1, &v, &report, &failure);
+	must(!r->model);
 	if (report.fresh)
 		die("%s/model.safetensors has no '%s': the model is not fine-tuned", dir, report.first_fresh);
 	snprintf(r->identity, sizeof r->identity, "--model xxh3:%s", report.digest);
@@ -95,8 +91,7 @@ size_t inference_batch(const struct inference *r, const struct block *b, size_t 
 
 static void pack_counts(struct inference *r, const struct block *b, size_t from, size_t to)
 {
-	struct error e;
-	must(batch_counts(&r->packed, &r->col, b, from, to, r->name, &e), &e);
+	must(batch_counts(&r->packed, &r->col, b, from, to, r->name, &failure));
 	if (!r->groups.column)
 		return;
 	grow(r->group, r->group_cap, to - from);
@@ -112,13 +107,12 @@ static void pack_counts(struct inference *r, const struct block *b, size_t from,
 
 void inference_pack(struct inference *r, const struct block *b, size_t from, size_t to)
 {
-	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
 	size_t limit = asked.max_len ? (size_t)asked.max_len : model_positions(model_config(r->model));
 	if (r->counts)
 		pack_counts(r, b, from, to);
 	else
-		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.max_len > 0, eos, r->name, &e), &e);
+		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.max_len > 0, eos, r->name, &failure));
 	for (size_t i = from; i < to && !r->counts; i++) {
 		const uint64_t *offset = b->group[r->col.input_group].offset, n = offset[i + 1] - offset[i];
 		r->cut += n > limit;

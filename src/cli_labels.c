@@ -24,8 +24,7 @@ enum label_rule label_rule(void)
 
 void labels_open(struct labels *l, const struct header *h, const char *column, struct classes *c, const char *file)
 {
-	struct error e;
-	must(labels_init(l, h, column, c, label_rule(), file, &e), &e);
+	must(labels_init(l, h, column, c, label_rule(), file, &failure));
 }
 
 /* "FILE: 31 cells have no label in column 'cell_type' and are left out: unknown 30, nan 1" */
@@ -41,8 +40,7 @@ static void say_aside(const struct labels *l, const char *kind, const char *colu
 
 void labels_read(const struct labels *l, const char *column, const char *file, const char *what)
 {
-	struct error e;
-	must(labels_check(l, 1, column, file, &e), &e);
+	must(labels_check(l, 1, column, file, &failure));
 	if (!l->cells) {
 		char *why = labels_aside(l);
 		die("%s: no cell has a label in column '%s' (%" PRIu64 " cells read%s%s)", file, column, l->empty + l->aside,

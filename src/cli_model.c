@@ -11,11 +11,9 @@
 
 struct ops *cli_device(const struct cli *c)
 {
-	struct error e;
 	char name[256];
-	struct ops *o = device_open(c->device, (int)c->threads, c->bf16, name, sizeof name, &e);
-	if (!o)
-		die("%s", e.msg);
+	struct ops *o = device_open(c->device, (int)c->threads, c->bf16, name, sizeof name, &failure);
+	must(!o);
 	if (given(&c->bf16) && strcmp(o->name, "cpu"))
 		die("--precision is for the CPU (--device cpu): a GPU computes in bfloat16, or in float with --device cuda,float");
 	if (c->verbose || strcmp(o->name, "cpu"))
@@ -78,12 +76,10 @@ void cli_has_position(const struct head_spec *s, const struct stream *in)
 
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)
 {
-	struct error e;
-	int differ = vocab_same(v, c, dir, stream_header(in), stream_name(in), &e);
-	if (differ < 0)
-		die("%s", e.msg);
+	int differ = vocab_same(v, c, dir, stream_header(in), stream_name(in), &failure);
+	must(differ < 0);
 	if (differ)
-		warn("%s", e.msg);
+		warn("%s", failure.msg);
 }
 
 void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name)

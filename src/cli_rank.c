@@ -48,14 +48,13 @@ struct ranking {
 
 struct ranking *ranking_new(const struct cli *c, const char *vocab)
 {
-	struct error e;
 	struct ranking *r = xcalloc(1, sizeof *r);
 	struct vocab *v = &r->v;
 	r->cli = c;
 	r->vocab = rank_given.tokens ? rank_given.tokens : vocab;
-	must(rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &e) : vocab_load(v, vocab, &e), &e);
+	must(rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &failure) : vocab_load(v, vocab, &failure));
 	rank_given.encode.threads = (int)c->threads;
-	must(encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &e), &e);
+	must(encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &failure));
 	const int bmfm = r->enc.o.style == STYLE_BMFM;
 	if (rank_given.encode.cls && !bmfm)
 		usage_error("--cls is for --vocab-style bmfm");
@@ -104,13 +103,12 @@ static void check_matched(struct ranking *r)
 
 static void match(struct ranking *r, const struct vocab *genes, const char *map)
 {
-	struct error e;
 	struct idmap ids = {0};
 	if (map)
-		must(idmap_load(&ids, map, &e), &e);
+		must(idmap_load(&ids, map, &failure));
 	struct gene_tables t = {genes, &r->v, r->enc.name, r->vocab, map ? &ids : NULL, 0};
 	struct gene_matched m;
-	must(encoder_match(&r->enc, &t, &m, &e), &e);
+	must(encoder_match(&r->enc, &t, &m, &failure));
 	idmap_release(&ids);
 	r->known = m.n;
 	r->genes = genes->n;
@@ -129,9 +127,8 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)
 {
-	struct error e;
 	struct header h;
-	must(encoder_header(&r->enc, &h, counts, name, &r->v, &e), &e);
+	must(encoder_header(&r->enc, &h, counts, name, &r->v, &failure));
 	match(r, &counts->vocab, map);
 	for (int i = 0; i < (int)counts->ncol; i++)
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
@@ -148,9 +145,8 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 /* Finish the block that is being encoded. */
 static void finish_block(struct ranking *r)
 {
-	struct error e;
 	if (r->enc.block)
-		must(encoder_finish(&r->enc, &r->out, &e), &e);
+		must(encoder_finish(&r->enc, &r->out, &failure));
 	if (block_full(&r->out))
 		must_flush(r->to, &r->out);
 	progress("%" PRIu64 " cells", r->enc.cells);

@@ -10,7 +10,6 @@ enum { AT_ONCE = 1 << 18 }; /* counts of a batch */
 
 struct recalibration *recalibration_new(const char *path, struct model *m, const char *dir, const struct stream *in)
 {
-	struct error e;
 	if (!path)
 		return NULL;
 	if (!model_config(m)->arch->counts)
@@ -19,7 +18,7 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 	struct inference *r = &x->of;
 	*r = (struct inference){.in = must_open(path), .counts = 1, .model = m, .most = AT_ONCE};
 	r->name = stream_name(r->in);
-	must(counts_columns(&r->col, stream_header(r->in), 1, r->name, &e), &e);
+	must(counts_columns(&r->col, stream_header(r->in), 1, r->name, &failure));
 	char digest[2][33];
 	vocab_digest(&stream_header(r->in)->vocab, digest[0]);
 	vocab_digest(&stream_header(in)->vocab, digest[1]);
@@ -75,7 +74,6 @@ static int same(const struct recalibration *x, const struct masked_columns *c, c
 
 void recalibration_fit(struct recalibration *x, const struct masked_columns *c, const struct block *b, const char *name)
 {
-	struct error e;
 	if (!x || !b->rows)
 		return;
 	int masks = c->masked_group >= 0, known = x->ready && (!masks || same(x, c, b, 0));
@@ -89,8 +87,8 @@ void recalibration_fit(struct recalibration *x, const struct masked_columns *c, 
 		if (!same(x, c, b, i))
 			die("%s: row %zu of a block does not mask the genes of its first row: --recalibrate needs the same masks", name,
 				i + 1);
-	if (!known && model_recalibrate(x->of.model, next, x, &e))
-		die("%s: %s", x->of.name, e.msg);
+	if (!known && model_recalibrate(x->of.model, next, x, &failure))
+		die("%s: %s", x->of.name, failure.msg);
 	x->ready = 1;
 }
 

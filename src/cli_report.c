@@ -46,7 +46,6 @@ __attribute__((format(printf, 1, 2))) static void row(const char *fmt, ...)
 
 void cli_report_open(const char *path, const char *name)
 {
-	struct error e;
 	const char *add = getenv("CORRMASK_REPORT");
 	shared = add && *add ? add : NULL;
 	wanted = path != NULL;
@@ -59,7 +58,7 @@ void cli_report_open(const char *path, const char *name)
 	if (!wanted)
 		return;
 	head = table->length; /* written now: a full device fails before there is any output */
-	must(outfile_open(&file, path, 0, &e) || outfile_write(&file, table->text, head, &e), &e);
+	must(outfile_open(&file, path, 0, &failure) || outfile_write(&file, table->text, head, &failure));
 }
 
 void cli_report_leave(void)
@@ -104,13 +103,12 @@ static void add_to_shared(size_t length)
 
 void cli_report_write(void)
 {
-	struct error e;
 	size_t length = table->length < sizeof table->text ? table->length : 0; /* a child had the table */
 	if (shared)
 		add_to_shared(length);
 	if (wanted) {
-		must(length > head && outfile_write(&file, table->text + head, length - head, &e), &e);
-		must(outfile_commit(&file, &e), &e);
+		must(length > head && outfile_write(&file, table->text + head, length - head, &failure));
+		must(outfile_commit(&file, &failure));
 	}
 	wanted = 0;
 }

@@ -86,13 +86,12 @@ static void allow(int rules, const char *path)
 /* An operand. The genes and barcodes of a matrix lie in its folder, or where links in it lead to. */
 static void allow_operand(int rules, const char *path)
 {
-	struct error e;
 	size_t prefix;
 	char *folder = h5ad_matrix_name(path, &prefix) ? file_folder(path) : xstrdup(path);
 	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &e);
+		char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &failure);
 		if (to)
 			allow(rules, to);
 		free(file);
@@ -422,7 +421,6 @@ static _Noreturn void died(int status, const char *note)
 
 static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 {
-	struct error e;
 	char note[1024];
 	int status;
 	while (waitpid(child, &status, 0) < 0)
@@ -437,7 +435,7 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 	}
 	fputs(note, stderr);
 	if (WEXITSTATUS(status) == 0 && out->fd >= 0)
-		must(outfile_commit(out, &e), &e);
+		must(outfile_commit(out, &failure));
 	outfile_abort(out);
 	if (WEXITSTATUS(status) == 0)
 		cli_report_write();
@@ -446,7 +444,6 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 
 void sandbox_start(struct cli *c, int only_reads)
 {
-	struct error e;
 	struct outfile out = {.fd = -1};
 	static struct outfile lent; /* the child writes into it; the parent puts it in place, or not */
 	const char *choice = getenv("CORRMASK_SANDBOX");
@@ -457,7 +454,7 @@ void sandbox_start(struct cli *c, int only_reads)
 	if (choice && !strcmp(choice, "no"))
 		return;
 	if (c->output && strcmp(c->output, "-"))
-		must(outfile_open(&out, c->output, 0, &e), &e);
+		must(outfile_open(&out, c->output, 0, &failure));
 	reading = mmap(NULL, 2 * sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reading == MAP_FAILED)
 		die("out of memory");

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+_Thread_local struct error failure;
+
 struct stream *cli_open(const struct cli *c, int i)
 {
 	return must_open(i < c->noperand ? c->operand[i] : "-");
@@ -12,13 +14,11 @@ struct stream *cli_open(const struct cli *c, int i)
 
 struct stream *cli_open_all(const struct cli *c)
 {
-	struct error e;
 	char *warning;
 	const char *standard_input = "-";
 	int n = c->noperand;
-	struct stream *s = stream_open_all(n ? (const char *const *)c->operand : &standard_input, n ? (size_t)n : 1, &warning, &e);
-	if (!s)
-		die("%s", e.msg);
+	struct stream *s = stream_open_all(n ? (const char *const *)c->operand : &standard_input, n ? (size_t)n : 1, &warning, &failure);
+	must(!s);
 	if (warning)
 		warn("%s", warning);
 	free(warning);
@@ -27,57 +27,49 @@ struct stream *cli_open_all(const struct cli *c)
 
 struct stream *cli_create(const struct cli *c, const struct header *h)
 {
-	struct error e;
 	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
 	struct outfile f;
 	cli_output(c, &f);
-	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &e);
-	if (!s)
-		die("%s", e.msg);
+	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &failure);
+	must(!s);
 	return s;
 }
 
 struct stream *must_open(const char *path)
 {
-	struct error e;
-	struct stream *s = stream_open(path, &e);
-	must(!s, &e);
+	struct stream *s = stream_open(path, &failure);
+	must(!s);
 	return s;
 }
 
 int must_read(struct stream *s, struct block *b)
 {
-	struct error e;
-	int got = stream_read(s, b, &e);
-	must(got < 0, &e);
+	int got = stream_read(s, b, &failure);
+	must(got < 0);
 	return got;
 }
 
 void must_flush(struct stream *s, struct block *b)
 {
-	struct error e;
-	must(b->rows && stream_write(s, b, &e), &e);
+	must(b->rows && stream_write(s, b, &failure));
 	block_reset(b, stream_header(s));
 }
 
 void must_commit(struct stream *s)
 {
-	struct error e;
-	must(stream_commit(s, &e), &e);
+	must(stream_commit(s, &failure));
 	stream_free(s);
 }
 
 void must_kind(const struct stream *s, const char *kind)
 {
-	struct error e;
-	must(header_kind(stream_header(s), kind, stream_name(s), &e), &e);
+	must(header_kind(stream_header(s), kind, stream_name(s), &failure));
 }
 
 int must_column(const struct stream *s, const char *column, enum column_type type, enum column_shape shape)
 {
-	struct error e;
-	int at = header_need(stream_header(s), column, type, shape, stream_name(s), &e);
-	must(at < 0, &e);
+	int at = header_need(stream_header(s), column, type, shape, stream_name(s), &failure);
+	must(at < 0);
 	return at;
 }

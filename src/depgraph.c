@@ -81,16 +81,15 @@ static void check_modules(void)
 
 static void read_corpus(struct corpus *c, struct stream *in)
 {
-	struct error e;
 	const struct header *h = stream_header(in);
 	must_kind(in, "tokens");
 	int cell = must_column(in, "cell", U64, SCALAR), token = must_column(in, "token", U32, RAGGED);
 	c->nspecial = (uint32_t)h->vocab.nspecial;
 	struct block b = {0};
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, stream_name(in), &e), &e);
-		if (corpus_add(c, &b, cell, token, &e))
-			die("%s: %s", stream_name(in), e.msg);
+		must(copies_refuse(&b, stream_name(in), &failure));
+		if (corpus_add(c, &b, cell, token, &failure))
+			die("%s: %s", stream_name(in), failure.msg);
 		progress("%llu cells read", (unsigned long long)c->seen);
 	}
 	block_release(&b);
@@ -112,13 +111,12 @@ static void describe(struct header *h, const struct corpus *c, uint32_t genes, s
 /* Edges by Algorithm 1. The cells are freed after they were converted to columns. */
 static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, size_t *n)
 {
-	struct error e;
 	struct correlation_params p = {
 		.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .rho_min = rho_min, .positive = positive};
 	struct correlation_columns x;
 	struct correlation_stats stats;
 	double start = clock_seconds();
-	must(correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &e), &e);
+	must(correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &failure));
 	corpus_release(c);
 	double columns = clock_seconds() - start;
 	struct edge *edge = correlation_edges(&x, &p, n, &stats);
@@ -190,7 +188,6 @@ struct modules {
 
 static void find_modules(struct modules *m, const struct graph *g)
 {
-	struct error e;
 	char **text = opt_list(modules_text, &m->n);
 	m->name = xcalloc(m->n, sizeof *m->name);
 	m->of = xcalloc(m->n, sizeof *m->of);
@@ -198,9 +195,8 @@ static void find_modules(struct modules *m, const struct graph *g)
 		double r = strtod(text[i], NULL);
 		m->name[i] = m->n == 1 ? xstrdup("module") : xasprintf("module_%s", text[i]);
 		m->of[i] = xcalloc(g->n, sizeof **m->of);
-		int found = graph_modules(g, r, (uint32_t)cli.seed, m->of[i], &e);
-		if (found < 0)
-			die("%s", e.msg);
+		int found = graph_modules(g, r, (uint32_t)cli.seed, m->of[i], &failure);
+		must(found < 0);
 		if (cli.verbose)
 			info("%d modules at resolution %s", found, text[i]);
 	}
@@ -211,8 +207,7 @@ static void print_stats(FILE *f, const struct graph *g)
 {
 	static const char *const quantile[] = {"min", "q05", "q25", "median", "q75", "q95", "max"};
 	struct graph_stats s;
-	struct error e;
-	must(graph_stats(g, &s, &e), &e);
+	must(graph_stats(g, &s, &failure));
 	fprintf(f, "metric\tvalue\nvocabulary\t%u\ngenes_with_neighbours\t%llu\nedges\t%llu\nnegative_share\t%.6f\n", g->n,
 		(unsigned long long)s.linked, (unsigned long long)s.edges, s.edges ? (double)s.negative / (double)s.edges : 0);
 	for (int i = 0; i < 7; i++)
@@ -235,9 +230,8 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 
 static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, const struct modules *m)
 {
-	struct error e;
 	float *xy = xmalloc(((size_t)g->n * 2 + 1) * sizeof *xy);
-	must(graph_layout(g, (uint32_t)cli.seed, xy, &e), &e);
+	must(graph_layout(g, (uint32_t)cli.seed, xy, &failure));
 	fputs("token\tgene\tsymbol\tdegree", f);
 	for (size_t k = 0; k < m->n; k++)
 		fprintf(f, "\t%s", m->name[k]);
@@ -256,9 +250,8 @@ static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, 
 /* Write one of the texts. The file appears only when it is complete. */
 static void write_text(const struct graph *g, const struct vocab *v, const char *weight, const struct modules *m)
 {
-	struct error e;
 	struct outfile out;
-	must(outfile_open(&out, cli.output, 0, &e), &e);
+	must(outfile_open(&out, cli.output, 0, &failure));
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
@@ -269,16 +262,15 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 	else if (format == LAYOUT)
 		print_layout(f, g, v, m);
 	else
-		must(graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e), &e);
+		must(graph_graphml(g, v, weight, m->name, m->of, m->n, f, &failure));
 	xmemclose(f, &text);
-	must(outfile_write(&out, text, n, &e), &e);
-	must(outfile_commit(&out, &e), &e);
+	must(outfile_write(&out, text, n, &failure));
+	must(outfile_commit(&out, &failure));
 	free(text);
 }
 
 int main(int argc, char **argv)
 {
-	struct error e;
 	cli_init(&cli, argc, argv);
 	if (format)
 		refuse("is for streams, not for --format", &cli.raw);
@@ -291,7 +283,7 @@ int main(int argc, char **argv)
 	if (strcmp(h.kind, "graph") == 0) {
 		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);
-		must(graph_read(&g, in, weight, NULL, &e), &e);
+		must(graph_read(&g, in, weight, NULL, &failure));
 	} else {
 		build(&g, &h, in);
 	}
@@ -310,7 +302,7 @@ int main(int argc, char **argv)
 		graph_columns(&h, weight, m.name, m.n);
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h);
-		must(graph_write(&g, m.of, m.n, out, &e), &e);
+		must(graph_write(&g, m.of, m.n, out, &failure));
 		must_commit(out);
 	}
 	uint32_t linked = genes_with_partners(&g);

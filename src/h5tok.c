@@ -112,12 +112,11 @@ struct job {
 /* Open file i. Its annotation includes that of --obs-table. */
 static void open_input(struct job *j, struct h5ad *h, int i)
 {
-	struct error e;
 	uint64_t found = 0;
 	sandbox_reading(cli.operand[i]);
-	must(h5ad_open(h, cli.operand[i], &want, &e), &e);
+	must(h5ad_open(h, cli.operand[i], &want, &failure));
 	if (table_path)
-		must(obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e), &e);
+		must(obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &failure));
 	if (table_path && found < h->ncell && !j->out) /* once a file */
 		warn("%s: %" PRIu64 " of %" PRIu64 " barcodes are not in %s: their annotation is missing", h->path, h->ncell - found,
 			h->ncell, table_path);
@@ -126,11 +125,9 @@ static void open_input(struct job *j, struct h5ad *h, int i)
 /* First look at a file: what is odd about it, its origin and its obs columns. */
 static void survey_cells(struct job *j, struct h5ad *h)
 {
-	struct error e;
 	for (size_t i = 0; i < h->notes.n; i++)
 		warn("%.*s", (int)(h->notes.offset[i + 1] - h->notes.offset[i]), h->notes.bytes + h->notes.offset[i]);
-	if (h5ad_provenance(h, j->provenance, &e) || obs_add(&j->obs, h, !obs_names, j->name, j->nname, &e))
-		die("%s", e.msg);
+	must(h5ad_provenance(h, j->provenance, &failure) || obs_add(&j->obs, h, !obs_names, j->name, j->nname, &failure));
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);
 	free(j->obs.skipped);
@@ -140,12 +137,10 @@ static void survey_cells(struct job *j, struct h5ad *h)
 /* Its genes. */
 static void survey_genes(struct job *j, struct h5ad *h, int i)
 {
-	struct error e;
 	for (int k = 0; k < i; k++)
 		if (cli_same_place(cli.operand[k], h->path))
 			warn("%s: this file is given twice", h->path);
-	if (gene_join_texts(&j->genes, h->path, &h->genes.id, &h->genes.symbol, h->drop, &e))
-		die("%s", e.msg);
+	must(gene_join_texts(&j->genes, h->path, &h->genes.id, &h->genes.symbol, h->drop, &failure));
 	const struct gene_table *t = j->genes.table + i;
 	if (!t->rows)
 		die("%s: none of its %zu features is a gene", h->path, h->ngene);
@@ -181,7 +176,6 @@ static void push_barcode(const struct job *j, struct block *b, const char *name,
 /* Rows [at, end) of the rows just read, as one block. */
 static void write_block(struct job *j, size_t at, size_t end)
 {
-	struct error e;
 	struct block *b = j->block + (j->turn = !j->turn);
 	struct countrows *r = &j->rows;
 	size_t n = end - at, items = r->start[end] - r->start[at];
@@ -218,18 +212,17 @@ static void write_block(struct job *j, size_t at, size_t end)
 	if (j->rank)
 		ranking_add(j->rank, b);
 	else
-		must(stream_write(j->out, b, &e), &e);
+		must(stream_write(j->out, b, &failure));
 	j->cells += n;
 }
 
 /* Names of rows [row, row + n). They are read ahead, because a call of HDF5 is slow. */
 static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 {
-	struct error e;
 	if (j->named + n <= j->barcode.n)
 		return;
 	size_t ahead = h->ncell - row < BLOCK_ROWS ? h->ncell - row : BLOCK_ROWS;
-	must(h5ad_cell_names(h, row, n > ahead ? n : ahead, &j->barcode, &e), &e);
+	must(h5ad_cell_names(h, row, n > ahead ? n : ahead, &j->barcode, &failure));
 	j->named = 0;
 }
 
@@ -270,25 +263,24 @@ static void say_alike(const struct job *j, int i)
 
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
-	struct error e;
 	struct crosscheck check;
 	int threads = (int)cli.threads, got;
 	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
 		info("%s: not stored by cell: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
 			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	must(h5ad_start(h, &e), &e);
+	must(h5ad_start(h, &failure));
 	obs_file(&j->obs, h);
 	crosscheck_init(&check, h);
 	j->file = i;
 	j->named = j->barcode.n = 0;
 	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
-	while ((got = countmat_next(
-			&h->mat, j->genes.table[i].row, j->genes.table[i].identity, BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
+	while ((got = countmat_next(&h->mat, j->genes.table[i].row, j->genes.table[i].identity, BLOCK_ROWS, ENTRIES, &j->rows, threads,
+			&failure)) > 0) {
 		read_names(j, h, row, (size_t)got);
-		must(obs_read(&j->obs, row, (size_t)got, threads, &e), &e);
-		must(crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e), &e);
+		must(obs_read(&j->obs, row, (size_t)got, threads, &failure));
+		must(crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &failure));
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
 				(end == at || (j->rows.start[end + 1] - j->rows.start[at]) * item < BLOCK_BYTES))
@@ -300,8 +292,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		sandbox_reading(cli.operand[i]);
 		progress("%" PRIu64 " cells", j->cells);
 	}
-	if (got < 0)
-		die("%s", e.msg);
+	must(got < 0);
 	explain_distance(h);
 	j->unlogged += h->mat.unlog ? h->ncell : 0;
 	j->off = h->mat.off > j->off ? h->mat.off : j->off;
@@ -316,7 +307,6 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 /* Without genes and counts. */
 static void stream_annotation(struct job *j, struct h5ad *h, int i)
 {
-	struct error e;
 	struct countrows *r = &j->rows;
 	obs_file(&j->obs, h);
 	j->file = i;
@@ -326,7 +316,7 @@ static void stream_annotation(struct job *j, struct h5ad *h, int i)
 		memset(grow(r->start, r->start_cap, r->n + 1), 0, (r->n + 1) * sizeof *r->start);
 		memset(grow(r->total, r->total_cap, r->n), 0, r->n * sizeof *r->total);
 		read_names(j, h, row, r->n);
-		must(obs_read(&j->obs, row, r->n, (int)cli.threads, &e), &e);
+		must(obs_read(&j->obs, row, r->n, (int)cli.threads, &failure));
 		write_block(j, 0, r->n);
 		j->named += r->n;
 	}
@@ -356,7 +346,6 @@ static void add_panels(struct job *j, struct header *h)
 
 static void make_header(struct job *j, struct header *h)
 {
-	struct error e;
 	header_init(h, "counts");
 	j->col_cell = header_add(h, "cell", U64);
 	j->col_barcode = header_add(h, "barcode", STR);
@@ -368,8 +357,8 @@ static void make_header(struct job *j, struct header *h)
 		die("--sample-column: '%s' is a column of every stream: choose another name", sample_column);
 	if (sample_column)
 		j->col_sample = header_add_categorical(h, sample_column, j->sample, (size_t)cli.noperand);
-	if (obs_header(&j->obs, h, j->name, j->nname, &e))
-		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", e.msg);
+	if (obs_header(&j->obs, h, j->name, j->nname, &failure))
+		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", failure.msg);
 	j->col_gene = header_add_ragged(h, "gene", id_type(j->genes.genes.n), "gene");
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
 	cJSON_Delete(h->provenance);
@@ -436,12 +425,11 @@ static char **sample_names(void)
 /* The tables that options name. */
 static void load_tables(struct job *j)
 {
-	struct error e;
 	if (map_path)
-		must(idmap_load(&j->ids, map_path, &e), &e);
+		must(idmap_load(&j->ids, map_path, &failure));
 	j->genes.ids = map_path ? &j->ids : NULL;
 	if (table_path)
-		must(obstable_load(&j->annotation, table_path, &e), &e);
+		must(obstable_load(&j->annotation, table_path, &failure));
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
 }
@@ -449,7 +437,6 @@ static void load_tables(struct job *j)
 /* Read genes and obs columns of all files. A single file stays open. */
 static void survey_files(struct job *j, struct h5ad *file)
 {
-	struct error e;
 	int n = cli.noperand;
 	j->provenance = cJSON_CreateArray();
 	j->decided = cJSON_CreateArray();
@@ -464,7 +451,7 @@ static void survey_files(struct job *j, struct h5ad *file)
 			h5ad_release(file);
 	}
 	if (!want.annotation) {
-		must(gene_join_finish(&j->genes, &e), &e);
+		must(gene_join_finish(&j->genes, &failure));
 		say_joined(&j->genes, map_path != NULL);
 		for (int i = 0; i < n; i++)
 			explain_joined(cJSON_GetArrayItem(j->decided, i), j->genes.table + i, n > 1, map_path);
@@ -491,7 +478,6 @@ static void check_columns(struct job *j, struct h5ad *file, const struct header 
 
 static void stream_files(struct job *j, struct h5ad *file)
 {
-	struct error e;
 	for (int i = 0; i < cli.noperand; i++) {
 		if (cli.noperand > 1)
 			open_input(j, file, i);
@@ -503,7 +489,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 			map_path, MAPPED_COUNTS_MIN);
 	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank)
-		must(stream_commit(j->out, &e), &e);
+		must(stream_commit(j->out, &failure));
 	cli_measured("cells_in", (double)j->cells);
 	cli_measured("genes", (double)j->genes.genes.n);
 	cli_measured("counts", (double)j->counts);
@@ -536,12 +522,6 @@ static void release(struct job *j)
 }
 
 /* The options of rankenc need its vocabulary, which is loaded before the files are read. */
-static void open_ranking(struct job *j)
-{
-	if (vocab_path)
-		j->rank = ranking_new(&cli, vocab_path);
-}
-
 static void open_output(struct job *j)
 {
 	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
@@ -560,7 +540,8 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
-	open_ranking(&j);
+	if (vocab_path)
+		j.rank = ranking_new(&cli, vocab_path);
 	if (sample_column)
 		j.sample = sample_names();
 	want.annotation = list_obs || no_counts;

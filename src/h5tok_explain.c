@@ -10,27 +10,17 @@
 
 enum { EXPLAIN_ROWS = 1 << 16 }; /* of obs, read at once */
 
-__attribute__((format(printf, 3, 4))) static void state(cJSON *file, const char *property, const char *fmt, ...)
-{
-	char text[1024];
-	va_list arg;
-	va_start(arg, fmt);
-	vsnprintf(text, sizeof text, fmt, arg);
-	va_end(arg);
-	cJSON_AddStringToObject(file, property, text);
-}
-
 void explain_joined(cJSON *file, const struct gene_table *t, int several, const char *map)
 {
 	if (t->repeated)
-		state(file, "repeated", "%zu genes of the id of another one, to which they are added", t->repeated);
+		explain_say(file, "repeated", "%zu genes of the id of another one, to which they are added", t->repeated);
 	if (map)
-		state(file, "mapped", "%zu of %zu genes are in %s", t->mapped, t->rows, map);
+		explain_say(file, "mapped", "%zu of %zu genes are in %s", t->mapped, t->rows, map);
 	if (several)
-		state(file, "shared_genes", "%zu of %zu are in another file, %zu of them found by symbol", t->shared, t->genes,
+		explain_say(file, "shared_genes", "%zu of %zu are in another file, %zu of them found by symbol", t->shared, t->genes,
 			t->by_symbol);
 	if (several && t->ambiguous)
-		state(file, "ambiguous", "%zu genes stay apart, as their name is that of several", t->ambiguous);
+		explain_say(file, "ambiguous", "%zu genes stay apart, as their name is that of several", t->ambiguous);
 }
 
 /* Call `row` for each property of a file; a list of texts is a row a text. */
@@ -90,10 +80,9 @@ struct table {
 
 static void print_row(void *to, const char *property, const char *value)
 {
-	struct error e;
 	struct table *t = to;
 	char *text = tsv_escaped(value), *line = xasprintf("%s\t%s\t%s\n", t->file, property, text);
-	must(outfile_write(&t->f, line, strlen(line), &e), &e);
+	must(outfile_write(&t->f, line, strlen(line), &failure));
 	free(line);
 	free(text);
 }
@@ -101,12 +90,11 @@ static void print_row(void *to, const char *property, const char *value)
 static void print_table(const struct cli *c, const cJSON *files)
 {
 	static const char head[] = "file\tproperty\tvalue\n";
-	struct error e;
 	struct table t;
 	const cJSON *file;
 	int i = 0;
 	cli_output(c, &t.f);
-	must(outfile_write(&t.f, head, strlen(head), &e), &e);
+	must(outfile_write(&t.f, head, strlen(head), &failure));
 	cJSON_ArrayForEach(file, files)
 	{
 		t.file = tsv_escaped(i < c->noperand ? c->operand[i] : "all files");
@@ -114,7 +102,7 @@ static void print_table(const struct cli *c, const cJSON *files)
 		free(t.file);
 		i++;
 	}
-	must(outfile_commit(&t.f, &e), &e);
+	must(outfile_commit(&t.f, &failure));
 }
 
 /* Which cells have no label in this column of words, if it is taken for labels. */
@@ -137,7 +125,7 @@ static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncel
 	}
 	if (!r && l.aside + l.empty) {
 		char *aside = labels_aside(&l);
-		state(file, "no_label", "%s: %s", c->name, aside);
+		explain_say(file, "no_label", "%s: %s", c->name, aside);
 		free(aside);
 	}
 	dataframe_values_release(&v);
@@ -169,14 +157,14 @@ static int state_no_labels(cJSON *file, struct h5ad *h, const struct asked *aske
 static cJSON *look(const char *path, const struct asked *asked, struct gene_join *genes, struct obs *obs, int *table)
 {
 	struct h5ad h;
-	struct error e;
 	uint64_t found;
 	sandbox_reading(path);
-	int bad = h5ad_try(&h, path, asked->options, &e) || (asked->annotation && obstable_join(asked->annotation, &h, NULL, &found, &e)) ||
-		obs_add(obs, &h, asked->all, asked->obs, asked->nobs, &e) ||
-		gene_join_texts(genes, path, &h.genes.id, &h.genes.symbol, h.drop, &e);
+	int bad = h5ad_try(&h, path, asked->options, &failure) ||
+		(asked->annotation && obstable_join(asked->annotation, &h, NULL, &found, &failure)) ||
+		obs_add(obs, &h, asked->all, asked->obs, asked->nobs, &failure) ||
+		gene_join_texts(genes, path, &h.genes.id, &h.genes.symbol, h.drop, &failure);
 	cJSON *file = h5ad_explain(&h);
-	bad = bad || state_no_labels(file, &h, asked, &e);
+	bad = bad || state_no_labels(file, &h, asked, &failure);
 	*table = bad ? -1 : (int)genes->ntable - 1;
 	if (obs->skipped)
 		cJSON_AddItemToArray(cJSON_GetObjectItem(file, "warning"), cJSON_CreateString(obs->skipped));
@@ -184,7 +172,8 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 	obs->skipped = NULL;
 	size_t n = strlen(path);
 	if (bad)
-		state(file, "error", "%s", !strncmp(e.msg, path, n) && !strncmp(e.msg + n, ": ", 2) ? e.msg + n + 2 : e.msg);
+		explain_say(file, "error", "%s",
+			!strncmp(failure.msg, path, n) && !strncmp(failure.msg + n, ": ", 2) ? failure.msg + n + 2 : failure.msg);
 	h5ad_release(&h);
 	return file;
 }
@@ -201,7 +190,6 @@ static int look_at_all(const struct asked *asked, struct gene_join *genes, struc
 
 int explain_files(const struct cli *c, const struct asked *asked, struct gene_join *genes)
 {
-	struct error e;
 	struct obs obs = {0};
 	int bad = 0, *table = xmalloc((size_t)c->noperand * sizeof *table);
 	cJSON *files = cJSON_CreateArray(), *file;
@@ -209,9 +197,9 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 		cJSON_AddItemToArray(files, look(c->operand[i], asked, genes, &obs, table + i));
 		bad += table[i] < 0;
 	}
-	if (!bad && look_at_all(asked, genes, &obs, &e)) {
+	if (!bad && look_at_all(asked, genes, &obs, &failure)) {
 		file = cJSON_CreateObject();
-		state(file, "error", "%s", e.msg);
+		explain_say(file, "error", "%s", failure.msg);
 		cJSON_AddItemToArray(files, file);
 		bad++;
 	} else if (!bad) {

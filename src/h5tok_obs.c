@@ -9,7 +9,6 @@
 
 void print_obs(const struct cli *cli, const struct header *h)
 {
-	struct error e;
 	char *text = xstrdup("column\ttype\tcategories\n");
 	for (size_t i = 0; i < h->ncol; i++) {
 		const struct column_spec *c = &h->col[i];
@@ -24,8 +23,8 @@ void print_obs(const struct cli *cli, const struct header *h)
 	}
 	struct outfile f;
 	cli_output(cli, &f);
-	must(outfile_write(&f, text, strlen(text), &e), &e);
-	must(outfile_commit(&f, &e), &e);
+	must(outfile_write(&f, text, strlen(text), &failure));
+	must(outfile_commit(&f, &failure));
 	free(text);
 }
 
@@ -39,7 +38,6 @@ void checked_open(struct checked_columns *c, const struct header *h, const char 
 
 void checked_file(struct checked_columns *c, struct obs *obs, struct h5ad *file, const char *path, int threads)
 {
-	struct error e;
 	obs_file(obs, file);
 	for (size_t i = 0; i < obs->ncol; i++) /* the others are not read */
 		if (obs->col[i].col != c->l[0].col && obs->col[i].col != c->l[1].col)
@@ -47,7 +45,7 @@ void checked_file(struct checked_columns *c, struct obs *obs, struct h5ad *file,
 	for (uint64_t row = 0; row < file->ncell; row += BLOCK_ROWS) {
 		size_t n = file->ncell - row < BLOCK_ROWS ? (size_t)(file->ncell - row) : BLOCK_ROWS;
 		sandbox_reading(path);
-		must(obs_read(obs, row, n, threads, &e), &e);
+		must(obs_read(obs, row, n, threads, &failure));
 		block_reset(&c->b, c->b.header);
 		block_set_rows(&c->b, n);
 		obs_fill(obs, 0, n, &c->b);

@@ -248,10 +248,9 @@ static void check_options(struct run *r)
 /* Counts have no special tokens: find the genes of the graph among theirs. Edges of the others are dropped. */
 static void match_genes(struct graph *g, const struct gene_tables *t)
 {
-	struct error e;
 	struct gene_matched m;
 	uint32_t *to = xmalloc((g->n + 1) * sizeof *to);
-	must(gene_match(to, t, &m, &e), &e);
+	must(gene_match(to, t, &m, &failure));
 	check_shared(t->from_name, t->to_name, &m, 1);
 	graph_renumber(g, to, (uint32_t)t->to->n);
 	free(to);
@@ -259,15 +258,13 @@ static void match_genes(struct graph *g, const struct gene_tables *t)
 
 static void read_graph(struct graph *g, const char *path, const char *weight, const char *column, struct stream *tokens)
 {
-	struct error e;
 	const char *name = stream_name(tokens);
 	const struct vocab *v = &stream_header(tokens)->vocab;
-	struct stream *s = stream_open(path, &e);
+	struct stream *s = stream_open(path, &failure);
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
 		die("%s: it has no weights %s: %s", path, weight,
 			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "it is a PMI graph, not a dependency graph");
-	if (!s || graph_read(g, s, weight, column, &e))
-		die("%s", e.msg);
+	must(!s || graph_read(g, s, weight, column, &failure));
 	char of_tokens[33], of_graph[33];
 	if (strategy->uses & COUNTS)
 		match_genes(g, &(struct gene_tables){&stream_header(s)->vocab, v, path, name, NULL, 1});
@@ -283,7 +280,6 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 
 static void make_headers(struct run *r)
 {
-	struct error e;
 	struct masking_columns c = {.groups = groups(),
 		.cell = objective == CELL,
 		.fields = field,
@@ -294,7 +290,7 @@ static void make_headers(struct run *r)
 		.counts = !!(strategy->uses & COUNTS)};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
-	must(masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e), &e);
+	must(masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &failure));
 	free_list(keep, c.nkeep);
 	r->counted = masking_counted(stream_header(r->in), &c);
 	check_input_options(r);
@@ -305,7 +301,7 @@ static void make_headers(struct run *r)
 		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX,
 		.panels = &r->panels};
 	if (r->counted && !unmeasured)
-		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &e), &e);
+		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &failure));
 }
 
 static void make_plan(struct run *r)
@@ -350,7 +346,6 @@ static void read_panel(struct run *r)
 
 static void open_inputs(struct run *r)
 {
-	struct error e;
 	r->loader = (struct loader){.want = &r->want,
 		.seed = (uint32_t)cli.seed,
 		.epochs = (uint64_t)epochs,
@@ -371,7 +366,7 @@ static void open_inputs(struct run *r)
 	make_plan(r);
 	if (panel)
 		read_panel(r);
-	must(loader_init(&r->loader, &e), &e);
+	must(loader_init(&r->loader, &failure));
 	r->masking = (struct masking){.plan = &r->plan,
 		.rate = r->rate,
 		.lambda = r->lambda,
@@ -470,21 +465,18 @@ static void describe(struct run *r)
 
 static void count_classes(struct run *r)
 {
-	struct error e;
 	size_t n;
 	char **keep = opt_list(keep_text, &n);
-	must(masked_count_classes(&r->header, r->in, keep, n, &e), &e);
+	must(masked_count_classes(&r->header, r->in, keep, n, &failure));
 	free_list(keep, n);
 }
 
 /* Start after the oldest checkpoint, as the trainer may have to go on from it, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */
 static void resume_from(struct run *r)
 {
-	struct error e;
 	struct train_state state;
-	enum train_progress got = checkpoint_progress(&state, resume, NULL, &e);
-	if (got == TRAIN_FAULT)
-		die("%s", e.msg);
+	enum train_progress got = checkpoint_progress(&state, resume, NULL, &failure);
+	must(got == TRAIN_FAULT);
 	if (got == TRAIN_NEW) {
 		info("%s has no checkpoint: starting at step 0", resume);
 		return;
@@ -521,12 +513,11 @@ static void open_output(struct run *r)
 
 static void mask_all(struct run *r)
 {
-	struct error e;
 	const struct masked_batch *b;
 	int got;
-	while ((got = masking_next(&r->masking, &b, &e)) > 0) {
+	while ((got = masking_next(&r->masking, &b, &failure)) > 0) {
 		if (r->out)
-			must(stream_write(r->out, &b->block, &e), &e);
+			must(stream_write(r->out, &b->block, &failure));
 		audit_add(&r->audit, &b->audit);
 		r->rows += b->block.rows;
 		r->tokens += b->tokens;
@@ -534,8 +525,7 @@ static void mask_all(struct run *r)
 		progress("step %llu of %llu%s", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps,
 			time_left((double)(b->step + 1) / (double)r->loader.steps));
 	}
-	if (got < 0)
-		die("%s", e.msg);
+	must(got < 0);
 }
 
 /* Coverage bias [CorrMask, section 3]: a small file has few genes with partners, and they share the graph's part of the budget. */
@@ -549,12 +539,11 @@ static void note_coverage(const struct run *r)
 
 static void finish(struct run *r)
 {
-	struct error e;
 	if (r->out) {
-		must(stream_commit(r->out, &e), &e);
+		must(stream_commit(r->out, &failure));
 	} else {
 		char *table = audit_table(&r->audit);
-		must(outfile_text(cli.output, table, &e), &e);
+		must(outfile_text(cli.output, table, &failure));
 		free(table);
 	}
 	note_coverage(r);

@@ -34,7 +34,6 @@ static int by_id(const void *a, const void *b, void *vocab)
 static size_t write_vocab(const struct fit_options *o, const struct vocab *genes, const struct medians *f)
 {
 	static const char *const special[] = {"<pad>", "<mask>", "<cls>", "<eos>"};
-	struct error e;
 	struct vocab v = {0};
 	struct outfile file;
 	uint32_t *by = xmalloc(genes->n * sizeof *by);
@@ -56,7 +55,7 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!to || vocab_save(&v, to) || fclose(to))
 		die("%s: writing failed: %s", o->cli->output ? o->cli->output : "standard output", strerror(errno ? errno : EIO));
-	must(outfile_commit(&file, &e), &e);
+	must(outfile_commit(&file, &failure));
 	free(by);
 	vocab_release(&v);
 	return n;
@@ -85,10 +84,9 @@ struct learning {
 /* The inputs are all known: which of their genes are one? */
 static void join_genes(struct learning *l)
 {
-	struct error e;
 	const char *key;
 	uint32_t gene;
-	must(gene_join_finish(&l->join, &e), &e);
+	must(gene_join_finish(&l->join, &failure));
 	if (l->join.ntable > 1)
 		say_joined(&l->join, 0);
 	vocab_copy(&l->genes, &l->join.genes);
@@ -128,12 +126,10 @@ static void number_genes(struct learning *l, int i, const struct strmap *row)
 /* --after: the state that the pass before has left. */
 static void open_state(struct learning *l, struct strmap *row)
 {
-	struct error e;
 	struct gene_key k;
 	const cJSON *a;
-	struct stream *s = stream_open(l->o->after, &e);
-	if (!s || medians_read(&l->fit, s, &l->passes, &l->cells, &e) || medians_check(&l->fit, l->o->after, &e))
-		die("%s", e.msg);
+	struct stream *s = stream_open(l->o->after, &failure);
+	must(!s || medians_read(&l->fit, s, &l->passes, &l->cells, &failure) || medians_check(&l->fit, l->o->after, &failure));
 	vocab_copy(&l->genes, &stream_header(s)->vocab);
 	for (size_t g = 0; g < l->genes.n; g++) {
 		gene_key(&k, l->genes.id[g], strlen(l->genes.id[g]));
@@ -183,22 +179,21 @@ static void check_copies(const struct learning *l, int i)
 
 static void open_cells(struct learning *l)
 {
-	struct error e;
 	struct strmap row = {0};
 	if (l->o->after)
 		open_state(l, &row);
 	for (int i = 0; i < l->n; i++) {
 		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
-		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
+		must(counts_find(l->col + i, stream_header(s), stream_name(s), &failure));
 		check_named(l, i);
 		if (!l->o->sums) {
-			must(stream_index(s, &e), &e); /* to read it again */
+			must(stream_index(s, &failure)); /* to read it again */
 			check_copies(l, i);
 		}
 		if (l->o->after)
 			number_genes(l, i, &row);
 		else
-			must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &e), &e);
+			must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &failure));
 	}
 	strmap_release(&row);
 	if (l->o->after)
@@ -209,13 +204,12 @@ static void open_cells(struct learning *l)
 
 static void add_cells(struct learning *l, int i, uint64_t row)
 {
-	struct error e;
 	const struct counts_columns *c = l->col + i;
 	const struct block *b = &l->block;
 	uint64_t sum;
 	for (size_t r = 0; r < b->rows; r++)
 		if (counts_wrong(c, b, r, &sum))
-			must(counts_error(c, b, r, stream_name(l->in[i]), row, &e), &e);
+			must(counts_error(c, b, r, stream_name(l->in[i]), row, &failure));
 	const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
 	medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
 		(int)l->o->cli->threads);
@@ -256,11 +250,10 @@ static int is_regular(const char *path)
 /* The genes of all sums; files are closed again, as there can be many. */
 static void join_sums(struct learning *l)
 {
-	struct error e;
 	for (int i = 0; i < l->n; i++) {
 		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
 		check_named(l, i);
-		must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &e), &e);
+		must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &failure));
 		if (!is_regular(stream_name(s)))
 			continue;
 		stream_free(s);
@@ -272,7 +265,6 @@ static void join_sums(struct learning *l)
 /* Add the sums of the inputs, one at a time. In the first pass their genes can differ. */
 static void read_sums(struct learning *l)
 {
-	struct error e;
 	char *first = xstrdup(stream_name(l->in[0]));
 	join_sums(l);
 	for (int i = 0; i < l->n; i++) {
@@ -280,7 +272,7 @@ static void read_sums(struct learning *l)
 		uint64_t pass, cells;
 		struct stream *s = l->in[i] = l->in[i] ? l->in[i] : cli_open(l->o->cli, i);
 		add_aliases(l, s);
-		must(medians_read(&part, s, &pass, &cells, &e), &e);
+		must(medians_read(&part, s, &pass, &cells, &failure));
 		if (i && pass != l->passes)
 			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, stream_name(s), pass, first, l->passes);
 		l->passes = pass;
@@ -292,7 +284,7 @@ static void read_sums(struct learning *l)
 		if (i == 0 && pass > 1) {
 			l->fit = part;
 		} else {
-			must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, stream_name(s), &e), &e);
+			must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, stream_name(s), &failure));
 			medians_release(&part);
 		}
 		stream_free(s);
@@ -305,7 +297,6 @@ static void read_sums(struct learning *l)
 /* Write the sums. */
 static void write_sums(struct learning *l)
 {
-	struct error e;
 	struct header h;
 	header_init(&h, "medians");
 	medians_header(&h, &l->genes, l->passes, l->cells);
@@ -313,13 +304,13 @@ static void write_sums(struct learning *l)
 		cJSON_AddItemToObject(h.extra, ALIASES, cJSON_Duplicate(l->aliases, 1));
 	cli_provenance(l->o->cli, &h, "");
 	struct stream *out = cli_create(l->o->cli, &h);
-	must(medians_write(&l->fit, out, &e), &e);
+	must(medians_write(&l->fit, out, &failure));
 	must_commit(out);
 	header_release(&h);
 	cli_measured("cells_in", (double)l->cells);
 	cli_measured("genes", (double)l->genes.n);
 	cli_measured("pass", (double)l->passes);
-	if (l->of_sums && medians_check(&l->fit, "", &e) == 0)
+	if (l->of_sums && medians_check(&l->fit, "", &failure) == 0)
 		cli_measured("genes_left", medians_next(&l->fit) ? (double)l->fit.left : 0);
 	cli_report(l->o->cli, "%" PRIu64 " cells, %zu genes, sums of pass %" PRIu64, l->cells, l->genes.n, l->passes);
 }
@@ -327,8 +318,7 @@ static void write_sums(struct learning *l)
 /* Whole sums of a pass: does it suffice? */
 static void finish_sums(struct learning *l)
 {
-	struct error e;
-	must(medians_check(&l->fit, l->first, &e), &e);
+	must(medians_check(&l->fit, l->first, &failure));
 	if (!medians_next(&l->fit))
 		return;
 	die("%s: %zu genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass %" PRIu64, l->first,

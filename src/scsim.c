@@ -203,7 +203,6 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 static void init(struct sim *s)
 {
 	static const long long default_genes[] = {2000, 1000, 60}, default_modules[] = {40, 5, 3};
-	struct error e;
 	*s = (struct sim){.seed = (uint32_t)cli.seed,
 		.genes = (uint32_t)(ngenes < 0 ? default_genes[model] : ngenes),
 		.modules = (uint32_t)(nmodules < 0 ? default_modules[model] : nmodules),
@@ -221,8 +220,8 @@ static void init(struct sim *s)
 		.batch = batch,
 		.targets = (uint32_t)targets,
 		.noise = noise};
-	if (model == MODEL_CELLS ? sim_init_cells(s, &e) : sim_init_blocks(s, &e))
-		usage_error("%s", e.msg);
+	if (model == MODEL_CELLS ? sim_init_cells(s, &failure) : sim_init_blocks(s, &failure))
+		usage_error("%s", failure.msg);
 }
 
 static struct stream *open_output(const struct sim *s)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
-
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *splits_text;
 static struct opt_values comparisons;
 static int means;
@@ -222,7 +220,7 @@ int armstat_compare(int argc, char **argv)
 	s.share = parse_splits();
 	name_columns(&s);
 	for (int i = 0; i < (compare_cli.noperand ? compare_cli.noperand : 1); i++)
-		must(values_read(&s.v, compare_cli.noperand ? compare_cli.operand[i] : "-", &e), &e);
+		must(values_read(&s.v, compare_cli.noperand ? compare_cli.operand[i] : "-", &failure));
 	if (!s.v.n)
 		die("the table has no line below the column names");
 	size_t repeated = arms_sort(&s);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static const char *metrics_text = "balanced_accuracy+macro_f1";
 
 static struct option_def options[] = {
@@ -63,7 +62,7 @@ static void read_method(struct table *t, const char *results)
 	for (size_t c = 0, k; c < t->columns; c += k) { /* the metrics of one result stand together */
 		for (k = 1; c + k < t->columns && t->file[c + k] == t->file[c]; k++)
 			;
-		must(results_read(path[t->file[c]], t->metric + c, k, value + c, &e), &e);
+		must(results_read(path[t->file[c]], t->metric + c, k, value + c, &failure));
 	}
 	free_list(path, n);
 }

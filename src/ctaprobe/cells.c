@@ -13,8 +13,6 @@
 
 enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
 
-static struct error e;
-
 /* ---- options ---- */
 
 struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1};
@@ -283,9 +281,8 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	struct header h;
 	struct block in = {0}, out = {0};
 	predictions_header(&h, stream_header(d->s), r, c, fold);
-	struct stream *to = stream_create(predictions_path, &h, 0, &e);
-	if (!to)
-		die("%s", e.msg);
+	struct stream *to = stream_create(predictions_path, &h, 0, &failure);
+	must(!to);
 	int *map = xmalloc(h.ncol * sizeof *map);
 	header_map(stream_header(to), stream_header(d->s), map);
 	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */

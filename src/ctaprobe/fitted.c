@@ -37,7 +37,6 @@ static size_t number_classes(struct fitted *f, const struct embeddings *d, const
 void fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *label,
 	const struct probe_options *o, const char *what)
 {
-	struct error e;
 	size_t k = number_classes(f, d, row, n, c, label, what);
 	uint32_t *y = xmalloc(d->n * sizeof *y);
 	for (size_t i = 0; i < d->n; i++)
@@ -46,8 +45,8 @@ void fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *
 	struct probe_options with = *o;
 	if (o->start && o->start->k != k)
 		with.start = NULL;
-	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &with, &e))
-		die("%s: %s: %s", stream_name(d->s), what, e.msg);
+	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &with, &failure))
+		die("%s: %s: %s", stream_name(d->s), what, failure.msg);
 	free(y);
 }
 

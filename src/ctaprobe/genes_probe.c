@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static struct stream *in;
 static struct gene_vectors vectors;
 static struct gene_labels labels;
@@ -24,14 +23,14 @@ void genes_probe_read(struct study *t)
 	in = cli_open(&genes_cli, 0);
 	const struct vocab *v = &stream_header(in)->vocab;
 	size_t without = 0;
-	if (header_kind(stream_header(in), "prediction", stream_name(in), &e) == 0)
+	if (header_kind(stream_header(in), "prediction", stream_name(in), &failure) == 0)
 		die("%s: these are predictions already: leave out --gene-labels", stream_name(in));
 	gene_vectors_read(&vectors, in);
-	must(gene_labels_load(&labels, genes_probe.labels, v, &e), &e);
+	must(gene_labels_load(&labels, genes_probe.labels, v, &failure));
 	if (labels.nclass < 2)
 		die("%s: all its genes have one label, '%s': expected two or more", genes_probe.labels, labels.name[0]);
-	if (gene_labels_folds(&labels, v, (size_t)genes_probe.folds, 0, 1, &e))
-		die("%s: %s", genes_probe.labels, e.msg);
+	if (gene_labels_folds(&labels, v, (size_t)genes_probe.folds, 0, 1, &failure))
+		die("%s: %s", genes_probe.labels, failure.msg);
 	uint8_t *there = xcalloc(v->n, 1);
 	for (size_t i = 0; i < vectors.n; i++)
 		there[vectors.token[i]] = 1;
@@ -71,8 +70,8 @@ static void fit(struct probe *p, const struct study *t, size_t f)
 		.max_iter = (int)genes_probe.max_iter,
 		.standardize = !genes_probe.as_given,
 		.threads = (int)genes_cli.threads};
-	if (probe_fit(p, vectors.x, vectors.d, row, n, y, t->K, &o, &e))
-		die("%s: fold %zu: %s", stream_name(in), f + 1, e.msg);
+	if (probe_fit(p, vectors.x, vectors.d, row, n, y, t->K, &o, &failure))
+		die("%s: fold %zu: %s", stream_name(in), f + 1, failure.msg);
 	if (!p->converged)
 		warn("fold %zu: the probe did not converge in %d iterations (largest entry of the gradient %.2g)", f + 1, p->iterations,
 			p->gradient);

@@ -16,7 +16,6 @@ struct pairs {
 
 static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 {
-	struct error e;
 	struct block b = {0};
 	struct numbers truth;
 	const struct header *h = stream_header(in);
@@ -26,12 +25,12 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: not predictions of numbers: expected scpredict cells with a head of sctrain --head COL:mse", name);
-	must(numbers_init(&truth, h, column, name, &e), &e);
+	must(numbers_init(&truth, h, column, name, &failure));
 	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
 	if (of && strcmp(of, column))
 		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &e), &e);
+		must(copies_refuse(&b, name, &failure));
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {

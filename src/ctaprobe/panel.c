@@ -26,7 +26,6 @@ static int method = POISSON;
 enum { NEIGHBOURS = 50 };
 enum { FOLDS = 4, SOME_GENES = 40, LARGEST = 2, SMALLEST = -4 }; /* of the choice of the penalty: genes, powers of ten */
 static const double PRESENT = 0.05, LEAST = 0.05; /* share of the training cells; of the mean count, of what ridge and neighbours expect */
-static struct error e;
 
 static struct option_def options[] = {
 	{0, "panel", OPT_INPUT, &panel, "FILE",
@@ -361,7 +360,7 @@ static double try_penalty(const struct part p[2], size_t d, size_t genes, double
 {
 	struct count_regression r;
 	double loss = 0;
-	must(count_regression_fit(&r, method == RIDGE, p[0].x, p[0].n, d, p[0].y, genes, p[0].s, penalty, &e), &e);
+	must(count_regression_fit(&r, method == RIDGE, p[0].x, p[0].n, d, p[0].y, genes, p[0].s, penalty, &failure));
 	float *mu = xmalloc(p[1].n * genes * sizeof *mu);
 	count_regression_predict(&r, p[1].x, p[1].n, p[1].s, mu);
 	for (size_t k = 0; k < p[1].n * genes; k++)
@@ -428,8 +427,8 @@ static void predict(struct task *t, float *mu)
 		nearest(t, mu);
 	} else if (method != MEAN) {
 		choose_penalty(t);
-		must(count_regression_fit(&r, method == RIDGE, t->train.x, t->train.n, t->d, t->train.y, genes, t->train.s, t->penalty, &e),
-			&e);
+		must(count_regression_fit(
+			&r, method == RIDGE, t->train.x, t->train.n, t->d, t->train.y, genes, t->train.s, t->penalty, &failure));
 		count_regression_predict(&r, t->test.x, t->test.n, t->test.s, mu);
 		count_regression_release(&r);
 	}
@@ -472,7 +471,7 @@ static void score(const struct task *t, const float *mu)
 	}
 	xmemclose(f, &text);
 	if (genes_path)
-		must(outfile_text(genes_path, text, &e), &e);
+		must(outfile_text(genes_path, text, &failure));
 	free(text);
 	free(a);
 	struct results *to = results_new();

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
-
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long replicates;
 
@@ -190,7 +188,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	if (group)
 		labels_open(&g, h, group, groups, name);
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &e), &e);
+		must(copies_refuse(&b, name, &failure));
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}

@@ -17,12 +17,11 @@ static double grid_at(int i)
 
 static void init(struct ridge *g, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
 {
-	struct error e;
 	if (n < 2)
 		die("%s: %s: %zu training cells: ridge regression needs two", stream_name(d->s), what, n);
 	progress("%s: fitting %zu cells, %zu features", what, n, d->d);
-	if (ridge_init(g, d->x, d->d, row, n, d->target, !cells_set.as_given, &e))
-		die("%s: %s: %s", stream_name(d->s), what, e.msg);
+	if (ridge_init(g, d->x, d->d, row, n, d->target, !cells_set.as_given, &failure))
+		die("%s: %s: %s", stream_name(d->s), what, failure.msg);
 }
 
 /* The alpha with the smallest mean squared error over folds of the training cells; of equal ones the smallest. */

@@ -78,13 +78,12 @@ static void add_classes(struct results *to, const struct metrics *m, char *const
 
 void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name)
 {
-	struct error e;
 	struct ontology o;
 	struct hierarchy_scores x;
 	struct metrics m;
 	size_t k;
-	if (ontology_load(&o, path, &e))
-		die("--ontology: %s", e.msg);
+	if (ontology_load(&o, path, &failure))
+		die("--ontology: %s", failure.msg);
 	size_t unknown = find_terms(s, &o, c, path, name);
 	uint32_t *settled = xmalloc(s->n * sizeof *settled);
 	hierarchy_score(&x, &(struct hierarchy){o.n, o.parent.at, o.parent.to}, s->y, s->predicted, s->n, settled);

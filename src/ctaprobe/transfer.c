@@ -19,8 +19,6 @@ enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, 
 enum { FEW_VALUES = 64 << 20 }; /* a reference of fewer counts is kept in 8 bytes a count, a larger one in about 2 */
 #define UNKNOWN "unknown"
 
-static struct error e;
-
 /* ---- options ---- */
 
 static const char *reference_path, *calibration_path, *held_out_path, *label, *group, *ontology;
@@ -410,9 +408,8 @@ static void write_held_out(const struct held_out *h, const struct reference *r, 
 	size_t at = 0, first = 0, k = r->classes.n;
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	writer_open(&w, r, c, stream_header(d->s), h->fold != NULL, 0);
-	struct stream *to = stream_create(held_out_path, &w.h, 0, &e);
-	if (!to)
-		die("%s", e.msg);
+	struct stream *to = stream_create(held_out_path, &w.h, 0, &failure);
+	must(!to);
 	writer_start(&w, to, stream_header(d->s));
 	while (must_read(d->s, &in)) {
 		size_t n = 0;
@@ -482,9 +479,8 @@ static void check_new(struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must((r->d.x && (header_kind(h, "embedding", name, &e) || header_need(h, "x", F32, FIXED, name, &e) < 0)) ||
-			header_need(h, "cell", U64, SCALAR, name, &e) < 0,
-		&e);
+	must((r->d.x && (header_kind(h, "embedding", name, &failure) || header_need(h, "x", F32, FIXED, name, &failure) < 0)) ||
+		header_need(h, "cell", U64, SCALAR, name, &failure) < 0);
 	if (r->d.x)
 		check_alike(stream_header(r->d.s), h, name);
 }

@@ -95,7 +95,6 @@ static uint32_t *drawn_rows(
 /* Regression on genes: the classes of the rows are numbered for it, and coarse labels after them. */
 static void genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
 {
-	struct error e;
 	size_t all = m->o->detail ? m->o->detail->labels : m->c->n, learned;
 	uint32_t *local = xmalloc(all * sizeof *local), *y = xcalloc(d->n, sizeof *y), k = 0, labels = 0;
 	memset(local, 0xFF, all * sizeof *local);
@@ -118,8 +117,8 @@ static void genes_fit(struct method *m, const struct embeddings *d, const uint32
 	row = drawn ? drawn : row;
 	uint8_t *under = labels > k ? coarse_sets(m, k, labels) : NULL;
 	uint32_t *rows = learned_rows(row, n, y, under, k, &learned);
-	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, weight, under, genes_penalty, &e))
-		die("%s: %s: %s", stream_name(d->s), what, e.msg);
+	if (sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, weight, under, genes_penalty, &failure))
+		die("%s: %s: %s", stream_name(d->s), what, failure.msg);
 	centroids_fit(&m->centroids, &d->sparse, row, n, y, weight, labels);
 	marker_ranks_fit(&m->ranks, &d->sparse, rows, learned, y, weight, k);
 	m->n = n;

@@ -10,14 +10,12 @@
 /* The reference is thinned if new cells have fewer than this share of its molecules. */
 static const double deep = 0.5;
 
-static struct error e;
-
 void gathered_init(struct gathered *g, const struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const struct vocab *genes = &stream_header(r->d.s)->vocab;
 	*g = (struct gathered){.d.d = r->d.d, .d.sparse.d = r->d.d, .x = r->d.x ? header_find(h, "x") : -1, .cell = header_find(h, "cell")};
-	must(!r->d.x && expressed_init(&g->expressed, h, stream_name(in), genes, genes, stream_name(r->d.s), &e), &e);
+	must(!r->d.x && expressed_init(&g->expressed, h, stream_name(in), genes, genes, stream_name(r->d.s), &failure));
 }
 
 void gathered_release(struct gathered *g)
@@ -54,7 +52,7 @@ void gather(struct gathered *g, const struct block *b, size_t before, const char
 int next_block(struct stream *in, struct block *b)
 {
 	int got = must_read(in, b);
-	must(got && copies_refuse(b, stream_name(in), &e), &e);
+	must(got && copies_refuse(b, stream_name(in), &failure));
 	return got;
 }
 
@@ -65,7 +63,7 @@ void match_depth(struct reference *r, struct stream *in, uint32_t seed)
 	struct block b = {0};
 	uint64_t *depth = NULL;
 	size_t n = 0, cap = 0;
-	must(stream_index(in, &e), &e);
+	must(stream_index(in, &failure));
 	gathered_init(&g, in, r);
 	while (next_block(in, &b)) {
 		gather(&g, &b, 0, stream_name(in));

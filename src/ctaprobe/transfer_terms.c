@@ -169,11 +169,10 @@ static void apply(
 void detail_init(struct detail *t, const char *path, struct classes *c, struct embeddings *d, const char *label)
 {
 	struct ontology o;
-	struct error e;
 	size_t n;
 	*t = (struct detail){0};
-	if (ontology_load(&o, path, &e))
-		die("--ontology: %s", e.msg);
+	if (ontology_load(&o, path, &failure))
+		die("--ontology: %s", failure.msg);
 	uint32_t *term = find_terms(&o, path, c, stream_name(d->s), label);
 	uint32_t *first = xmalloc(o.n * sizeof *first);
 	uint8_t *own = xcalloc(c->n, 1), *is_class = xmalloc(c->n);

@@ -17,8 +17,6 @@
 
 #define MEMORY ((size_t)512 << 20)
 
-static struct error e;
-
 struct sums { /* of classes [first, last) */
 	size_t first, last, V, C;
 	double *sum; /* [classes, V, C] */
@@ -147,7 +145,7 @@ static void add_cells(struct inference *r, struct sums *s, const struct block *b
 	size_t tokens = p->offset[to - from];
 	grow(s->h, s->h_cap, tokens * s->C + 1);
 	if (tokens)
-		must(model_hidden(r->model, p, (int)r->layer, s->h, &e), &e);
+		must(model_hidden(r->model, p, (int)r->layer, s->h, &failure));
 	for (size_t t = 0; t < tokens; t++) {
 		if (p->id[t] < b->header->vocab.nspecial)
 			continue;
@@ -180,7 +178,7 @@ static int next_block(struct stream *in, struct block *b)
 {
 	int got = must_read(in, b);
 	if (got)
-		must(copies_refuse(b, stream_name(in), &e), &e);
+		must(copies_refuse(b, stream_name(in), &failure));
 	return got;
 }
 
@@ -211,7 +209,7 @@ static uint64_t contextual(struct inference *r, const char *by)
 	size_t V = stream_header(in)->vocab.n, C = model_config(r->model)->hidden_size, each = V * C * sizeof(double), cap = 0;
 	uint32_t *rank = NULL, *class = NULL;
 	if (by) {
-		must(stream_index(in, &e), &e);
+		must(stream_index(in, &failure));
 		labels_open(&l, stream_header(in), by, &found, r->name);
 		rank = read_classes(&l, &found, in);
 		uint32_t *order = classes_sorted(&found);

@@ -193,13 +193,12 @@ static void write_base(struct inference *r, const struct block *b, size_t row, s
 
 static void rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	const struct block *b = r->b;
 	size_t from = r->from;
 	struct perturbed *p = r->of;
 	const struct batch *packed = &r->packed.b;
 	grow(p->h, p->h_cap, (size_t)packed->offset[n] * p->C);
-	must(model_hidden(r->model, packed, (int)r->layer, p->h, &e), &e);
+	must(model_hidden(r->model, packed, (int)r->layer, p->h, &failure));
 	for (size_t i = 0; i < n; i++) {
 		uint32_t code = ((const uint32_t *)b->col[p->kind].data)[from + i];
 		const uint32_t *id = packed->id + packed->offset[i];

@@ -91,13 +91,12 @@ static void through_pooler(const struct embedding *m, float *x)
 
 static void collect(struct inference *r)
 {
-	struct error e;
 	struct embedding *m = r->of;
 	size_t lost = 0;
 	if (!m->queued)
 		return;
 	float *x = (float *)r->out.col[m->x].data + m->queued_from * m->C;
-	must(model_embedded(r->model, x, &e), &e);
+	must(model_embedded(r->model, x, &failure));
 	for (size_t i = 0; i < m->queued; i++) {
 		int finite = 1;
 		for (size_t j = 0; j < m->C; j++)
@@ -115,11 +114,10 @@ static void collect(struct inference *r)
 /* Queue the vectors of rows [first, first + n) of the output, and collect those that were queued before. */
 static void queue(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct embedding *m = r->of;
 	grow(m->range, m->range_cap, 2 * n * m->pool.n);
 	uint64_t empty = pool_ranges(&m->pool, &r->packed.b, m->range);
-	must(model_embed(r->model, &r->packed.b, (int)r->layer, m->range, m->pool.n, &e), &e);
+	must(model_embed(r->model, &r->packed.b, (int)r->layer, m->range, m->pool.n, &failure));
 	collect(r);
 	r->empty += empty;
 	m->queued_empty = empty;
@@ -130,11 +128,10 @@ static void queue(struct inference *r, size_t first, size_t n)
 /* The latent vectors of a model of counts (sctrain nb). */
 static void latent(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct embedding *m = r->of;
 	const struct batch *b = &r->packed.b;
 	float *x = (float *)r->out.col[m->x].data + first * m->C;
-	must(model_hidden(r->model, b, 0, x, &e), &e);
+	must(model_hidden(r->model, b, 0, x, &failure));
 	for (size_t i = 0; i < n; i++) {
 		uint32_t t = b->offset[i], end = b->offset[i + 1];
 		while (t < end && !b->count[t])
@@ -182,12 +179,11 @@ static void check_options(void)
 /* The pooler is among the tensors of a model that is loaded with its heads. */
 static void load_heads(struct inference *r, struct config_heads *heads)
 {
-	struct error e;
 	char *path = xasprintf("%s/config.json", asked.model);
 	if (layer != LAYER_USUAL && layer)
 		die("--pool pooler: it reads the last layer: expected --emb-layer 0");
 	r->layer = 0;
-	must(config_heads_load(heads, path, &e), &e);
+	must(config_heads_load(heads, path, &failure));
 	free(path);
 }
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static const char *sets_path, *modules_name;
 static long long strongest;
 
@@ -44,7 +43,7 @@ static void open_graph(struct genesets *s, int i)
 	struct stream *in = cli_open(&genesets_cli, i);
 	const struct header *h = stream_header(in);
 	char digest[33];
-	must(header_kind(h, "graph", stream_name(in), &e), &e);
+	must(header_kind(h, "graph", stream_name(in), &failure));
 	vocab_digest(&h->vocab, digest);
 	if (!i)
 		vocab_copy(&s->vocab, &h->vocab), memcpy(s->digest, digest, sizeof digest);
@@ -52,7 +51,7 @@ static void open_graph(struct genesets *s, int i)
 		die("%s: its genes are not those of %s: expected graphs of one vocabulary", stream_name(in), s->name[0]);
 	if (modules_name && header_find(h, modules_name) < 0)
 		die("%s: no column '%s' of modules: depgraph --leiden makes one", stream_name(in), modules_name);
-	must(graph_read(&s->graph[i], in, graph_weight(h), modules_name, &e), &e);
+	must(graph_read(&s->graph[i], in, graph_weight(h), modules_name, &failure));
 	s->name[i] = xstrdup(stream_name(in));
 	stream_free(in);
 }
@@ -348,8 +347,8 @@ int scgenes_genesets(int argc, char **argv)
 	s.name = xcalloc((size_t)s.ngraph, sizeof *s.name);
 	for (int i = 0; i < s.ngraph; i++)
 		open_graph(&s, i);
-	must(vocab_index(&s.vocab, s.name[0], &e), &e);
-	must(gene_sets_load(&s.sets, sets_path, &s.vocab, &e), &e);
+	must(vocab_index(&s.vocab, s.name[0], &failure));
+	must(gene_sets_load(&s.sets, sets_path, &s.vocab, &failure));
 	size_t sets = s.sets.n;
 	if (2 * s.sets.no_description > sets)
 		warn("%s: %zu of %zu sets have a gene where their description belongs, which is not read: expected name, description, genes",

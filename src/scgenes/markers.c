@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static const char *label, *new_path, *predictions_path;
 static long long top = 3;
 
@@ -88,7 +87,7 @@ static void known_read(struct known *k, struct classes *classes)
 	struct stream *in = must_open(predictions_path);
 	struct labels l;
 	struct block b = {0};
-	must(labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &e), &e);
+	must(labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &failure));
 	int cell = must_column(in, "cell", U64, SCALAR);
 	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++, k->n++) {
@@ -112,14 +111,14 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	struct block b = {0};
 	struct sparse row = {.d = genes->n};
 	uint64_t at = 0;
-	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &e), &e);
+	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &failure));
 	if (!k && with != genes)
 		say_matched(new_path, stream_name(in), &x.matched);
 	int cell = must_column(in, "cell", U64, SCALAR);
 	if (!k)
 		labels_open(&l, h, label, classes, stream_name(in));
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, stream_name(in), &e), &e);
+		must(copies_refuse(&b, stream_name(in), &failure));
 		for (size_t i = 0; i < b.rows; i++, at++) {
 			if (k && (at >= k->n || k->cell[at] != ((const uint64_t *)b.col[cell].data)[i]))
 				die("%s: its cells are not those of %s in the same order", stream_name(in), predictions_path);
@@ -130,7 +129,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 			part_class(p, y, genes->n);
 			add(&p->of[y], &row);
 		}
-		must(!k && labels_check(&l, 0, label, stream_name(in), &e), &e); /* now: each class takes memory */
+		must(!k && labels_check(&l, 0, label, stream_name(in), &failure)); /* now: each class takes memory */
 		progress("%" PRIu64 " cells", at);
 	}
 	if (!k)

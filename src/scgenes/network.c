@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static long long nearest = 10;
 
 static struct option_def options[] = {
@@ -89,7 +88,7 @@ int scgenes_network(int argc, char **argv)
 	graph_columns(&h, "rho", NULL, 0);
 	cli_provenance(&network_cli, &h, "");
 	struct stream *out = cli_create(&network_cli, &h);
-	must(graph_write(&graph, NULL, 0, out, &e), &e);
+	must(graph_write(&graph, NULL, 0, out, &failure));
 	must_commit(out);
 	cli_measured("genes", (double)g.n);
 	cli_measured("edges", (double)edges);

@@ -22,7 +22,6 @@ struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 
 static void read_rows(struct factor *f, struct stream *in)
 {
-	struct error e;
 	struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
@@ -34,7 +33,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	factor_init(f, d + 1);
 	row[0] = 1;
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &e), &e);
+		must(copies_refuse(&b, name, &failure));
 		const float *v = b.col[x].data;
 		for (size_t i = 0; i < b.rows; i++, v += d) {
 			if (embedding_missing(v, d)) {
@@ -61,11 +60,10 @@ static void read_rows(struct factor *f, struct stream *in)
 /* Add entropy and effective rank of the vectors, or of the vectors minus their mean. */
 static void add_rank(struct results *to, const struct factor *f, int centred, const char *name)
 {
-	struct error e;
 	size_t d = f->p - 1;
 	double *s = xmalloc(d * sizeof *s);
-	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &e))
-		die("%s: %s", name, e.msg);
+	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &failure))
+		die("%s: %s", name, failure.msg);
 	double entropy = factor_entropy(s, d);
 	results_add(to, centred ? "entropy_centred" : "entropy", entropy);
 	results_add(to, centred ? "effective_rank_centred" : "effective_rank", exp(entropy));

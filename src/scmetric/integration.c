@@ -55,7 +55,6 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static struct error e;
 static const char *label, *batch, *keys;
 static int preset, centred;
 static long long exact = 100000;
@@ -179,7 +178,7 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 		wanted[rows[r].metric] |= (uint8_t)shown(&rows[r]);
 	for (size_t t = 0; t < s->n; t++) {
 		double before = of[0].value[PCR];
-		must(integration_score(&of[t], &c, s->set[t].x, s->set[t].d, wanted, &e), &e);
+		must(integration_score(&of[t], &c, s->set[t].x, s->set[t].d, wanted, &failure));
 		compare_pcr(&of[t], t ? before : of[0].value[PCR], s->n);
 	}
 	return of;

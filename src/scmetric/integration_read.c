@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static struct error e;
-
 struct integration_set *integration_new_set(struct integration_sets *s, char *name)
 {
 	grow(s->set, s->set_cap, s->n + 1);
@@ -130,7 +128,7 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct labels *l
 		warn("%s", c->note);
 	if (c->kind == DATAFRAME_F64 || c->kind == DATAFRAME_OTHER)
 		die("%s: obs/%s is %s, expected names of classes", h->path, name, c->kind == DATAFRAME_F64 ? "of real numbers" : c->why);
-	must(dataframe_read(c, 0, h->ncell, &v, 1, &e), &e);
+	must(dataframe_read(c, 0, h->ncell, &v, 1, &failure));
 	for (size_t i = 0; i < h->ncell; i++) {
 		char buf[32];
 		const char *text;
@@ -159,7 +157,7 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	size_t nkey, to = 0;
 	char **key = opt_list(keys, &nkey);
 	sandbox_reading(path);
-	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &e), &e);
+	must(h5ad_open(&h, path, &(struct h5ad_options){.annotation = 1}, &failure));
 	struct labels of, of_batch;
 	uint32_t *y = read_classes(&h, label, &of, &s->types), *b = batch ? read_classes(&h, batch, &of_batch, &s->batches) : NULL;
 	labels_read(&of, label, path, "are left out");
@@ -176,7 +174,7 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 		struct integration_set *set = integration_new_set(s, xstrdup(key[k]));
 		char *name = xasprintf("%s: obsm/%s", path, key[k]);
 		sandbox_reading(path);
-		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &e), &e);
+		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &failure));
 		keep_labelled(set->x, set->d, y, h.ncell, name);
 		free(name);
 	}

@@ -315,7 +315,7 @@ static void score_kmeans(struct work *w)
 	uint32_t *member = xmalloc(c->n * sizeof *member);
 	progress("k-means of %zu cells", c->n);
 	kmeans(w->x, c->n, w->d, c->k, large(w) ? c->exact : c->n, c->seed, c->threads, member);
-	must(network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e), w->e);
+	must(network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], &failure));
 	free(member);
 }
 

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static int ungated;
 static long long min_expressed = 100;
 static const double SPARSE = 0.65; /* zero fraction from which a winner counts as sparse */
@@ -64,14 +63,14 @@ static const char *column_name(enum field c)
 
 static int open_table(struct table *x, const char *path)
 {
-	if (tsv_open(&x->t, strcmp(path, "-") ? path : "/dev/stdin", &e))
+	if (tsv_open(&x->t, strcmp(path, "-") ? path : "/dev/stdin", &failure))
 		return -1;
-	int got = tsv_first(&x->t, &e);
+	int got = tsv_first(&x->t, &failure);
 	if (got < 0)
 		return -1;
 	for (int c = 0; c < COLUMNS; c++)
 		if (!got || (x->at[c] = tsv_find(&x->t, column_name((enum field)c))) < 0)
-			return error_set(&e, "%s: no column '%s': expected the table of sctrain eval --gene-scores", path,
+			return error_set(&failure, "%s: no column '%s': expected the table of sctrain eval --gene-scores", path,
 				column_name((enum field)c));
 	x->symbol = tsv_find(&x->t, "symbol");
 	x->fields = x->t.n;
@@ -84,9 +83,9 @@ static int add_line(struct genes *g, struct table *x)
 	double v[COLUMNS] = {0};
 	const struct tsv *t = &x->t;
 	if (t->n != x->fields)
-		return tsv_error(t, &e, "%zu fields, expected %zu as in the line of column names", t->n, x->fields);
+		return tsv_error(t, &failure, "%zu fields, expected %zu as in the line of column names", t->n, x->fields);
 	for (int c = EXPRESSED; c < COLUMNS; c++)
-		if (tsv_number(t, column_name((enum field)c), t->field[x->at[c]], &v[c], &e))
+		if (tsv_number(t, column_name((enum field)c), t->field[x->at[c]], &v[c], &failure))
 			return -1;
 	g->listed++;
 	if (!(v[EXPRESSED] >= (double)min_expressed)) {
@@ -94,9 +93,9 @@ static int add_line(struct genes *g, struct table *x)
 		return 0;
 	}
 	if (!(v[ZEROS] >= 0 && v[ZEROS] <= 1))
-		return tsv_error(t, &e, "zero_fraction is '%s', expected a share from 0 to 1", t->field[x->at[ZEROS]]);
+		return tsv_error(t, &failure, "zero_fraction is '%s', expected a share from 0 to 1", t->field[x->at[ZEROS]]);
 	if (v[RESCALED] < 0)
-		return tsv_error(t, &e, "%s is '%s', expected 0 or more", column_name(RESCALED), t->field[x->at[RESCALED]]);
+		return tsv_error(t, &failure, "%s is '%s', expected 0 or more", column_name(RESCALED), t->field[x->at[RESCALED]]);
 	if (!(v[RESCALED] > 0)) {
 		g->without++;
 		return 0;
@@ -112,11 +111,10 @@ static void read_genes(struct genes *g, const char *path)
 {
 	struct table x = {0};
 	int got = open_table(&x, path);
-	while (!got && (got = tsv_next(&x.t, &e)) > 0)
+	while (!got && (got = tsv_next(&x.t, &failure)) > 0)
 		got = add_line(g, &x);
 	tsv_close(&x.t);
-	if (got < 0 || vocab_index(&g->name, path, &e))
-		die("%s", e.msg);
+	must(got < 0 || vocab_index(&g->name, path, &failure));
 	if (g->n < 2)
 		die("%s: %zu of %zu genes have an error above 0 and %lld expressed pairs, expected 2 or more: see --min-expressed", path,
 			g->n, g->listed, min_expressed);
@@ -243,7 +241,7 @@ int scmetric_learnability(int argc, char **argv)
 	cli_init(&learnability_cli, argc, argv);
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
 	if (groups_path)
-		must(gene_labels_load(&groups, groups_path, &g.name, &e), &e);
+		must(gene_labels_load(&groups, groups_path, &g.name, &failure));
 	say_ambiguous(groups_path, groups.ambiguous);
 	if (g.n < LEARNING_WINDOW)
 		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %d: every z is measured by the spread of all of them; "

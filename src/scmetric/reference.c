@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error e;
 static const char *train_path;
 enum { TOKENS = 1000000 }; /* that are learned from, at most */
 
@@ -56,9 +55,8 @@ struct losses {
 
 static int beside(const struct header *h, const char *name, enum column_type type, int c, const char *file)
 {
-	int k = header_beside(h, name, type, c, file, &e);
-	if (k < -1)
-		die("%s", e.msg);
+	int k = header_beside(h, name, type, c, file, &failure);
+	must(k < -1);
 	return k;
 }
 
@@ -68,7 +66,7 @@ static void open_source(struct source *in, const char *path, int training)
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
 	if (strcmp(h->kind, "tokens") || !training) {
-		must(header_kind(h, "masked", file, &e), &e);
+		must(header_kind(h, "masked", file, &failure));
 		in->input = must_column(in->s, "input", U32, RAGGED);
 	} else {
 		in->input = must_column(in->s, "token", U32, RAGGED);

@@ -41,8 +41,6 @@ struct cli apply_cli = {.name = "scperturb apply",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED};
 
-static struct error e;
-
 /* Categories of the column perturbation: these two, then the kinds. */
 enum { ORIGINAL, TRUNCATED, FIRST_KIND };
 
@@ -207,8 +205,8 @@ static void work(struct run *r, const struct block *b)
 			token[i] = block_id(b, r->token, offset[row] + i);
 		for (size_t i = 0; i < n && r->count >= 0; i++)
 			r->count_of[token[i]] = ((const uint32_t *)b->col[r->count].data)[offset[row] + i];
-		if (perturb_cell(&r->p, n, &e))
-			die("%s: cell %" PRIu64 ": %s", r->name, ((const uint64_t *)b->col[r->cell].data)[row], e.msg);
+		if (perturb_cell(&r->p, n, &failure))
+			die("%s: cell %" PRIu64 ": %s", r->name, ((const uint64_t *)b->col[r->cell].data)[row], failure.msg);
 		put_base(r, b, row, ORIGINAL, r->p.token, n);
 		if (chosen[row])
 			perturb_row(r, b, row);
@@ -349,10 +347,10 @@ static void open_input(struct run *r, const struct stream *in)
 			die("%s: no lists 'gene' and 'expected': expected the tokens that scperturb screen writes", r->name);
 	}
 	for (size_t i = 0; i < where_text.n; i++)
-		if (where_add(&r->where, where_text.item[i], &e))
-			usage_error("--where: %s", e.msg);
-	if (where_bind(&r->where, h, r->name, &e))
-		die("--where: %s", e.msg);
+		if (where_add(&r->where, where_text.item[i], &failure))
+			usage_error("--where: %s", failure.msg);
+	if (where_bind(&r->where, h, r->name, &failure))
+		die("--where: %s", failure.msg);
 	for (size_t i = 0; i < r->where.n; i++)
 		if (!r->where.c[i].known && r->where.c[i].op == WHERE_EQ)
 			die("--where: %s: column '%s' has no category '%s'", r->name, r->where.c[i].column, r->where.c[i].value);

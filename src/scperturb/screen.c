@@ -56,7 +56,6 @@ struct screen {
 /* The mean of the vectors of a stream of embeddings. */
 static void read_state(struct screen *s)
 {
-	struct error e;
 	struct block b = {0};
 	uint64_t cells = 0;
 	struct stream *in = must_open(towards);
@@ -67,7 +66,7 @@ static void read_state(struct screen *s)
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
 	while (must_read(in, &b)) {
-		must(copies_refuse(&b, towards, &e), &e);
+		must(copies_refuse(&b, towards, &failure));
 		for (size_t i = 0; i < b.rows; i++) {
 			const float *row = (const float *)b.col[x].data + i * s->C;
 			int finite = 1;
@@ -179,7 +178,6 @@ static void add_places(struct screen *s, const struct batch *p)
 static void compute(struct inference *r, const struct batch *p)
 {
 	struct screen *s = r->of;
-	struct error e;
 	size_t T = p->offset[p->ncell];
 	grow(s->v, s->v_cap, T * s->C);
 	grow(s->dv, s->dv_cap, T * s->C);
@@ -189,15 +187,15 @@ static void compute(struct inference *r, const struct batch *p)
 	grow(s->ahead, s->ahead_cap, T * s->C);
 	grow(s->shift, s->shift_cap, T);
 	memset(s->shift, 0, T * sizeof *s->shift);
-	must(input_vectors(r->model, p, s->v, &e), &e);
-	must(input_ahead(r->model, p, s->ahead, &e), &e);
+	must(input_vectors(r->model, p, s->v, &failure));
+	must(input_ahead(r->model, p, s->ahead, &failure));
 	for (int place = 0; place < 2; place++) {
 		for (size_t k = 0; place && k < T * s->C; k++)
 			s->v[k] += s->ahead[k];
-		must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = (int)r->layer}, s->x, NULL, &e), &e);
+		must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = (int)r->layer}, s->x, NULL, &failure));
 		for (size_t i = 0; i < p->ncell; i++)
 			cosine_back(s, s->x + i * s->C, s->dx + i * s->C);
-		must(input_backward(r->model, s->dx, s->dv, s->presence, &e), &e);
+		must(input_backward(r->model, s->dx, s->dv, s->presence, &failure));
 		for (size_t t = 0; t < T; t++)
 			s->shift[t] -= s->presence[t] / 2;
 		add_places(s, p);

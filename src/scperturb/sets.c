@@ -12,8 +12,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-static struct error e;
-
 char *set_label(const uint32_t *gene, size_t n, const struct vocab *v)
 {
 	size_t length = 1, at = 0;
@@ -80,7 +78,7 @@ static int add_gene_set(struct sets *s, const struct tsv *t, const struct gene_f
 	uint32_t *gene = NULL;
 	size_t n = 0, cap = 0;
 	if (t->n < 3)
-		return tsv_error(t, &e, "%zu fields, expected a name, a description and genes", t->n);
+		return tsv_error(t, &failure, "%zu fields, expected a name, a description and genes", t->n);
 	for (size_t i = 2; i < t->n; i++) {
 		int64_t g = gene_find(genes, t->field[i], strlen(t->field[i]));
 		s->unknown += g == GENE_UNKNOWN && t->field[i][0];
@@ -107,23 +105,23 @@ static void add_file(struct sets *s, const char *path, const struct gene_find *g
 {
 	struct tsv t;
 	int gmt = ends_with(path, ".gmt") || ends_with(path, ".gmt.gz"), got;
-	must(tsv_open(&t, path, &e), &e);
-	while ((got = tsv_next(&t, &e)) > 0) {
+	must(tsv_open(&t, path, &failure));
+	while ((got = tsv_next(&t, &failure)) > 0) {
 		if (t.n == 1 && !t.field[0][0])
 			continue;
 		if (!gmt && t.n != 1)
-			got = tsv_error(
-				&t, &e, "%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
+			got = tsv_error(&t, &failure,
+				"%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
 		char *unknown = gmt || got < 0 ? NULL : add_word(s, t.field[0], strlen(t.field[0]), genes);
 		if (unknown && gene_find(genes, unknown, strlen(unknown)) == GENE_AMBIGUOUS)
-			got = tsv_error(&t, &e, "%s", gene_ambiguous(genes, unknown, strlen(unknown)));
+			got = tsv_error(&t, &failure, "%s", gene_ambiguous(genes, unknown, strlen(unknown)));
 		else if (unknown)
-			got = tsv_error(&t, &e, "no gene '%.80s' in the vocabulary", unknown);
+			got = tsv_error(&t, &failure, "no gene '%.80s' in the vocabulary", unknown);
 		free(unknown);
 		if (got < 0 || (gmt && (got = add_gene_set(s, &t, genes)) < 0))
 			break;
 	}
-	must(got < 0, &e);
+	must(got < 0);
 	if (!s->n)
 		die(s->unknown + s->ambiguous ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", path,
 			s->unknown + s->ambiguous);
@@ -202,16 +200,12 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 	check_labels(s, genes->v);
 }
 
-static void set_free(struct set *s)
-{
-	free(s->gene);
-	free(s->label);
-}
-
 void sets_release(struct sets *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		set_free(&s->set[i]);
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->set[i].gene);
+		free(s->set[i].label);
+	}
 	free(s->set);
 	s->set = NULL;
 	s->n = s->cap = 0;

@@ -37,8 +37,6 @@ struct cli shift_cli = {.name = "scperturb shift",
 	.common = CLI_OUT | CLI_SEED,
 	.summary = "What perturbations do to cells: similarities, shifts towards states, tests."};
 
-static struct error e;
-
 static void check_options(void)
 {
 	if (state_text && (!from_text || !to_text))
@@ -185,9 +183,9 @@ static void write_table(
 /* Open embeddings that go with those of `in`. */
 static struct stream *open_file(const char *option, const char *path, const struct stream *in)
 {
-	struct stream *s = stream_open(path, &e);
+	struct stream *s = stream_open(path, &failure);
 	if (!s)
-		die("--%s: %s", option, e.msg);
+		die("--%s: %s", option, failure.msg);
 	const char *a = header_made_by(stream_header(in), "scembed"), *b = header_made_by(stream_header(s), "scembed");
 	if (strcmp(a, b))
 		die("--%s: %s was embedded by another model, or another way, than %s: '%s', not '%s'", option, path, stream_name(in), b, a);
@@ -201,12 +199,12 @@ static void read_shifts(
 	struct labels l;
 	if (group)
 		labels_open(&l, stream_header(s), group, &names->groups, stream_name(s));
-	struct shift_reader *in = shifts_open(r, s, indexed, t, group ? &l : NULL, names, &e);
-	must(!in, &e);
+	struct shift_reader *in = shifts_open(r, s, indexed, t, group ? &l : NULL, names, &failure);
+	must(!in);
 	int got;
-	while ((got = shifts_next(in, &e)) > 0)
+	while ((got = shifts_next(in, &failure)) > 0)
 		progress("%zu perturbations of %" PRIu64 " cells", r->n, r->cells);
-	must(got < 0, &e);
+	must(got < 0);
 	shifts_close(in);
 	if (!group)
 		return;
@@ -236,7 +234,7 @@ int scperturb_shift(int argc, char **argv)
 	name_states(&t);
 	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
 	if (state_text)
-		must(states_read(&t, states, !states_path, &names, &e), &e);
+		must(states_read(&t, states, !states_path, &names, &failure));
 	read_shifts(&r, in, state_text && !states_path, &t, group_text, &names);
 	if (!r.n)
 		die("%s: no cell is perturbed", stream_name(in));

@@ -91,9 +91,8 @@ static void make_header(const struct inference *r, struct header *h)
 	static const char *const made[] = {"attributed", "output", "baseline", "completeness", "steps", "token", "attribution", NULL};
 	struct attribution *a = r->of;
 	const struct head_spec *s = chosen(&a->chosen);
-	struct error e;
 	prediction_header(h, r, made);
-	must(input_check(r->model, &(struct input_to){.head = a->chosen.head}, &e), &e);
+	must(input_check(r->model, &(struct input_to){.head = a->chosen.head}, &failure));
 	a->C = model_config(r->model)->hidden_size;
 	a->class = head_classifies(s->kind) ? header_add_categorical(h, "attributed", s->label, s->nlabel) : -1;
 	a->output = header_add(h, "output", F64);
@@ -153,7 +152,6 @@ static double path_slope(double k, double u)
 static void compute(struct inference *r, const struct batch *p, double u, int first)
 {
 	struct attribution *a = r->of;
-	struct error e;
 	for (size_t i = 0; i < a->b.ncell; i++) {
 		double by = first ? u : path(a->part[a->cell[i]].k, u);
 		const float *v = a->v + p->offset[a->cell[i]] * a->C;
@@ -161,18 +159,17 @@ static void compute(struct inference *r, const struct batch *p, double u, int fi
 			for (size_t c = 0; c < a->C; c++)
 				a->x[t * a->C + c] = is_gene(r, a->id[t]) ? (float)(by * (double)v[c]) : v[c];
 	}
-	must(input_forward(r->model, &a->b, a->x, &(struct input_to){.head = a->chosen.head}, a->y, a->deviation, &e), &e);
+	must(input_forward(r->model, &a->b, a->x, &(struct input_to){.head = a->chosen.head}, a->y, a->deviation, &failure));
 }
 
 /* The slopes of the cells' numbers at this point, after compute: slope [T of the whole batch]. */
 static void slopes(struct inference *r, const struct batch *p, double *slope)
 {
 	struct attribution *a = r->of;
-	struct error e;
 	memset(a->dy, 0, a->b.ncell * a->outputs * sizeof *a->dy);
 	for (size_t i = 0; i < a->b.ncell; i++)
 		a->dy[i * a->outputs + a->part[a->cell[i]].class] = 1;
-	must(input_backward(r->model, a->dy, a->dx, NULL, &e), &e);
+	must(input_backward(r->model, a->dy, a->dx, NULL, &failure));
 	for (size_t i = 0; i < a->b.ncell; i++) {
 		size_t to = p->offset[a->cell[i]];
 		for (size_t t = a->offset[i]; t < a->offset[i + 1]; t++, to++) {
@@ -324,7 +321,6 @@ static void rows(struct inference *r, size_t first, size_t n)
 	struct attribution *a = r->of;
 	const struct batch *p = &r->packed.b;
 	struct block *b = &r->out;
-	struct error e;
 	size_t T = p->offset[n];
 	grow(a->part, a->part_cap, n);
 	grow(a->v, a->v_cap, T * a->C);
@@ -333,7 +329,7 @@ static void rows(struct inference *r, size_t first, size_t n)
 	grow(a->before, a->before_cap, T);
 	memset(a->part, 0, n * sizeof *a->part);
 	if (T) {
-		must(input_vectors(r->model, p, a->v, &e), &e);
+		must(input_vectors(r->model, p, a->v, &failure));
 		integrate(r, p);
 	}
 	for (size_t i = 0; i < n; i++) {

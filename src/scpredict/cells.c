@@ -97,7 +97,6 @@ static uint32_t classify(const float *logit, size_t K, double *z, float *p, floa
 
 static void class_rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct cells *c = r->of;
 	const struct batch *p = &r->packed.b;
 	size_t K = spec(r)->nlabel;
@@ -105,7 +104,7 @@ static void class_rows(struct inference *r, size_t first, size_t n)
 	float *all = c->all < 0 ? NULL : (float *)r->out.col[c->all].data + first * K;
 	uint32_t *predicted = (uint32_t *)r->out.col[c->predicted].data + first;
 	if (p->offset[n])
-		must(model_logits(r->model, p, c->chosen.head, logit, &e), &e);
+		must(model_logits(r->model, p, c->chosen.head, logit, &failure));
 	double *z = xmalloc(K * sizeof *z);
 	for (size_t i = 0; i < n; i++) {
 		if (p->offset[i] < p->offset[i + 1]) {
@@ -133,14 +132,13 @@ static void class_rows(struct inference *r, size_t first, size_t n)
 /* In the unit of the column that it was trained on; NaN for a cell without tokens. */
 static void number_rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct cells *c = r->of;
 	const struct batch *p = &r->packed.b;
 	double mean = spec(r)->mean, scale = spec(r)->scale == 0 ? 1 : spec(r)->scale;
 	double *predicted = (double *)r->out.col[c->predicted].data + first;
 	grow(c->number, c->number_cap, n);
 	if (p->offset[n])
-		must(model_logits(r->model, p, c->chosen.head, c->number, &e), &e);
+		must(model_logits(r->model, p, c->chosen.head, c->number, &failure));
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];
 		predicted[i] = empty ? NAN : mean + scale * (double)c->number[i];

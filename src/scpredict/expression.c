@@ -78,7 +78,6 @@ static uint64_t write_counts(struct inference *r, size_t row, uint64_t at, size_
 
 static void count_rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct expression *x = r->of;
 	struct block *b = &r->out;
 	int list = b->header->col[x->gene].group;
@@ -86,7 +85,7 @@ static void count_rows(struct inference *r, size_t first, size_t n)
 	uint64_t *offset = b->group[list].offset, at = offset[first];
 	double *z = xmalloc(genes * sizeof *z);
 	grow(x->h, x->h_cap, n * genes);
-	must(model_logits(r->model, &r->packed.b, x->chosen.head, x->h, &e), &e);
+	must(model_logits(r->model, &r->packed.b, x->chosen.head, x->h, &failure));
 	block_set_items(b, list, at + r->packed.masked.n);
 	for (size_t i = 0; i < n; i++)
 		offset[first + i + 1] = at = write_counts(r, first + i, at, i, x->h + i * genes, z);
@@ -108,7 +107,6 @@ static void cell_header(const struct inference *r, struct header *h)
 
 static void cell_rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct expression *x = r->of;
 	struct block *b = &r->out;
 	const struct batch *p = &r->packed.b;
@@ -117,7 +115,7 @@ static void cell_rows(struct inference *r, size_t first, size_t n)
 	uint64_t *offset = b->group[list].offset, at = offset[first];
 	grow(x->h, x->h_cap, n * 2 * V);
 	if (p->offset[n])
-		must(model_logits(r->model, p, x->chosen.head, x->h, &e), &e);
+		must(model_logits(r->model, p, x->chosen.head, x->h, &failure));
 	block_set_items(b, list, at + n * (V - special));
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];

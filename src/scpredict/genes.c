@@ -40,11 +40,10 @@ static int fit(const struct head_spec *s)
 /* The genes of genes.tsv, and which were held out. */
 static void read_genes(struct genes *g, const struct header *h)
 {
-	struct error e;
 	const struct head_spec *s = chosen(&g->chosen);
 	char *genes = xasprintf("%s/genes.tsv", asked.model);
 	if (access(genes, F_OK) == 0)
-		must(gene_labels_read(&g->known, genes, &h->vocab, s->label, s->nlabel, &e), &e);
+		must(gene_labels_read(&g->known, genes, &h->vocab, s->label, s->nlabel, &failure));
 	g->all = !g->known.test;
 	if (g->all)
 		info("no gene is known to be held out (%s): all are predicted", genes);
@@ -100,14 +99,13 @@ static size_t drop_cells(struct inference *r, size_t n)
 
 static void rows(struct inference *r, size_t first, size_t n)
 {
-	struct error e;
 	struct genes *g = r->of;
 	const struct vocab *v = &r->out.header->vocab;
 	const struct batch *p = &r->packed.b;
 	size_t K = chosen(&g->chosen)->nlabel, kept = drop_cells(r, n), T = p->offset[kept];
 	grow(g->h, g->h_cap, T * K);
 	if (T)
-		must(model_logits(r->model, p, g->chosen.head, g->h, &e), &e);
+		must(model_logits(r->model, p, g->chosen.head, g->h, &failure));
 	struct block *b = &r->out;
 	int list = b->header->col[g->token].group;
 	uint64_t *offset = b->group[list].offset, at = offset[first];

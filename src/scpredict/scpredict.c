@@ -18,11 +18,10 @@ static char *list_heads(const struct config_heads *heads, int (*fit)(const struc
 
 void choose_head(struct chosen *c, const char *name, int (*fit)(const struct head_spec *s), const char *what, const char *task)
 {
-	struct error e;
 	const char *dir = asked.model;
 	size_t n = 0;
 	char *config = xasprintf("%s/config.json", dir);
-	must(config_heads_load(&c->heads, config, &e), &e);
+	must(config_heads_load(&c->heads, config, &failure));
 	free(config);
 	for (size_t i = 0; i < c->heads.n; i++) {
 		if (!fit(&c->heads.head[i]) || (name && strcmp(head_name(&c->heads.head[i]), name)))

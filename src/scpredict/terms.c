@@ -23,9 +23,8 @@ struct terms {
 
 static void open_leaves(struct terms *t, const struct head_spec *s, const char *path)
 {
-	struct error e;
-	if (leaves_of(&t->leaves, &t->ontology, s->label, s->nlabel, &e))
-		die("%s: %s of the head '%s'", path, e.msg, head_name(s));
+	if (leaves_of(&t->leaves, &t->ontology, s->label, s->nlabel, &failure))
+		die("%s: %s of the head '%s'", path, failure.msg, head_name(s));
 	t->leaf = xcalloc(t->ontology.n, sizeof *t->leaf);
 	for (size_t k = 0; k < t->leaves.n; k++)
 		t->leaf[t->leaves.term[k]] = (uint32_t)k;
@@ -62,10 +61,9 @@ static void find_nodes(struct terms *t, const struct opt_values *given, const ch
 
 struct terms *terms_new(const struct head_spec *s, const struct opt_values *node)
 {
-	struct error e;
 	char *path = xasprintf("%s/ontology.obo", asked.model);
 	struct terms *t = xcalloc(1, sizeof *t);
-	must(ontology_load(&t->ontology, path, &e), &e);
+	must(ontology_load(&t->ontology, path, &failure));
 	open_leaves(t, s, path);
 	find_nodes(t, node, path);
 	t->sum = xcalloc(t->ontology.n, sizeof *t->sum);

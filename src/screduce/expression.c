@@ -45,8 +45,6 @@ struct cli pca_cli = {.name = "screduce pca",
 	.shared = shared,
 	.common = CLI_STREAM_OUT | CLI_THREADS};
 
-static struct error e;
-
 /* A stream of counts, or of tokens with values. */
 struct source {
 	struct stream *s;
@@ -128,7 +126,7 @@ static void find_shared(uint8_t *there, const struct source *in)
 	uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
 	struct gene_tables t = {.from = other, .to = &in->h->vocab, .from_name = shared_path, .to_name = in->name, .once = 1};
 	struct gene_matched matched;
-	must(gene_match(row, &t, &matched, &e), &e);
+	must(gene_match(row, &t, &matched, &failure));
 	if (gene_share(matched.shared, matched.from, matched.to) == GENES_OTHER)
 		check_shared(shared_path, in->name, &matched, 0);
 	for (size_t i = 0; i < other->n; i++)
@@ -190,7 +188,7 @@ static void find_genes(struct baseline *m, const struct vocab *fitted, const str
 	struct gene_tables t = {.from = &in->h->vocab, .to = fitted, .from_name = in->name, .to_name = fit_path, .once = 1};
 	struct gene_matched matched;
 	if (t.from != t.to) {
-		must(gene_match(row, &t, &matched, &e), &e);
+		must(gene_match(row, &t, &matched, &failure));
 		say_matched(in->name, fit_path, &matched);
 	}
 	for (size_t g = 0; g < V && t.from == t.to; g++)
@@ -240,8 +238,8 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 		}
 	pca_add(&m->pca, x, n, threads);
 	free(x);
-	if (pca_solve(&m->pca, k, &e))
-		die("%s: %s", in->name, e.msg);
+	if (pca_solve(&m->pca, k, &failure))
+		die("%s: %s", in->name, failure.msg);
 	m->offset = xcalloc(k, sizeof *m->offset);
 	cblas_dgemv(CblasRowMajor, CblasTrans, (int)m->genes, (int)k, 1, m->pca.w, (int)k, m->mean, 1, 0, m->offset, 1);
 }
@@ -249,7 +247,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 /* k: components, 0: none */
 static void fit(struct baseline *m, struct source *in, size_t k, int threads)
 {
-	must(stream_index(in->s, &e), &e);
+	must(stream_index(in->s, &failure));
 	choose_genes(m, in);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;

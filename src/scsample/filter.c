@@ -34,10 +34,8 @@ static int is_mito(const struct vocab *v, size_t i)
 
 static int need(const struct header *h, const char *column, enum column_type type, enum column_shape shape, const char *file)
 {
-	struct error e;
-	int i = header_need(h, column, type, shape, file, &e);
-	if (i < 0)
-		die("%s", e.msg);
+	int i = header_need(h, column, type, shape, file, &failure);
+	must(i < 0);
 	return i;
 }
 
@@ -55,14 +53,13 @@ static void unknown_category(const struct condition *c, const struct header *h, 
 
 void filter_init(struct filter *f, const struct header *h, const char *file)
 {
-	struct error e;
 	f->genes = f->counts = f->count = f->gene = -1;
 	f->special = h->vocab.nspecial;
 	for (size_t i = 0; i < f->where_text->n; i++)
-		if (where_add(&f->where, f->where_text->item[i], &e))
-			usage_error("--where: %s", e.msg);
-	if (where_bind(&f->where, h, file, &e))
-		die("--where: %s", e.msg);
+		if (where_add(&f->where, f->where_text->item[i], &failure))
+			usage_error("--where: %s", failure.msg);
+	if (where_bind(&f->where, h, file, &failure))
+		die("--where: %s", failure.msg);
 	for (size_t i = 0; i < f->where.n; i++)
 		if (!f->where.c[i].known)
 			unknown_category(&f->where.c[i], h, file);

@@ -16,10 +16,9 @@ static const char *option(const struct genes *g)
 
 static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
 {
-	struct error e;
-	int c = header_need(h, column, type, shape, g->file, &e);
+	int c = header_need(h, column, type, shape, g->file, &failure);
 	if (c < 0)
-		die("%s: %s", option(g), e.msg);
+		die("%s: %s", option(g), failure.msg);
 	return c;
 }
 
@@ -36,10 +35,9 @@ static void set_map(struct genes *g, const struct header *from)
 
 void genes_init(struct genes *g, const struct header *h, const char *file)
 {
-	struct error e;
 	g->file = file;
-	if (header_kind(h, "counts", file, &e))
-		die("%s: %s", option(g), e.msg);
+	if (header_kind(h, "counts", file, &failure))
+		die("%s: %s", option(g), failure.msg);
 	g->cell = need(g, h, "cell", U64, SCALAR);
 	g->gene = need(g, h, "gene", U32, RAGGED);
 	g->count = need(g, h, "count", U32, RAGGED);
@@ -103,9 +101,8 @@ static void narrow(struct genes *g, const uint8_t *take)
 		if (stays)
 			vocab_push(&h->vocab, from.vocab.id[i], from.vocab.symbol[i], from.vocab.median[i]);
 	}
-	struct error e;
 	struct panels p;
-	must(panels_read(&p, &from, g->file, &e), &e);
+	must(panels_read(&p, &from, g->file, &failure));
 	if (p.n)
 		panels_renumber(h, &p, from.vocab.n, g->number);
 	panels_release(&p);
@@ -122,15 +119,14 @@ void genes_listed(struct genes *g)
 
 int genes_again(struct genes *g)
 {
-	struct error e;
 	size_t bad = 0;
 	if (g->batch_key && !g->told++)
 		groups_read(&g->labels, g->batch_key, g->file, "do not count in the choice of genes");
-	int again = hvg_again(&g->hvg, &bad, &e);
+	int again = hvg_again(&g->hvg, &bad, &failure);
 	if (again < 0 && g->batch_key)
-		die("--hvg: %s: %s '%s': %s", g->file, g->batch_key, g->classes.name[bad], e.msg);
+		die("--hvg: %s: %s '%s': %s", g->file, g->batch_key, g->classes.name[bad], failure.msg);
 	if (again < 0 || !g->hvg.batches)
-		die("--hvg: %s: %s", g->file, again < 0 ? e.msg : "no cells to choose genes by");
+		die("--hvg: %s: %s", g->file, again < 0 ? failure.msg : "no cells to choose genes by");
 	if (again)
 		return 1;
 	uint8_t *take = xmalloc(g->hvg.genes);

@@ -73,8 +73,6 @@ static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_SAMPLE] = "sampling"};
 static uint64_t dropped[REASONS];
 
-static struct error e;
-
 /* ---- inputs ---- */
 
 struct inputs {
@@ -102,7 +100,7 @@ static void open_inputs(struct inputs *in)
 			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
 				h[i]->kind);
 	}
-	must(concat_init(&in->all, h, name, n, &warning, &e), &e);
+	must(concat_init(&in->all, h, name, n, &warning, &failure));
 	if (warning)
 		warn("%s", warning);
 	free(warning);
@@ -113,7 +111,7 @@ static void open_inputs(struct inputs *in)
 static void rewind_inputs(struct inputs *in)
 {
 	for (size_t i = 0; i < in->n && !in->indexed; i++) {
-		must(stream_index(in->s[i], &e), &e);
+		must(stream_index(in->s[i], &failure));
 		in->total += stream_rows(in->s[i]);
 	}
 	in->indexed = 1;
@@ -132,7 +130,7 @@ static const struct block *next_block(struct inputs *in)
 			continue;
 		if (in->n == 1)
 			return &in->raw;
-		must(concat_block(&in->all, in->at, &in->raw, &in->row, &e), &e);
+		must(concat_block(&in->all, in->at, &in->raw, &in->row, &failure));
 		return &in->row;
 	}
 }
@@ -179,22 +177,10 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 	}
 }
 
-static void check_options(void)
-{
-	if (stratify && by && !given(&number) && !given(&fraction))
-		usage_error("--stratify does not go with --group, which splits whole groups");
-}
-
 static int two_passes(void)
 {
 	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
 		given(&hvg);
-}
-
-static void set_filter(struct filter *f)
-{
-	*f = (struct filter){
-		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
 }
 
 static void set_choice(struct choice *c)
@@ -288,11 +274,12 @@ static struct stream *create_output(const struct header *like)
 int main(int argc, char **argv)
 {
 	struct inputs in;
-	struct filter f;
 	cli_init(&cli, argc, argv);
-	check_options();
+	if (stratify && by && !given(&number) && !given(&fraction))
+		usage_error("--stratify does not go with --group, which splits whole groups");
 	open_inputs(&in);
-	set_filter(&f);
+	struct filter f = {
+		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
 	struct genes genes = {0};

@@ -110,7 +110,6 @@ static void put(FILE *f, double v)
 
 void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 {
-	struct error e;
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
@@ -126,6 +125,6 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 		fputc('\n', f);
 	}
 	xmemclose(f, &text);
-	must(outfile_text(path, text, &e), &e);
+	must(outfile_text(path, text, &failure));
 	free(text);
 }

@@ -196,7 +196,6 @@ static int is_foreign(const char *path)
 void card_write(const struct train *t)
 {
 	static const char *const none[] = {NULL};
-	struct error e;
 	const struct model_config *c = model_config(t->model);
 	const char *task = t->task->name, *of_transformers = transformers_class(t);
 	char *path = xasprintf("%s/README.md", t->cli->output), *text = NULL;
@@ -222,7 +221,7 @@ void card_write(const struct train *t)
 	if (is_foreign(path))
 		info("%s is not of sctrain: it stays, and no model card is written", path);
 	else
-		must(outfile_text(path, text, &e), &e);
+		must(outfile_text(path, text, &failure));
 	free((void *)(uintptr_t)of_transformers);
 	free(path);
 	free(text);

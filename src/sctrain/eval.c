@@ -54,11 +54,6 @@ static enum input input_of(const struct header *h)
 }
 
 /* Does this kind of objective find its targets in such a stream, without columns? */
-static int finds_targets(const struct objective_kind *k, enum input input)
-{
-	return k->input == input && (!k->label || input == INPUT_COUNTS);
-}
-
 /* What head s of a column learned, if the stream has this column and the model what it takes; NULL: it cannot be evaluated. */
 static const struct objective_kind *column_kind(const struct head_spec *s, const struct header *h)
 {
@@ -85,12 +80,11 @@ static void add_head(struct objectives *list, const struct objective_kind *kind,
 /* The classes of --label alone have no name in config.json, as transformers knows none: trainer_state.json has their column. */
 static void name_label(struct config_heads *heads)
 {
-	struct error e;
 	struct train_state state;
 	struct head_spec *s = &heads->head[0];
 	char *path = xasprintf("%s/" TRAIN_STATE, model_dir);
 	if (heads->n == 1 && s->kind->target == TARGET_CLASS && s->kind->rows == ROWS_CELL && !s->column && access(path, F_OK) == 0) {
-		must(train_state_load(&state, path, &e), &e);
+		must(train_state_load(&state, path, &failure));
 		const char *column = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(state.settings, "label"));
 		if (column && config_head_name(column)) {
 			s->column = heads->own[0].column = xstrdup(column);
@@ -125,14 +119,12 @@ static void choose_objectives(struct objectives *list, struct config_heads *head
 {
 	const struct objective_kind *kind;
 	char *config = xasprintf("%s/config.json", model_dir);
-	struct error e;
 	size_t i = 0, k = 0, columns = 0;
-	while (!finds_targets(objective_kind_at(i), input))
+	while ((kind = objective_kind_at(i))->input != input || (kind->label && input != INPUT_COUNTS))
 		i++;
-	kind = objective_kind_at(i);
 	if (kind->valued && header_find(h, "input_value") >= 0)
 		kind = kind->valued;
-	must(config_folder(model_dir, &e), &e);
+	must(config_folder(model_dir, &failure));
 	config_heads_load(heads, config, NULL);
 	free(config);
 	name_label(heads);
@@ -172,12 +164,10 @@ static void open_objectives(struct objectives *list, struct config_heads *heads,
 
 static struct model *load_model(const struct objectives *list, const struct config_heads *heads, const struct stream *in, struct ops *ops)
 {
-	struct error e;
 	struct vocab v;
 	struct weights_report report;
-	struct model *m = model_dir_load(model_dir, heads->head, heads->n, ops, 1, &v, &report, &e);
-	if (!m)
-		die("%s", e.msg);
+	struct model *m = model_dir_load(model_dir, heads->head, heads->n, ops, 1, &v, &report, &failure);
+	must(!m);
 	if (report.fresh)
 		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, list->one->kind->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
@@ -243,7 +233,6 @@ static void add_value(struct cell_loss *x, struct loss *sum, double y, double va
 static void add_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b,
 	size_t from, size_t to)
 {
-	struct error e;
 	const struct objective *o = y->list->one;
 	const struct batch *p = &y->packed.b;
 	const struct goal *g = &p->goal[o->index];
@@ -252,8 +241,8 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 	size_t V = numbers ? 1 : model_config(m)->vocab_size, at = 0;
 	grow(y->of[o->index].logit, y->of[o->index].logit_cap, g->n * V);
 	const real *logit = y->of[o->index].logit;
-	if (g->n && model_logits(m, p, o->index, y->of[o->index].logit, &e))
-		die("%s: %s", s->name, e.msg);
+	if (g->n && model_logits(m, p, o->index, y->of[o->index].logit, &failure))
+		die("%s: %s", s->name, failure.msg);
 	if (g->n && y->by_gene)
 		by_gene_add(y, m, o);
 	grow(r->row, r->cap, r->n + (to - from));
@@ -275,12 +264,11 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 
 static void score_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b)
 {
-	struct error e;
 	const uint64_t *offset = b->group[s->col.input_group].offset;
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= input_tokens_max(y->list); to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &failure));
 		add_rows(r, y, m, s, b, from, to);
 	}
 	y->cells += b->rows;
@@ -315,7 +303,6 @@ static void standard_errors(struct cell_losses *r, const struct loss *sum, doubl
 
 static void write_rows(const struct cell_losses *r, int classes)
 {
-	struct error e;
 	char *text = NULL;
 	size_t n;
 	FILE *t = xmemopen(&text, &n);
@@ -327,7 +314,7 @@ static void write_rows(const struct cell_losses *r, int classes)
 		fputc('\n', t);
 	}
 	xmemclose(t, &text);
-	must(outfile_text(cells_path, text, &e), &e);
+	must(outfile_text(cells_path, text, &failure));
 	free(text);
 }
 
@@ -377,7 +364,6 @@ static void put_own(FILE *f, const struct score *y, const struct objective *o, c
 
 static void write_metrics(struct score *y, const struct model *m, struct cell_losses *r)
 {
-	struct error e;
 	const struct objective *o = own_objective(y->list);
 	struct scores x;
 	double loss, accuracy; /* standard errors */
@@ -399,7 +385,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
 	}
 	xmemclose(f, &text);
-	must(outfile_text(cli.output, text, &e), &e);
+	must(outfile_text(cli.output, text, &failure));
 	free(text);
 }
 
@@ -424,7 +410,6 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 
 int sctrain_eval(int argc, char **argv)
 {
-	struct error e;
 	struct masked_source source;
 	struct objectives list = {0};
 	struct config_heads heads;
@@ -447,7 +432,7 @@ int sctrain_eval(int argc, char **argv)
 			"--objective cell or value)",
 			stream_name(in), o->kind->name);
 	char *program = xasprintf("sctrain %s", o->kind->name);
-	must(source_init(&source, &list, program, in, &e), &e);
+	must(source_init(&source, &list, program, in, &failure));
 	struct ops *ops = cli_device(&cli);
 	open_objectives(&list, &heads, &source);
 	struct model *m = load_model(&list, &heads, in, ops);

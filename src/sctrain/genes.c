@@ -46,17 +46,16 @@ static void open_genes(struct objective *o, struct train *t)
 {
 	struct genes *x = o->state;
 	struct gene_labels *g = &x->labels;
-	struct error e;
 	const struct vocab *v = &t->header->vocab;
-	if (gene_labels_load(g, path, v, &e))
-		die("--gene-labels: %s", e.msg);
+	if (gene_labels_load(g, path, v, &failure))
+		die("--gene-labels: %s", failure.msg);
 	if (g->nclass == 1)
 		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path, g->name[0]);
 	say_ambiguous(path, g->ambiguous);
 	if (g->absent)
 		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", g->absent, g->listed, path, g->missing);
-	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, 1, &e))
-		die("--fold %s: %s", fold_text, e.msg);
+	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, 1, &failure))
+		die("--fold %s: %s", fold_text, failure.msg);
 	if (x->nfold)
 		info("fold %s: %zu genes to learn from, %zu held out", fold_text, g->found - g->test, g->test);
 	x->text = train_add_file(t, o, gene_labels_print(g, v));

@@ -137,12 +137,11 @@ static void add_file(struct objective *o, struct train *t)
 static void open_terms(struct objective *o, struct train *t)
 {
 	struct hce *x = o->state;
-	struct error e;
 	const struct objective *first = t->objectives.one;
 	while (first->kind != o->kind)
 		first++;
-	if (first == o && ontology_load(&x->own, x->path, &e))
-		die("--ontology: %s", e.msg);
+	if (first == o && ontology_load(&x->own, x->path, &failure))
+		die("--ontology: %s", failure.msg);
 	x->ontology = &((const struct hce *)first->state)->own;
 	label_column_open(&x->column, t);
 	find_terms(x);
@@ -164,12 +163,11 @@ static void open_terms(struct objective *o, struct train *t)
 static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	struct hce *x = o->state;
-	struct error e;
 	char *path = xasprintf("%s/%s", dir, o->kind->file);
-	must(ontology_load(&x->own, path, &e), &e);
+	must(ontology_load(&x->own, path, &failure));
 	x->ontology = &x->own;
-	if (leaves_of(&x->leaves, x->ontology, o->head.label, o->head.nlabel, &e))
-		die("%s: %s of the head '%s'", path, e.msg, objective_name(o));
+	if (leaves_of(&x->leaves, x->ontology, o->head.label, o->head.nlabel, &failure))
+		die("%s: %s of the head '%s'", path, failure.msg, objective_name(o));
 	label_column_eval(&x->column, o, 0, s);
 	o->head.nset = (uint32_t)x->ontology->n;
 	o->head.set = x->leaves.set;

@@ -49,20 +49,18 @@ static void read_classes(struct label_column *c, const struct train *t)
 
 void label_column_open(struct label_column *c, struct train *t)
 {
-	struct error e;
 	const struct masked_source *v = &t->validation.source;
-	must(labels_name_check(t->header, c->name, t->source.name, &e), &e);
+	must(labels_name_check(t->header, c->name, t->source.name, &failure));
 	if (header_find(t->header, c->name) < 0)
 		die("%s: no column '%s': make the stream with maskgen %s %s", t->source.name, c->name, heads_keep(t), c->name);
 	labels_open(&c->labels[0], t->header, c->name, &c->classes, t->source.name);
 	read_classes(c, t);
-	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, label_rule(), v->name, &e))
-		die("--eval: %s", e.msg);
+	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, label_rule(), v->name, &failure))
+		die("--eval: %s", failure.msg);
 }
 
 void label_column_eval(struct label_column *c, const struct objective *o, size_t n, const struct masked_source *s)
 {
-	struct error e;
 	enum label_rule rule = LABEL_WORDS_ASIDE;
 	c->name = o->head.column;
 	c->nclass = n;
@@ -71,7 +69,7 @@ void label_column_eval(struct label_column *c, const struct objective *o, size_t
 		if (label_is_none(o->head.label[k], strlen(o->head.label[k])))
 			rule = LABEL_WORDS_KEPT; /* as in training */
 	}
-	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, rule, s->name, &e), &e);
+	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, rule, s->name, &failure));
 }
 
 void label_column_release(struct label_column *c)

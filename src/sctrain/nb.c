@@ -44,16 +44,15 @@ struct nb {
 /* A model of --init keeps its groups. Otherwise they are the values in the header, in byte order. */
 static void choose_groups(struct groups *g, const struct train *t)
 {
-	struct error e;
 	const char *name = t->source.name, *init = t->options->init;
 	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
-	must(labels_name_check(t->header, column, name, &e), &e);
+	must(labels_name_check(t->header, column, name, &failure));
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
 			column, name, column);
-	if (init && groups_load(g, init, &e))
-		die("--init: %s", e.msg);
+	if (init && groups_load(g, init, &failure))
+		die("--init: %s", failure.msg);
 	if (init && (!g->column || strcmp(g->column, column)))
 		die("--init: the model in %s has %s%s, not --batch-key %s", init, g->column ? "--batch-key " : "no --batch-key",
 			g->column ? g->column : "", column);
@@ -81,14 +80,13 @@ static void choose_groups(struct groups *g, const struct train *t)
 
 static void open_groups(struct objective *o, struct train *t)
 {
-	struct error e;
 	struct nb *x = o->state;
 	const struct masked_source *v = &t->validation.source;
 	choose_groups(&x->groups, t);
-	if (labels_init(&x->labels[0], t->header, column, &x->groups.classes, LABEL_VALUES, t->source.name, &e))
-		die("--batch-key: %s", e.msg);
-	if (v->in && labels_init(&x->labels[1], stream_header(v->in), column, &x->groups.classes, LABEL_VALUES, v->name, &e))
-		die("--eval: %s", e.msg);
+	if (labels_init(&x->labels[0], t->header, column, &x->groups.classes, LABEL_VALUES, t->source.name, &failure))
+		die("--batch-key: %s", failure.msg);
+	if (v->in && labels_init(&x->labels[1], stream_header(v->in), column, &x->groups.classes, LABEL_VALUES, v->name, &failure))
+		die("--eval: %s", failure.msg);
 	x->text = train_add_file(t, o, groups_print(&x->groups));
 }
 
@@ -219,13 +217,12 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 /* The groups of the model in dir, for cells of s. */
 static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
-	struct error e;
 	struct nb *x = o->state;
 	const struct header *h = stream_header(s->in);
-	must(groups_load(&x->groups, dir, &e), &e);
+	must(groups_load(&x->groups, dir, &failure));
 	const char *name = x->groups.column;
 	if (name && header_find(h, name) >= 0)
-		must(labels_init(&x->labels[s->validation], h, name, &x->groups.classes, LABEL_VALUES, s->name, &e), &e);
+		must(labels_init(&x->labels[s->validation], h, name, &x->groups.classes, LABEL_VALUES, s->name, &failure));
 }
 
 /* Warn if cells had no group that the model knows. */

@@ -18,22 +18,20 @@ struct number {
 
 static void find_column(const struct train *t, struct number *x, const struct masked_source *s, const char *column)
 {
-	struct error e;
 	const struct header *h = stream_header(s->in);
 	if (header_find(h, column) < 0)
 		die("%s: no column '%s': make the stream with maskgen %s %s", s->name, column, heads_keep(t), column);
-	must(numbers_init(&x->column[s->validation], h, column, s->name, &e), &e);
+	must(numbers_init(&x->column[s->validation], h, column, s->name, &failure));
 }
 
 static void open_numbers(struct objective *o, struct train *t)
 {
 	const char *column = o->head.column, *name = t->source.name;
 	struct masked_numbers n;
-	struct error e;
 	find_column(t, o->state, &t->source, column);
 	if (t->validation.source.in)
 		find_column(t, o->state, &t->validation.source, column);
-	must(masked_numbers(&n, t->header, column, name, &e), &e);
+	must(masked_numbers(&n, t->header, column, name, &failure));
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected at least two", name, n.count, column);
 	if (!(n.sd > 0))
@@ -49,10 +47,9 @@ static void open_numbers(struct objective *o, struct train *t)
 
 static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
-	struct error e;
 	struct number *x = o->state;
 	(void)dir;
-	must(numbers_init(&x->column[s->validation], stream_header(s->in), o->head.column, s->name, &e), &e);
+	must(numbers_init(&x->column[s->validation], stream_header(s->in), o->head.column, s->name, &failure));
 }
 
 /* A cell without the token that the head reads has no target. */

@@ -144,10 +144,9 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 /* What --init and --eval name, by their content. */
 static void add_files(cJSON *j, const struct train *t)
 {
-	struct error e;
 	char digest[DIGEST_SIZE], *path = options.init ? xasprintf("%s/model.safetensors", options.init) : NULL;
 	if (path) {
-		must(weights_digest(path, digest, &e), &e);
+		must(weights_digest(path, digest, &failure));
 		cJSON_AddStringToObject(j, SETTING_INIT, digest);
 	}
 	free(path);

@@ -81,10 +81,9 @@ static struct comm *start_mpi(const char *program, struct error *e)
 
 void train_join(struct ranks *r, struct cli *cli)
 {
-	struct error e;
-	joined = start_mpi(cli->name, &e);
+	joined = start_mpi(cli->name, &failure);
 	if (!joined)
-		die("--mpi: %s", e.msg);
+		die("--mpi: %s", failure.msg);
 	ranks_init(r, joined);
 	atexit(abort_ranks);
 	if (r->size == 1)
@@ -121,8 +120,7 @@ void train_watch(struct ranks *r, const volatile sig_atomic_t *stop)
 
 void train_leave(struct ranks *r)
 {
-	struct error e;
-	must(comm_barrier(r->comm, &e), &e);
+	must(comm_barrier(r->comm, &failure));
 	joined = NULL;
 	ranks_release(r);
 }
@@ -146,27 +144,25 @@ static void describe_difference(const char *mine, const char *theirs, int rank, 
 
 void train_check_same(struct ranks *r, const char *what, const char *text)
 {
-	struct error e;
 	char message[384] = "";
-	int same = ranks_same(r, text, &e), first = 0;
+	int same = ranks_same(r, text, &failure), first = 0;
 	size_t n = strlen(text) + 1;
-	if (same < 0)
-		die("%s", e.msg);
+	must(same < 0);
 	if (same)
 		return;
-	must(ranks_share(r, &n, sizeof n, &e), &e);
+	must(ranks_share(r, &n, sizeof n, &failure));
 	char *theirs = xcalloc(n, 1); /* those of rank 0 */
 	double *differs = xcalloc((size_t)r->size, sizeof *differs);
 	if (!r->rank)
 		memcpy(theirs, text, n);
-	must(ranks_share(r, theirs, n, &e), &e);
+	must(ranks_share(r, theirs, n, &failure));
 	differs[r->rank] = strcmp(text, theirs) != 0;
 	if (differs[r->rank] > 0)
 		describe_difference(text, theirs, r->rank, message, sizeof message);
-	must(ranks_sum(r, differs, (size_t)r->size, &e), &e);
+	must(ranks_sum(r, differs, (size_t)r->size, &failure));
 	while (first + 1 < r->size && !(differs[first] > 0))
 		first++;
-	must(ranks_share_text(r, first, message, sizeof message, &e), &e);
+	must(ranks_share_text(r, first, message, sizeof message, &failure));
 	die("--mpi: the ranks differ in %s: %s", what, message);
 }
 

@@ -67,7 +67,6 @@ static void more_columns(FILE *f, const struct train *t, const struct row *x)
 
 static void open_log(struct train *t, uint64_t step)
 {
-	struct error e;
 	struct report *p = &t->report;
 	char *columns = NULL;
 	size_t n;
@@ -76,9 +75,8 @@ static void open_log(struct train *t, uint64_t step)
 	more_columns(f, t, NULL);
 	fputc('\n', f);
 	xmemclose(f, &columns);
-	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, step, columns, &e);
-	if (!p->log)
-		die("%s", e.msg);
+	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, step, columns, &failure);
+	must(!p->log);
 	free(columns);
 }
 

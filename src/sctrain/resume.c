@@ -18,19 +18,18 @@ typedef unsigned long long ull; /* for messages */
 
 enum train_progress resume_open(const struct train *t, struct train_state *was, char **damaged)
 {
-	struct error e;
 	const struct train_options *o = t->options;
 	const char *model = t->cli->output;
 	if (o->init && cli_same_place(o->init, model))
 		die("--init %s is the model to be written: choose another -o", o->init);
-	if (checkpoint_lock(model, &e) < 0) /* the descriptor stays open: it is the lock */
-		die("%s", e.msg);
+	if (checkpoint_lock(model, &failure) < 0) /* the descriptor stays open: it is the lock */
+		die("%s", failure.msg);
 	if (o->force)
 		return TRAIN_NEW;
-	enum train_progress progress = checkpoint_progress(was, model, damaged, &e);
+	enum train_progress progress = checkpoint_progress(was, model, damaged, &failure);
 	switch (progress) {
 	case TRAIN_FAULT:
-		die("%s%s", o->resume ? "--resume: " : "", e.msg);
+		die("%s%s", o->resume ? "--resume: " : "", failure.msg);
 	case TRAIN_NEW:
 		break;
 	case TRAIN_UNFINISHED:
@@ -57,14 +56,13 @@ enum train_progress resume_open(const struct train *t, struct train_state *was, 
 static char *config_differences(
 	const struct train *t, const struct model_config *now, enum train_progress progress, const struct train_state *was)
 {
-	struct error e;
 	struct model_config c;
 	struct config_heads heads;
 	struct head_spec own[HEADS_MAX];
 	char *dir = progress == TRAIN_FINISHED ? xstrdup(t->cli->output) : checkpoint_path(t->cli->output, was->step, ""),
 	     *path = xasprintf("%s/config.json", dir);
-	if (config_load(&c, path, &e) || config_heads_load(&heads, path, &e))
-		die("--resume: %s", e.msg);
+	if (config_load(&c, path, &failure) || config_heads_load(&heads, path, &failure))
+		die("--resume: %s", failure.msg);
 	if (c.masked_most <= 0) /* written before the configuration had the masks' range */
 		c.masked_least = now->masked_least, c.masked_most = now->masked_most;
 	for (size_t i = 0; i < t->objectives.n; i++)
@@ -127,9 +125,8 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 
 static void set_aside(const char *model, uint64_t step, const char *damaged)
 {
-	struct error e;
 	uint64_t *steps;
-	int64_t n = checkpoint_list(model, "", &steps, &e);
+	int64_t n = checkpoint_list(model, "", &steps, &failure);
 	warn("%s: this checkpoint is set aside (.damaged), and checkpoint-%llu goes on to the same bytes", damaged, (ull)step);
 	while (n-- > 0 && steps[n] > step) {
 		char *from = checkpoint_path(model, steps[n], ""), *to = checkpoint_path(model, steps[n], ".damaged");
@@ -143,13 +140,12 @@ static void set_aside(const char *model, uint64_t step, const char *damaged)
 
 void resume_load(struct train *t, uint64_t step, const char *damaged)
 {
-	struct error e;
 	const char *model = t->cli->output;
 	if (damaged)
 		set_aside(model, step, damaged);
 	struct train_state now = t->state;
-	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
-		die("--resume: %s", e.msg);
+	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &failure))
+		die("--resume: %s", failure.msg);
 	cJSON_Delete(t->state.settings);
 	cJSON_Delete(t->state.stream);
 	t->state.settings = now.settings; /* equal, but those of an earlier version say less */
@@ -168,11 +164,10 @@ static int is_piped(const struct cli *c)
 
 void resume_nothing(struct train *t)
 {
-	struct error e;
 	struct block b = {0};
 	if (!t->ranks.rank)
 		info("%s is finished already: nothing to do", t->cli->output);
-	while (is_piped(t->cli) && stream_read(t->source.in, &b, &e) > 0)
+	while (is_piped(t->cli) && stream_read(t->source.in, &b, &failure) > 0)
 		;
 	block_release(&b);
 }

@@ -129,14 +129,13 @@ static int add_classes(struct score *y, struct model *m, struct error *e)
 
 void score_block(struct score *y, struct model *m, const struct masked_source *s, const struct block *b, size_t tokens_max)
 {
-	struct error e;
 	const uint64_t *offset = b->group[s->col.input_group].offset;
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= tokens_max; to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
-		if (add_classes(y, m, &e) || add_losses(y, m, &e))
-			die("%s: %s", s->name, e.msg);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &failure));
+		if (add_classes(y, m, &failure) || add_losses(y, m, &failure))
+			die("%s: %s", s->name, failure.msg);
 	}
 	y->cells += b->rows;
 	y->tokens += block_items(b, s->col.input_group);

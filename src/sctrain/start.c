@@ -20,14 +20,13 @@ typedef unsigned long long ull; /* for messages */
 
 void train_clear(const struct train *t, int all)
 {
-	struct error e;
 	const char *file[64], *name;
 	size_t n = 0;
 	for (size_t i = 0; objective_kind_at(i); i++)
 		if ((name = objective_kind_at(i)->file))
 			file[n++] = name;
 	file[n] = NULL;
-	must(checkpoint_clear(t->cli->output, all, file, &e), &e);
+	must(checkpoint_clear(t->cli->output, all, file, &failure));
 }
 
 /* ---- streams ---- */
@@ -55,13 +54,12 @@ static void check_masks(const struct train *t, const char *name)
 
 static void open_source(struct train *t)
 {
-	struct error e;
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
 	objectives_choose(&t->objectives, t->header);
-	must(source_init(&t->source, &t->objectives, t->task->name, in, &e), &e);
-	must(masked_info_parse(&t->info, t->header, name, &e), &e);
+	must(source_init(&t->source, &t->objectives, t->task->name, in, &failure));
+	must(masked_info_parse(&t->info, t->header, name, &failure));
 	if (!t->header->vocab.n)
 		die("%s: no vocabulary in the header", name);
 	train_check_shard(&t->ranks, &t->info, name);
@@ -95,14 +93,13 @@ static int has_field(const struct arch *a, const char *key)
 
 static void choose_config(struct model_config *c, const struct train *t)
 {
-	struct error e;
 	const struct train_options *o = t->options;
 	const struct vocab *v = &t->header->vocab;
 	const char *what = o->config ? o->config : o->init ? o->init : t->task->config;
 	struct model_config first;
-	must(config_get(c, what, &e), &e);
+	must(config_get(c, what, &failure));
 	if (o->init) {
-		must(config_get(&first, o->init, &e), &e);
+		must(config_get(&first, o->init, &failure));
 		cli_same_positions(&first, o->init, t->source.in);
 	}
 	c->shared_positions = t->source.col.rank >= 0;
@@ -123,7 +120,6 @@ static void choose_config(struct model_config *c, const struct train *t)
 /* `loaded`: the weights come from a file. */
 static void make_model(struct train *t, const struct model_config *c, int loaded)
 {
-	struct error e;
 	long long freeze = t->options->freeze;
 	t->ops = cli_device(t->cli);
 	uint64_t seed = (uint64_t)t->cli->seed;
@@ -131,9 +127,8 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 	size_t n = t->objectives.n;
 	for (size_t i = 0; i < n; i++)
 		head[i] = t->objectives.one[i].head;
-	t->model = loaded ? model_blank(c, head, n, t->ops, seed, &e) : model_new(c, head, n, t->ops, seed, &e);
-	if (!t->model)
-		die("%s", e.msg);
+	t->model = loaded ? model_blank(c, head, n, t->ops, seed, &failure) : model_new(c, head, n, t->ops, seed, &failure);
+	must(!t->model);
 	if ((uint64_t)freeze > c->num_hidden_layers)
 		die("--freeze %lld: the model has %u layers", freeze, c->num_hidden_layers);
 	model_freeze(t->model, (size_t)freeze);
@@ -143,11 +138,6 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 }
 
 /* Those of the architecture, if it has its own. */
-static const struct optim *defaults(const struct train *t, const struct model_config *c)
-{
-	return c->arch->optim ? c->arch->optim : &t->task->optim;
-}
-
 static uint64_t default_warmup(const struct train *t, const struct optim *d)
 {
 	uint64_t steps = t->info.steps, own = d->warmup ? d->warmup : t->task->warmup;
@@ -170,7 +160,7 @@ static void choose_optim(struct train *t, const struct model_config *c)
 {
 	const struct train_options *in = t->options;
 	struct optim *o = &t->optim;
-	const struct optim *d = defaults(t, c);
+	const struct optim *d = c->arch->optim ? c->arch->optim : &t->task->optim;
 	uint64_t steps = t->info.steps;
 	optim_init(o);
 	o->beta2 = d->beta2 > 0 ? d->beta2 : o->beta2;
@@ -220,7 +210,6 @@ static void keep_unit(struct model *m, size_t i, const struct head_spec *now, co
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
 static void load_init(struct train *t)
 {
-	struct error e;
 	struct weights_report report;
 	struct vocab v = {0};
 	const char *dir = t->options->init;
@@ -230,11 +219,11 @@ static void load_init(struct train *t)
 	const struct head_spec *from[HEADS_MAX];
 	struct config_heads heads;
 	if (access(vocab, F_OK) == 0)
-		must(vocab_load(&v, vocab, &e), &e);
+		must(vocab_load(&v, vocab, &failure));
 	cli_same_vocab(&v, c, dir, t->source.in);
 	config_heads_load(&heads, config, NULL); /* of a model that has none that we know, the heads go by the names of tensors */
 	choose_heads(from, &heads, t);
-	must(weights_load_heads(t->model, weights, from, &report, &e), &e);
+	must(weights_load_heads(t->model, weights, from, &report, &failure));
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
 		if (o->head.kind->target == TARGET_VALUE && from[o->index])
 			keep_unit(t->model, o->index, &o->head, from[o->index]);
@@ -271,10 +260,9 @@ static void check_ranks(struct train *t)
 /* Copy rank 0's state and weights to all ranks. */
 static void share_start(struct train *t, int resume)
 {
-	struct error e;
 	struct train_state x = t->state; /* the digest is equal already; this rank keeps its own JSON */
-	must(ranks_share(&t->ranks, &x, sizeof x, &e), &e);
-	must(ranks_share_model(&t->ranks, t->model, resume, &e), &e);
+	must(ranks_share(&t->ranks, &x, sizeof x, &failure));
+	must(ranks_share_model(&t->ranks, t->model, resume, &failure));
 	x.settings = t->state.settings;
 	x.stream = t->state.stream;
 	t->state = x;
@@ -312,15 +300,14 @@ static void describe_kernels(const struct train *t, char *text, size_t n)
 /* The first rank whose kernels `now` [n] are others than `was`, or -1; then `now` are those of that rank, in all ranks. */
 static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 {
-	struct error e;
 	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
 	double *x = xcalloc((size_t)size, sizeof *x);
 	x[t->ranks.rank] = strcmp(was, now) != 0;
-	must(ranks_sum(&t->ranks, x, (size_t)size, &e), &e);
+	must(ranks_sum(&t->ranks, x, (size_t)size, &failure));
 	while (first < size && !(x[first] > 0))
 		first++;
 	if (first < size)
-		must(ranks_share_text(&t->ranks, first, now, n, &e), &e);
+		must(ranks_share_text(&t->ranks, first, now, n, &failure));
 	free(x);
 	return first < size ? first : -1;
 }
@@ -422,7 +409,6 @@ static void open_all(struct train *t, struct model_config *c)
 
 int train_start(struct train *t)
 {
-	struct error e;
 	struct model_config c;
 	struct train_state was = {0};
 	enum train_progress progress = TRAIN_NEW;
@@ -435,7 +421,7 @@ int train_start(struct train *t)
 	open_all(t, &c);
 	if (progress != TRAIN_NEW)
 		resume_check(t, &c, progress, &was);
-	must(ranks_share(&t->ranks, &progress, sizeof progress, &e), &e);
+	must(ranks_share(&t->ranks, &progress, sizeof progress, &failure));
 	uint64_t step = was.step;
 	train_state_release(&was);
 	if (progress == TRAIN_FINISHED) {

@@ -45,15 +45,13 @@ const char *train_add_file(struct train *t, const struct objective *o, char *tex
 
 static void save(struct train *t)
 {
-	struct error e;
 	const char *model = t->cli->output;
 	FILE *log = t->report.log;
 	if (t->saved == t->state.step || t->replaces)
 		return;
 	t->state.seconds = t->report.seconds_before + clock_seconds() - t->report.start;
-	int same = ranks_same_weights(&t->ranks, t->model, &e);
-	if (same < 0)
-		die("%s", e.msg);
+	int same = ranks_same_weights(&t->ranks, t->model, &failure);
+	must(same < 0);
 	if (!same)
 		die("after step %llu the weights are no longer the same on all ranks: do they run on different processors or libraries?",
 			(ull)t->state.step);
@@ -61,7 +59,7 @@ static void save(struct train *t)
 		die("%s/train.tsv: cannot write", model);
 	struct model_files files = files_of(t);
 	if (!t->ranks.rank)
-		must(checkpoint_save(model, t->model, &t->state, &files, (int)t->options->keep, &e), &e);
+		must(checkpoint_save(model, t->model, &t->state, &files, (int)t->options->keep, &failure));
 	t->saved = t->state.step;
 }
 
@@ -193,20 +191,19 @@ static int patience_is_over(const struct train *t)
 /* Train to the end of the stream, or until validation stops improving. */
 static void train(struct train *t)
 {
-	struct error e;
 	struct block b = {0};
 	uint64_t step = t->info.first_step; /* of the next block */
 	int got, over = 0;
 	t->report.start = t->report.last = clock_seconds();
-	while ((got = next_block(t, &b, step, &e)) > 0) {
+	while ((got = next_block(t, &b, step, &failure)) > 0) {
 		int fresh = step >= t->state.step; /* else the step was done before the checkpoint */
 		if (fresh)
-			train_step(t, &b, step, &e);
+			train_step(t, &b, step, &failure);
 		step++;
 		if (step_signal(&t->steps))
-			end_early(t, &e);
+			end_early(t, &failure);
 		if (fresh && patience_is_over(t)) {
-			got = read_rest(t, &b, &e);
+			got = read_rest(t, &b, &failure);
 			over = 1;
 			break;
 		}
@@ -215,9 +212,9 @@ static void train(struct train *t)
 	}
 	block_release(&b);
 	if (got < 0 && !over && t->state.step < t->info.steps)
-		train_step(t, NULL, t->state.step, &e); /* the other ranks run this step */
-	if (step_close(&t->steps, got < 0, &e))
-		end_early(t, &e);
+		train_step(t, NULL, t->state.step, &failure); /* the other ranks run this step */
+	if (step_close(&t->steps, got < 0, &failure))
+		end_early(t, &failure);
 }
 
 /* ---- the finished model ---- */
@@ -265,7 +262,6 @@ static void check_learned(const struct train *t)
 
 static void finish(struct train *t)
 {
-	struct error e;
 	struct model_files files = files_of(t);
 	check_learned(t);
 	choose_best(t);
@@ -273,7 +269,7 @@ static void finish(struct train *t)
 	if (!t->ranks.rank)
 		card_write(t);
 	if (!t->ranks.rank)
-		must(checkpoint_finish(t->cli->output, t->model, &t->state, &files, &e), &e);
+		must(checkpoint_finish(t->cli->output, t->model, &t->state, &files, &failure));
 	report_run(t);
 }
 

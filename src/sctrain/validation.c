@@ -7,18 +7,17 @@
 void validation_open(struct train *t)
 {
 	struct validation *v = &t->validation;
-	struct error e;
 	char a[33], b[33];
-	struct stream *in = stream_open(t->options->eval, &e);
-	if (!in || source_init(&v->source, &t->objectives, t->task->name, in, &e))
-		die("--eval: %s", e.msg);
+	struct stream *in = stream_open(t->options->eval, &failure);
+	if (!in || source_init(&v->source, &t->objectives, t->task->name, in, &failure))
+		die("--eval: %s", failure.msg);
 	v->source.validation = 1;
 	vocab_digest(&stream_header(in)->vocab, a);
 	vocab_digest(&t->header->vocab, b);
 	if (strcmp(a, b))
 		die("--eval: %s: its vocabulary is not that of the training cells", v->source.name);
-	if (stream_index(in, &e))
-		die("--eval: %s", e.msg);
+	if (stream_index(in, &failure))
+		die("--eval: %s", failure.msg);
 }
 
 /* Is there a target of a loss that counts, and one of the first head if --best measures this head? */
@@ -32,7 +31,6 @@ static int is_enough(const struct train *t, const double *count)
 
 void validation_check(struct train *t)
 {
-	struct error e;
 	struct validation *v = &t->validation;
 	struct packed *p = &v->score.packed;
 	double sum[2 * LOSSES_MAX] = {0}, count[2 * LOSSES_MAX];
@@ -40,10 +38,10 @@ void validation_check(struct train *t)
 	for (size_t k = 0; v->source.in && !is_enough(t, sum); k++) {
 		if (k == stream_blocks(v->source.in))
 			die("--eval: %s: it has nothing to predict", v->source.name);
-		if (stream_read_at(v->source.in, k, &v->block, &e) ||
-			objectives_pack(p, &t->objectives, &v->source, &v->block, 0, v->block.rows, limit, &e) ||
-			model_count(t->model, &p->b, UINT64_MAX, count, &e))
-			die("--eval: %s", e.msg);
+		if (stream_read_at(v->source.in, k, &v->block, &failure) ||
+			objectives_pack(p, &t->objectives, &v->source, &v->block, 0, v->block.rows, limit, &failure) ||
+			model_count(t->model, &p->b, UINT64_MAX, count, &failure))
+			die("--eval: %s", failure.msg);
 		for (size_t i = 0; i < n; i++)
 			sum[i] += count[i];
 	}
@@ -65,13 +63,12 @@ int validation_due(const struct train *t, uint64_t step)
 /* Score the whole stream with the metrics of all objectives. */
 static void measure(struct validation *v, struct train *t)
 {
-	struct error e;
 	struct stream *in = v->source.in;
 	size_t blocks = stream_blocks(in);
 	score_reset(&v->score, &t->objectives, t->model);
 	for (size_t k = 0; k < blocks; k++) {
-		if (stream_read_at(in, k, &v->block, &e))
-			die("--eval: %s", e.msg);
+		if (stream_read_at(in, k, &v->block, &failure))
+			die("--eval: %s", failure.msg);
 		score_block(&v->score, t->model, &v->source, &v->block, input_tokens_max(&t->objectives));
 		progress("step %llu: validation, %.0f %%", (unsigned long long)t->state.step, 100 * (double)(k + 1) / (double)blocks);
 	}
@@ -83,13 +80,12 @@ static void measure(struct validation *v, struct train *t)
 /* Rank 0 validates. All ranks get the values, because all must stop by --patience. */
 void validation_run(struct train *t)
 {
-	struct error e;
 	struct validation *v = &t->validation;
 	struct train_state *s = &t->state;
 	enum best by = (enum best)t->options->best;
 	if (!t->ranks.rank)
 		measure(v, t);
-	must(ranks_share(&t->ranks, &v->last, sizeof v->last, &e), &e);
+	must(ranks_share(&t->ranks, &v->last, sizeof v->last, &failure));
 	if (by == BEST_LAST)
 		return;
 	const struct head_kind *first = t->objectives.one[0].head.kind;

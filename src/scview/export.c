@@ -27,7 +27,7 @@ static int npy_column(const struct header *h, const char *file)
 		usage_error("-O npy: a %s stream has no matrix: name a column with --columns", h->kind);
 	int c = header_find(h, want);
 	if (c < 0)
-		header_need(h, want, COLUMN_TYPES, SCALAR, file, &view.error), die("%s", view.error.msg);
+		header_need(h, want, COLUMN_TYPES, SCALAR, file, &failure), die("%s", failure.msg);
 	if (h->col[c].shape == RAGGED)
 		die("%s: column '%s' has a list for each cell, and lists make no array: use -O tsv", file, want);
 	if (!type_kind(h->col[c].type)->npy)
@@ -42,22 +42,19 @@ void view_npy(struct stream *in)
 	const struct column_spec *spec = &stream_header(in)->col[c];
 	char head[NPY_HEADER];
 	struct block b = {0};
-	if (stream_index(in, &view.error)) /* the shape comes first in the file, so the rows must be known */
-		die("%s", view.error.msg);
+	if (stream_index(in, &failure)) /* the shape comes first in the file, so the rows must be known */
+		die("%s", failure.msg);
 	uint64_t shape[2] = {stream_rows(in), spec->n};
 	if (view.limit >= 0 && (uint64_t)view.limit < shape[0])
 		shape[0] = (uint64_t)view.limit;
 	npy_header(head, type_kind(spec->type)->npy, shape, spec->shape == FIXED ? 2 : 1);
 	text_open();
-	if (outfile_write(&view.out, head, sizeof head, &view.error))
-		die("%s", view.error.msg);
+	must(outfile_write(&view.out, head, sizeof head, &failure));
 	uint64_t left = shape[0];
 	for (size_t k = 0; left; k++) {
-		if (stream_read_at(in, k, &b, &view.error))
-			die("%s", view.error.msg);
+		must(stream_read_at(in, k, &b, &failure));
 		size_t rows = left < b.rows ? left : b.rows;
-		if (outfile_write(&view.out, b.col[c].data, rows * spec->n * type_size(spec->type), &view.error))
-			die("%s", view.error.msg);
+		must(outfile_write(&view.out, b.col[c].data, rows * spec->n * type_size(spec->type), &failure));
 		left -= rows;
 	}
 	text_commit();
@@ -72,8 +69,7 @@ static void copy(int fd, const char *name, struct outfile *to)
 	char buf[1 << 16];
 	ssize_t n = lseek(fd, 0, SEEK_SET);
 	while (n >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
-		if (outfile_write(to, buf, (size_t)n, &view.error))
-			die("%s", view.error.msg);
+		must(outfile_write(to, buf, (size_t)n, &failure));
 	if (n < 0)
 		die("%s: cannot read: %s", name, strerror(errno));
 }
@@ -82,8 +78,7 @@ static void copy(int fd, const char *name, struct outfile *to)
  * regular file, it writes a temporary one, which is copied. */
 static char *open_output(const char *path, struct outfile *spill)
 {
-	if (outfile_open(&view.out, path, 1, &view.error) || (view.out.direct && outfile_temporary(spill, &view.error)))
-		die("%s", view.error.msg);
+	must(outfile_open(&view.out, path, 1, &failure) || (view.out.direct && outfile_temporary(spill, &failure)));
 	return outfile_name(view.out.direct ? spill : &view.out);
 }
 
@@ -94,8 +89,7 @@ static void commit_output(struct outfile *spill)
 		copy(spill->fd, "temporary file", &view.out);
 	}
 	outfile_abort(spill);
-	if (outfile_commit(&view.out, &view.error))
-		die("%s", view.error.msg);
+	must(outfile_commit(&view.out, &failure));
 }
 
 /* Give the rows of the stream to `add`, at most --rows of them. */
@@ -103,14 +97,10 @@ static void each_block(struct stream *in, int (*add)(void *, const struct block 
 {
 	struct block b = {0};
 	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
-	int got = 1;
-	for (; left && (got = stream_read(in, &b, &view.error)) > 0; left -= b.rows < left ? b.rows : left) {
-		if (add(to, &b, b.rows < left ? b.rows : (size_t)left, &view.error))
-			die("%s", view.error.msg);
+	for (; left && must_read(in, &b); left -= b.rows < left ? b.rows : left) {
+		must(add(to, &b, b.rows < left ? b.rows : (size_t)left, &failure));
 		progress("%" PRIu64 " rows", stream_rows(in));
 	}
-	if (got < 0)
-		die("%s", view.error.msg);
 	block_release(&b);
 }
 
@@ -127,12 +117,10 @@ void view_h5ad(struct stream *in)
 	char *path = open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_writer *w = h5ad_writer_new(
-		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &view.error);
-	if (!w)
-		die("%s", view.error.msg);
+		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &failure);
+	must(!w);
 	each_block(in, add_h5ad, w);
-	if (h5ad_writer_finish(w, &view.error))
-		die("%s", view.error.msg);
+	must(h5ad_writer_finish(w, &failure));
 	h5ad_writer_free(w);
 	free(path);
 	cli_library(NULL);
@@ -163,12 +151,10 @@ void view_into(struct stream *in)
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
-	struct h5ad_into *w = h5ad_into_new(path, view.into, &o, stream_header(in), stream_name(in), &view.error);
-	if (!w)
-		die("%s", view.error.msg);
+	struct h5ad_into *w = h5ad_into_new(path, view.into, &o, stream_header(in), stream_name(in), &failure);
+	must(!w);
 	each_block(in, add_into, w);
-	if (h5ad_into_finish(w, &absent, &view.error))
-		die("%s", view.error.msg);
+	must(h5ad_into_finish(w, &absent, &failure));
 	char *written = h5ad_into_written(w);
 	h5ad_into_free(w);
 	free(path);

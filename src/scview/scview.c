@@ -78,9 +78,9 @@ static uint64_t checked; /* rows */
 static int check_model(const char *dir)
 {
 	size_t tensors;
-	int digest, bad = model_dir_check(dir, &tensors, &digest, &view.error);
+	int digest, bad = model_dir_check(dir, &tensors, &digest, &failure);
 	if (bad)
-		complain("%s", view.error.msg);
+		complain("%s", failure.msg);
 	else
 		text_putf("%s: complete, model, %zu tensors%s\n", dir, tensors, digest ? "" : ", no digest");
 	return bad;
@@ -92,17 +92,17 @@ static int check(int i)
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return check_model(path);
-	struct stream *in = stream_open(path, &view.error);
+	struct stream *in = stream_open(path, &failure);
 	struct block b = {0};
 	size_t blocks = 0;
 	int got = -1;
-	while (in && (got = stream_read(in, &b, &view.error)) > 0)
+	while (in && (got = stream_read(in, &b, &failure)) > 0)
 		blocks++;
 	if (got == 0)
 		text_putf("%s: complete, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
 			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
-		complain("%s", view.error.msg);
+		complain("%s", failure.msg);
 	if (in)
 		checked += stream_rows(in);
 	block_release(&b);

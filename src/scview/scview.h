@@ -19,7 +19,6 @@ extern struct view {
 	int replace; /* --replace */
 	const char *file; /* the operand, NULL: standard input */
 	struct outfile out; /* the output */
-	struct error error;
 } view;
 
 /* Show a stream in one way, or die. */

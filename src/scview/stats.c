@@ -120,11 +120,10 @@ void view_statistics(struct stream *in)
 	struct summary *col = xcalloc(h->ncol, sizeof *col), *group = xcalloc(h->ngroup, sizeof *group);
 	struct block b = {0};
 	uint64_t blocks = 0, bytes = 0;
-	int got;
 	for (size_t i = 0; i < h->ncol; i++)
 		if (h->col[i].type == CATEGORICAL)
 			col[i].count = xcalloc(h->col[i].ncategory, sizeof *col[i].count);
-	while ((got = stream_read(in, &b, &view.error)) > 0) {
+	while (must_read(in, &b)) {
 		blocks++;
 		bytes += block_bytes(&b);
 		for (size_t i = 0; i < h->ncol; i++)
@@ -132,8 +131,6 @@ void view_statistics(struct stream *in)
 		for (size_t g = 0; g < h->ngroup; g++)
 			add_lengths(&group[g], &b, g);
 	}
-	if (got < 0)
-		die("%s", view.error.msg);
 	text_open();
 	struct stat st;
 	text_putf("column\tstatistic\tvalue\n-\tkind\t%s\n-\trows\t%" PRIu64 "\n-\tblocks\t%" PRIu64 "\n-\tbytes\t%" PRIu64 "\n", h->kind,

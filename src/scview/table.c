@@ -29,9 +29,8 @@ static struct shown *choose(const struct header *h, const char *file, size_t *n)
 	struct shown *s = xcalloc(nname + h->ncol, sizeof *s);
 	*n = 0;
 	for (size_t i = 0; i < nname; i++) {
-		int c = header_need(h, name[i], COLUMN_TYPES, SCALAR, file, &view.error);
-		if (c < 0 && (c = header_find(h, name[i])) < 0)
-			die("%s", view.error.msg);
+		int c = header_need(h, name[i], COLUMN_TYPES, SCALAR, file, &failure);
+		must(c < 0 && (c = header_find(h, name[i])) < 0);
 		s[(*n)++].col = c;
 	}
 	for (size_t i = 0; !nname && i < h->ncol; i++)
@@ -119,7 +118,7 @@ void view_table(struct stream *in)
 		text_field(h->col[s[i].col].name, strlen(h->col[s[i].col].name));
 	}
 	text_put("\n", 1);
-	while (left && (got = stream_read(in, &b, &view.error)) > 0)
+	while (left && (got = stream_read(in, &b, &failure)) > 0)
 		for (size_t r = 0; r < b.rows && left; r++, left--) {
 			for (size_t i = 0; i < n; i++) {
 				if (i)
@@ -130,7 +129,7 @@ void view_table(struct stream *in)
 		}
 	if (got < 0) {
 		text_flush(); /* show the rows that could be read */
-		die("%s", view.error.msg);
+		die("%s", failure.msg);
 	}
 	text_commit();
 	block_release(&b);

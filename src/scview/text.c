@@ -14,22 +14,19 @@ static size_t used, room;
 
 void text_flush(void)
 {
-	if (outfile_write(&view.out, buffer, used, &view.error))
-		die("%s", view.error.msg);
+	must(outfile_write(&view.out, buffer, used, &failure));
 	used = 0;
 }
 
 void text_open(void)
 {
-	if (outfile_open(&view.out, view.output, 0, &view.error))
-		die("%s", view.error.msg);
+	must(outfile_open(&view.out, view.output, 0, &failure));
 }
 
 void text_commit(void)
 {
 	text_flush();
-	if (outfile_commit(&view.out, &view.error))
-		die("%s", view.error.msg);
+	must(outfile_commit(&view.out, &failure));
 	free(buffer);
 }
 
