@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 4))) static void say(cJSON *to, const char *property, const char *fmt, ...)
+void explain_say(cJSON *to, const char *property, const char *fmt, ...)
 {
 	char text[2048];
 	va_list arg;
@@ -29,15 +29,15 @@ static void explain_genes(cJSON *to, const struct h5ad *h)
 	size_t dropped = 0;
 	for (size_t i = 0; i < h->ngene && h->drop; i++)
 		dropped += h->drop[i] != 0;
-	say(to, "genes", "%zu", h->ngene - dropped);
+	explain_say(to, "genes", "%zu", h->ngene - dropped);
 	if (dropped)
-		say(to, "left_out", "%zu rows that are no genes%s%s", dropped, h->features.kinds ? ": " : "",
+		explain_say(to, "left_out", "%zu rows that are no genes%s%s", dropped, h->features.kinds ? ": " : "",
 			h->features.kinds ? h->features.kinds : "");
 	if (h->features.unknown)
-		say(to, "kept", "rows of types that are no known words: %s", h->features.unknown);
-	say(to, "gene_ids", "%s", h->genes.source);
-	say(to, "ensembl_ids", "%zu of %zu", h->genes.ensembl, h->genes.id.n);
-	say(to, "symbols", "%zu of %zu", not_empty(&h->genes.symbol), h->genes.id.n);
+		explain_say(to, "kept", "rows of types that are no known words: %s", h->features.unknown);
+	explain_say(to, "gene_ids", "%s", h->genes.source);
+	explain_say(to, "ensembl_ids", "%zu of %zu", h->genes.ensembl, h->genes.id.n);
+	explain_say(to, "symbols", "%zu of %zu", not_empty(&h->genes.symbol), h->genes.id.n);
 }
 
 cJSON *h5ad_explain(const struct h5ad *h)
@@ -46,18 +46,18 @@ cJSON *h5ad_explain(const struct h5ad *h)
 	const struct reader *r = h->reader;
 	if (r) {
 		int several = (r->in & IN_HDF5) && (r->in & IN_ZARR);
-		say(to, "format", "%s%s%s", r->name, several ? " in " : "", several ? h->store.kind->name : "");
+		explain_say(to, "format", "%s%s%s", r->name, several ? " in " : "", several ? h->store.kind->name : "");
 	}
 	if (h->modality)
-		say(to, "modality", "%s", h->part);
+		explain_say(to, "modality", "%s", h->part);
 	if (h->obs.where)
-		say(to, "cells", "%" PRIu64, h->ncell);
+		explain_say(to, "cells", "%" PRIu64, h->ncell);
 	if (h->matrix)
-		say(to, "matrix", "%s", h->matrix);
+		explain_say(to, "matrix", "%s", h->matrix);
 	if (h->matrix && h->why)
-		say(to, "why", "%s", h->why);
+		explain_say(to, "why", "%s", h->why);
 	if (h->values.what)
-		say(to, "values", "%s", h->values.what);
+		explain_say(to, "values", "%s", h->values.what);
 	if (h->genes.source)
 		explain_genes(to, h);
 	for (size_t i = 0; i < h->notes.n; i++) {

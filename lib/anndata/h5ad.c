@@ -67,12 +67,6 @@ struct candidate { /* a matrix that may hold the counts */
 	struct values values;
 };
 
-static void candidate_release(struct candidate *c)
-{
-	countmat_release(&c->mat);
-	values_release(&c->values);
-}
-
 /* Has a more genes than b, and no fewer counts in any cell? */
 static int covers(const struct candidate *a, const struct candidate *b)
 {
@@ -124,7 +118,7 @@ static int take(
  * Find the matrix that holds counts. Fills h->mat, h->matrix, h->values, h->why and h->var. It is the first of the best rank (values_rank); of
  * several that hold counts, one whose sums are in obs goes before one of which they are not, unless that one only has fewer genes.
  */
-static int find_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct reader_matrix of[READER_MATRICES];
 	struct candidate try[READER_MATRICES] = {0};
@@ -159,8 +153,10 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 								     : xstrdup("none holds whole counts");
 		r = take(h, opt, best, looked, layers, e);
 	}
-	for (int i = 0; i < n; i++)
-		candidate_release(try + i);
+	for (int i = 0; i < n; i++) {
+		countmat_release(&try[i].mat);
+		values_release(&try[i].values);
+	}
 	free(layer);
 	return r;
 }
@@ -249,11 +245,6 @@ static int open_obs_of_modality(struct h5ad *h, struct error *e)
 		h5ad_note(h, "%s: obs of all modalities has columns that %s lacks (%s): mdata.push_obs() in Python copies them", h->path,
 			h->part, list);
 	return r;
-}
-
-int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
-{
-	return find_counts(h, opt, e);
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)

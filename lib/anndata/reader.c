@@ -172,12 +172,6 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 	return store_check(&h->store, read_with(h, IN_HDF5, opt, e), e);
 }
 
-static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
-{
-	h->store = (struct store){.kind = &store_zarr, .name = h->path, .part = "", .folder = &h->root};
-	return store_check(&h->store, beneath_init(&h->root, h->path, e) ? -1 : read_with(h, IN_ZARR, opt, e), e);
-}
-
 int h5ad_try(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
 	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .root.folder = -1};
@@ -189,9 +183,10 @@ int h5ad_try(struct h5ad *h, const char *path, const struct h5ad_options *opt, s
 		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
 	else if (stat(path, &st))
 		r = error_set(e, "%s: %s: expected " EXPECTED, path, strerror(errno));
-	else if (S_ISDIR(st.st_mode) && zarr_is_store(path))
-		r = open_zarr(h, opt, e);
-	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
+	else if (S_ISDIR(st.st_mode) && zarr_is_store(path)) {
+		h->store = (struct store){.kind = &store_zarr, .name = h->path, .part = "", .folder = &h->root};
+		r = store_check(&h->store, beneath_init(&h->root, h->path, e) ? -1 : read_with(h, IN_ZARR, opt, e), e);
+	} else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
 		r = read_with(h, IN_TEXT, opt, e);
 	else if (!S_ISREG(st.st_mode))
 		r = error_set(e, "%s: HDF5 needs a regular file, not a pipe or device", path);

@@ -258,17 +258,12 @@ struct candidate {
 COMPARE(best_first, struct candidate,
 	ORDER(b->varies, a->varies) ?: ORDER(b->first, a->first) ?: ORDER(b->second, a->second) ?: ORDER(a->gene, b->gene))
 
-static double or_least(double score)
-{
-	return isnan(score) ? -INFINITY : score;
-}
-
 /* Genes by falling score of one batch. */
 static struct candidate *rank_batch(const struct hvg *h, const struct hvg_batch *b)
 {
 	struct candidate *c = xmalloc(h->genes * sizeof *c);
 	for (size_t g = 0; g < h->genes; g++)
-		c[g] = (struct candidate){or_least(b->score[g]), 0, (uint32_t)g, 1};
+		c[g] = (struct candidate){isnan(b->score[g]) ? -INFINITY : b->score[g], 0, (uint32_t)g, 1};
 	qsort(c, h->genes, sizeof *c, best_first);
 	return c;
 }

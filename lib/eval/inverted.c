@@ -45,12 +45,6 @@ static void take_row(const struct inverted *f, float *to, size_t row)
 		to[j] = (float)((double)f->x[row * f->d + j] * f->unit);
 }
 
-static void set_half(struct inverted *f)
-{
-	for (size_t c = 0; c < f->cells; c++)
-		f->half[c] = (double)cblas_sdot((int)f->d, f->centre + c * f->d, 1, f->centre + c * f->d, 1) / 2;
-}
-
 /* The rows of `sample` [m, d] move their centres to their mean. */
 static void move_centres(struct inverted *f, const float *sample, size_t m, int threads)
 {
@@ -81,7 +75,8 @@ static void find_centres(struct inverted *f, uint32_t seed, int threads)
 	memcpy(f->centre, sample, f->cells * f->d * sizeof *sample);
 	for (int i = 0; i < ROUNDS; i++)
 		move_centres(f, sample, m, threads);
-	set_half(f);
+	for (size_t c = 0; c < f->cells; c++)
+		f->half[c] = (double)cblas_sdot((int)f->d, f->centre + c * f->d, 1, f->centre + c * f->d, 1) / 2;
 	free(sample);
 }
 

@@ -225,18 +225,13 @@ static uint32_t join_root(struct gene_join *j, uint32_t i)
 	return i;
 }
 
-static int join_clear(const struct gene_word *w)
-{
-	return !w->unclear && w->ensembl <= 1;
-}
-
 /* Make a tree of the nodes that clear names join, and find the trees that are not one gene. */
 static void join_trees(struct gene_join *j)
 {
 	for (size_t w = 0; w < j->nname; w++)
 		for (uint32_t p = j->word[w].first; p != GENE_NONE && j->word[w].nodes > 1; p = j->pair[p].next) {
 			uint32_t a = join_root(j, j->pair[p].node), b = join_root(j, j->pair[j->word[w].first].node);
-			if (join_clear(j->word + w))
+			if (!j->word[w].unclear && j->word[w].ensembl <= 1) /* a clear name */
 				j->node[a].up = b;
 			else
 				j->node[j->pair[p].node].unclear = 1;

@@ -26,3 +26,7 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 	}
 
 #define EXPRESSION_NEEDS OP(linear), OP(linear_back), OP(norm), OP(norm_back), OP(expression_loss), OP(expression_loss_back)
+
+#define EXPRESSION_HEAD \
+	.size = sizeof(struct expression), .outputs = expression_outputs, .carve = expression_carve, .forward = expression_forward, \
+	.loss = expression_loss, .backward = expression_backward

@@ -31,12 +31,6 @@ static struct index index_of(const struct shifts *r, size_t sets)
 	return x;
 }
 
-static void index_release(struct index *x)
-{
-	free(x->start);
-	free(x->record);
-}
-
 /* ---- what each perturbation is compared with: all of its kind ---- */
 
 struct background {
@@ -269,7 +263,8 @@ struct shift_row *shift_test(const struct shifts *r, const struct classes *sets,
 		for (size_t state = 0; state < r->K; state++)
 			*n += rows_of(row + *n, &t, is_kind, sets->n, state);
 	}
-	index_release(&t.of);
+	free(t.of.start);
+	free(t.of.record);
 	free(scratch);
 	free(is_kind);
 	return row;

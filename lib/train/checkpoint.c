@@ -97,11 +97,6 @@ int checkpoint_clear(const char *model, int all, const char *const *file, struct
 
 static const char *const moment[] = {"exp_avg.", "exp_avg_sq."};
 
-static int save_moments(struct model *m, const char *path, struct error *e)
-{
-	return weights_save_arrays(m, path, moment, (const enum which[]){MOMENT1, MOMENT2}, 2, NULL, 0, e);
-}
-
 static int load_moments(struct model *m, const char *path, struct error *e)
 {
 	struct safetensors s;
@@ -202,7 +197,8 @@ static int save_into(const char *dir, struct model *m, const struct train_state 
 {
 	char *moments = at(dir, "optimizer.safetensors"), *best = at(dir, "best.safetensors");
 	struct text_file state = {TRAIN_STATE, train_state_print(s)};
-	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
+	int bad = save_model(dir, m, files, e) ||
+		weights_save_arrays(m, moments, moment, (const enum which[]){MOMENT1, MOMENT2}, 2, NULL, 0, e) ||
 		(s->best_step && weights_save_copy(m, files->best, best, e)) || save_text(dir, &state, e) || folder_sync(dir, e);
 	free(best);
 	free(moments);

@@ -103,12 +103,6 @@ static void name_tensors(struct source *s, const struct head_spec *const *from)
 	}
 }
 
-static void source_release(struct source *s)
-{
-	free_list(s->name, model_ntensor(s->m));
-	free(s->seen);
-}
-
 static const struct tensor *named(const struct source *s, const char *name)
 {
 	for (size_t i = 0; i < model_ntensor(s->m); i++)
@@ -261,7 +255,8 @@ int weights_load_heads(struct model *m, const char *path, const struct head_spec
 		return explain_missing(path, e);
 	name_tensors(&o, from);
 	int bad = load_all(&o, r, e) || safetensors_set_digest(&set, r->digest, e) ? -1 : 0;
-	source_release(&o);
+	free_list(o.name, model_ntensor(m));
+	free(o.seen);
 	safetensors_set_close(&set);
 	return bad;
 }
