@@ -6,7 +6,6 @@
 #include "cli_report.h"
 
 #include "base/clock.h"
-#include "base/closest.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "nn/blas.h"

@@ -1,7 +1,5 @@
 #include "cli_recalibrate.h"
 
-#include "cli_model.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,8 @@
 #include "anndata/reader.h"
 #include "anndata/crosscheck.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static int exists(struct h5ad *h, const char *path)
 {

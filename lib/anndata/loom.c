@@ -4,8 +4,6 @@
  */
 #include "anndata/reader.h"
 
-#include <inttypes.h>
-
 /* Names of cells and of genes as loompy, velocyto, scanpy, SCope and SeuratDisk call them. */
 static const char *const cell_names[] = {"CellID", "obs_names", "cell_names", "cell_id", "Cell", "barcode", "barcodes", "index", NULL};
 static const char *const gene_names[] = {"var_names", "Gene", "gene_names", "gene_name", "Gene_names", "gene_symbol", "Symbol", "Accession",

@@ -1,8 +1,6 @@
 /* The metadata of zarr stores. */
 #include "anndata/zarr.h"
 
-#include "base/json.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 
 #include "base/sort.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

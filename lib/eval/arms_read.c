@@ -3,7 +3,6 @@
 #include "base/option.h"
 #include "base/tsv.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

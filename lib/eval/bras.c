@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* x [d] of length 1 */
 static void unit_row(double *to, const float *x, size_t d)

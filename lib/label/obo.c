@@ -3,7 +3,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

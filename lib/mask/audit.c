@@ -1,7 +1,6 @@
 #include "mask/audit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { ABSENT, VISIBLE, MASKED };
 

@@ -1,6 +1,5 @@
 #include "nn/input.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "perturb/shift.h"
 
 #include "base/rng.h"
-#include "eval/distribution.h"
 #include "eval/paired.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 
 #include "stream/concat.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

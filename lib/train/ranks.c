@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "base/decimal.h"
 #include "eval/results.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

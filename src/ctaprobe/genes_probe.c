@@ -9,7 +9,6 @@
 #include "eval/probe.h"
 #include "label/gene_labels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "cells/copies.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

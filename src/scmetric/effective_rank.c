@@ -5,7 +5,6 @@
 #include "cells/copies.h"
 #include "eval/factor.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

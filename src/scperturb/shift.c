@@ -9,7 +9,6 @@
 #include "eval/results.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

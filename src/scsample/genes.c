@@ -5,7 +5,6 @@
 #include "cells/thin.h"
 #include "stream/panels.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

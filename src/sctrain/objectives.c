@@ -1,7 +1,6 @@
 /* The objectives of a training: their heads, the stream that they read, and batches with all their targets. */
 #include "sctrain.h"
 
-#include "base/file.h"
 #include "train/config.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* --eval: scores on cells that are not for training. --best: keep the weights with the best score. */
 #include "sctrain.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void validation_open(struct train *t)
