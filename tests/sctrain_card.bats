@@ -64,7 +64,9 @@ card() {
 		    assert said[key][0] == str(loader[key]), key
 		assert said["seed"] == ["7", "5"] and said["lr"][0] == "0.003"
 		for p in h["provenance"]:
-		    assert p["version"] + " " + p["options"] in said[p["program"]], p
+		    shorter = " ".join(repr(float(w)) if len(w) > 17 and w.replace(".", "").isdigit() else w for w in p["options"].split(" "))
+		    assert p["version"] + " " + shorter in said[p["program"]], p
+		assert "--rarest 0.2 " in said["scsim"][0] and said["mlm"] == [""]
 		assert "-m MODEL/vocab.tsv --max-len 30 cells.counts -o cells.tok" in said["rankenc"]
 		rows = list(csv.DictReader(open("mlm/train.tsv"), delimiter="\t"))
 		best = min((r for r in rows if r["eval_loss"] != "NA"), key=lambda r: float(r["eval_loss"]))

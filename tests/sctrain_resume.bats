@@ -142,6 +142,68 @@ sums() { find "$1" -type f -exec md5sum {} + | sort; }
 	done
 }
 
+@test "resume: a finished model with a file that is damaged, cut, empty or gone is refused by its name, and made again without its weights" {
+	for task in mlm genes; do
+		read -ra words <<<"$(base $task)"
+		for file in model.safetensors vocab.tsv config.json trainer_state.json $([ $task = mlm ] || echo genes.tsv); do
+			for fault in changed cut empty gone; do
+				[ "$file $fault" != "trainer_state.json gone" ] || continue # that of an earlier version
+				rm -rf hurt
+				cp -r $task.model hurt
+				case $fault in
+				changed) printf 'XXXX' | dd of=hurt/$file bs=1 seek=$(($(stat -c %s hurt/$file) / 2)) conv=notrunc status=none ;;
+				cut) truncate -s -9 hurt/$file ;;
+				empty) : >hurt/$file ;;
+				gone) rm hurt/$file ;;
+				esac
+				if [ "$file $fault" = "model.safetensors gone" ]; then
+					sctrain $task -q "${words[@]}" -o hurt 1.$task
+				else
+					sums hurt >before
+					run -1 sctrain $task "${words[@]}" -o hurt 1.$task
+					assert_equal "${#lines[@]}" 1
+					names "hurt $file --force"
+					sums hurt | cmp before
+					[ $file != trainer_state.json ] || continue
+					rm -f hurt/model.safetensors
+					sctrain $task -q "${words[@]}" -o hurt 1.$task
+				fi
+				cmp hurt/model.safetensors $task.model/model.safetensors
+			done
+		done
+	done
+}
+
+@test "a folder with files of the names that a training writes, and no training: refused without --force, and left as it is" {
+	read -ra words <<<"$(base mlm)"
+	for file in config.json vocab.tsv train.tsv trainer_state.json genes.tsv groups.tsv ontology.obo; do
+		for how in --resume --quiet; do
+			rm -rf theirs
+			mkdir theirs
+			echo '{"model_type": "mine"}' >theirs/$file
+			sums theirs >before
+			run -1 sctrain mlm "${words[@]/--resume/$how}" -o theirs 1.mlm
+			assert_equal "${#lines[@]}" 1
+			names "theirs/$file --force"
+			sums theirs | cmp before
+		done
+		sctrain mlm -q "${words[@]/--resume/--force}" -o theirs 1.mlm
+		cmp theirs/model.safetensors mlm.model/model.safetensors
+	done
+	# files of other names stay, and an own training that was killed before its first checkpoint goes on
+	rm -rf theirs
+	mkdir theirs
+	echo "my notes" | tee theirs/README.md theirs/notes.txt >theirs/training.log
+	head -n 4 mlm.model/train.tsv >theirs/train.tsv
+	sctrain mlm -q "${words[@]}" -o theirs 1.mlm
+	cmp theirs/model.safetensors mlm.model/model.safetensors
+	[ "$(sort -u theirs/{README.md,notes.txt,training.log})" = "my notes" ]
+	# and so does one that was killed before its weights were written
+	rm theirs/model.safetensors
+	sctrain mlm -q "${words[@]}" -o theirs 1.mlm
+	cmp theirs/model.safetensors mlm.model/model.safetensors
+}
+
 @test "resume: every option of every task is one that changes the model, and is refused by name, or one that does not" {
 	for task in $TASKS; do
 		sums $task.model >before

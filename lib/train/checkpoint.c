@@ -70,13 +70,11 @@ static int remove_file(const char *dir, const char *name, struct error *e)
 	return bad;
 }
 
-int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e)
+int checkpoint_clear(const char *model, const char *const *file, struct error *e)
 {
-	static const char *const top[] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN};
+	int all = file != NULL;
 	/* no file may go before the weights: they mean that the model is whole */
 	int bad = all && checkpoint_finished(model) && (remove_file(model, "model.safetensors", e) || folder_sync(model, e));
-	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++)
-		bad = remove_file(model, top[i], e);
 	for (; all && *file && !bad; file++)
 		bad = remove_file(model, *file, e);
 	for (int tmp = 1; tmp >= (all ? 0 : 1) && !bad; tmp--) {

@@ -41,9 +41,9 @@ int checkpoint_finish(const char *model, struct model *m, const struct train_sta
 
 /* Make the directory if need be and lock it against a second trainer. Returns a descriptor that holds the lock, or -1. */
 int checkpoint_lock(const char *model, struct error *e);
-/* Delete what training writes, and only that: checkpoints, their temporaries and, with `all`, the top-level files, those named in `file` (ends
- * with NULL) too. */
-int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e);
+/* Delete what training writes, and only that: temporaries of checkpoints; unless `file` is NULL, checkpoints, weights and these files, too (ends with
+ * NULL). */
+int checkpoint_clear(const char *model, const char *const *file, struct error *e);
 
 /*
  * Open MODEL/name, a table whose first column is the step, to append rows after `step` finished steps: rows of later steps are cut off, and it is made

@@ -112,6 +112,10 @@ enum train_progress checkpoint_progress(struct train_state *s, const char *model
 	if (damaged)
 		*damaged = NULL;
 	int bad = n < 0 || (has_own ? train_state_load(s, own, e) : choose(s, model, steps, n, damaged, e));
+	if (bad && has_own) {
+		struct error was = *e;
+		error_set(e, "%.800s: sctrain --force replaces the model", was.msg);
+	}
 	free(steps);
 	free(own);
 	return bad ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;

@@ -5,6 +5,7 @@
  */
 #include "sctrain.h"
 
+#include "base/decimal.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ static size_t character(const unsigned char *s)
 /* A line of an indented block: a name and a value. */
 static void put_line(FILE *f, const char *name, const char *value)
 {
-	const unsigned char *part[] = {(const unsigned char *)name, (const unsigned char *)value};
+	char *shorter = decimal_shorten(value);
+	const unsigned char *part[] = {(const unsigned char *)name, (const unsigned char *)shorter};
 	fputs("    ", f);
 	for (int i = 0; i < 2; i++) {
 		for (const unsigned char *s = part[i]; *s;) {
@@ -39,15 +41,15 @@ static void put_line(FILE *f, const char *name, const char *value)
 			fwrite(n ? (const void *)s : "?", 1, n ? n : 1, f);
 			s += n ? n : 1;
 		}
-		fputs(i ? "\n" : " ", f);
+		fputs(i ? "\n" : *shorter ? " " : "", f);
 	}
+	free(shorter);
 }
 
 static void put_number(FILE *f, const char *name, double value)
 {
-	char text[32];
-	snprintf(text, sizeof text, "%.17g", value);
-	put_line(f, name, text);
+	char text[DECIMAL];
+	put_line(f, name, decimal_print(text, value));
 }
 
 /* Each item of an object, or of those that are in the list (ends with NULL) or, with `but`, are not. */
@@ -112,10 +114,10 @@ static void put_use(FILE *f, const struct train *t, const char *of_transformers)
 
 static void put_heads(FILE *f, const struct train *t)
 {
-	fputs("It predicts (head, kind, classes):\n\n", f);
+	fputs("It predicts (what, by which kind of head, classes):\n\n", f);
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
 		char *what = o->head.nlabel ? xasprintf("%s, %u classes", o->head.kind->name, o->head.nlabel) : xstrdup(o->head.kind->name);
-		put_line(f, o->what, what);
+		put_line(f, o->what, strcmp(o->what, what) ? what : "");
 		free(what);
 	}
 	fputs("\n", f);

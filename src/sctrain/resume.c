@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli_files.h"
 #include "train/config.h"
+#include "train/model_dir.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,52 @@
 #include <unistd.h>
 
 typedef unsigned long long ull; /* for messages */
+
+/* Is a file of a name that the training writes of somebody else? The curve of a training that was killed before its first checkpoint is ours. */
+static int is_foreign(const char *model, const char *name)
+{
+	static const char ours[] = "step\tloss\t";
+	char *path = xasprintf("%s/%s", model, name), begin[sizeof ours] = "";
+	FILE *f = strcmp(name, CHECKPOINT_TRAIN) ? NULL : fopen(path, "re");
+	size_t n = f ? fread(begin, 1, sizeof ours - 1, f) : 1;
+	int foreign = n && strcmp(begin, ours) && access(path, F_OK) == 0;
+	if (f)
+		fclose(f);
+	free(path);
+	return foreign;
+}
+
+/* A new training does not write over files of a folder that no training has made. */
+static void check_foreign(const char *model)
+{
+	struct error ignored;
+	struct train_state s;
+	const char *const *name = train_files();
+	char *state = xasprintf("%s/" TRAIN_STATE, model);
+	int own = train_state_load(&s, state, &ignored) == 0;
+	train_state_release(&s);
+	free(state);
+	for (; !own && *name; name++)
+		if (is_foreign(model, *name))
+			die("%s/%s is there, but no training of sctrain: choose another -o, or --force replaces it", model, *name);
+}
+
+/* A finished model has all its files, as they were written. */
+static void check_whole(const char *model)
+{
+	static const char *const file[] = {"config.json", "vocab.tsv"};
+	size_t tensors;
+	int digest, bad = 0;
+	for (int i = 0; i < 2 && !bad; i++) {
+		char *path = xasprintf("%s/%s", model, file[i]);
+		bad = access(path, F_OK) ? error_set(&failure, "%s: %s", path, strerror(errno)) : 0;
+		free(path);
+	}
+	if (bad || model_dir_check(model, &tensors, &digest, &failure))
+		die("--resume: %s holds a finished model that is damaged: %s: remove %s/model.safetensors, and --resume makes it again from its "
+		    "newest checkpoint, or --force trains it from step 0",
+			model, failure.msg, model);
+}
 
 enum train_progress resume_open(const struct train *t, struct train_state *was, char **damaged)
 {
@@ -31,6 +78,7 @@ enum train_progress resume_open(const struct train *t, struct train_state *was, 
 	case TRAIN_FAULT:
 		die("%s%s", o->resume ? "--resume: " : "", failure.msg);
 	case TRAIN_NEW:
+		check_foreign(model);
 		break;
 	case TRAIN_UNFINISHED:
 		if (!o->resume)
@@ -46,6 +94,7 @@ enum train_progress resume_open(const struct train *t, struct train_state *was, 
 			    " that says from which stream and options (earlier versions wrote none): it may be another one than is asked for: use "
 			    "it as it is, choose another -o, or --force replaces it",
 				model);
+		check_whole(model);
 		break;
 	}
 	return progress;

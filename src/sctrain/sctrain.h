@@ -303,6 +303,7 @@ const char *train_add_file(struct train *t, const struct objective *o, char *tex
 
 /* Everything before the first step (start.c). 0 if the model is finished already. */
 int train_start(struct train *t);
+const char *const *train_files(void); /* names of what stands beside the weights, ends with NULL */
 void train_clear(const struct train *t, int all); /* delete what an earlier training left; all: its result too */
 
 /* report_open opens train.tsv; with --force that waits for the first step with a loss. report_step takes a finished step: it updates the state,

@@ -17,15 +17,20 @@ typedef unsigned long long ull; /* for messages */
 
 /* ---- the model directory ---- */
 
+const char *const *train_files(void)
+{
+	static const char *file[64] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN};
+	size_t n = 4;
+	for (size_t i = 0; objective_kind_at(i); i++)
+		if (objective_kind_at(i)->file)
+			file[n++] = objective_kind_at(i)->file;
+	file[n] = NULL;
+	return file;
+}
+
 void train_clear(const struct train *t, int all)
 {
-	const char *file[64], *name;
-	size_t n = 0;
-	for (size_t i = 0; objective_kind_at(i); i++)
-		if ((name = objective_kind_at(i)->file))
-			file[n++] = name;
-	file[n] = NULL;
-	must(checkpoint_clear(t->cli->output, all, file, &failure));
+	must(checkpoint_clear(t->cli->output, all ? train_files() : NULL, &failure));
 }
 
 /* ---- streams ---- */

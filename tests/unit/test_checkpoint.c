@@ -281,8 +281,8 @@ static void checkpoints(void **state)
 	s.stream = cJSON_Parse("{\"loader\":{\"rows\":90},\"vocabulary\":\"x\"}");
 	sample_vocab(&v);
 	char genes[] = "gene_id\tsymbol\tlabel\tfold\tsplit\n";
-	const char *const side[] = {"genes.tsv", NULL};
-	struct model_files files = {.vocab = &v, .file = &(struct text_file){side[0], genes}, .nfile = 1};
+	const char *const side[] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN, "genes.tsv", NULL};
+	struct model_files files = {.vocab = &v, .file = &(struct text_file){side[4], genes}, .nfile = 1};
 	float *best = NULL;
 	char *model = in_dir("model"), *damaged = NULL;
 	assert_int_equal(checkpoint_progress(&t, model, &damaged, &e), TRAIN_NEW);
@@ -379,10 +379,10 @@ static void checkpoints(void **state)
 	vocab_release(&back);
 
 	/* clear: first the temporaries, then everything of ours and nothing else */
-	assert_int_equal(checkpoint_clear(model, 0, side, &e), 0);
+	assert_int_equal(checkpoint_clear(model, NULL, &e), 0);
 	assert_false(there("model/checkpoint-99.tmp"));
 	assert_true(there("model/checkpoint-11") && there("model/model.safetensors"));
-	assert_int_equal(checkpoint_clear(model, 1, side, &e), 0);
+	assert_int_equal(checkpoint_clear(model, side, &e), 0);
 	assert_false(
 		there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv") || there("model/genes.tsv"));
 	assert_true(there("model/checkpoint-1x"));
