@@ -194,6 +194,30 @@ for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
 	names "warning: all_ones.h5ad X 1"
 	h5tok -q --layer X ones.h5ad | scview -s >s
 	grep -x 'count	max	1' s
+	# layers that are not looked at may hold counts; an empty X is taken only by its name, and X is not empty if one value is far away
+	$PYTHON -c "
+import h5py, numpy as np, shutil
+shutil.copy('zeros.h5ad', 'mature.h5ad')
+with h5py.File('mature.h5ad', 'r+') as f:
+    f.move('layers/counts', 'layers/mature')
+with h5py.File('far.h5ad', 'w') as f:
+    for k, m in (('obs', 5000), ('var', 100)):
+        f[k + '/index'] = np.array(['%s%d' % (k, i) for i in range(m)], dtype='S')
+        f[k].attrs['_index'] = 'index'
+    x = np.zeros((5000, 100), 'f4')
+    x[1500, 7] = 30
+    for k in 'X', 'layers/other':
+        f.create_dataset(k, data=x, chunks=(5000, 10) if k == 'X' else None)"
+	fails "X --layer mature" h5tok mature.h5ad
+	run -1 h5tok --explain mature.h5ad
+	assert_line $'mature.h5ad\tlayers\tmature, more'
+	run -0 h5tok --layer X mature.h5ad -o b.counts
+	names "warning: mature.h5ad X 0"
+	h5tok -q --layer mature mature.h5ad | scview | cmp a -
+	for o in "" "--layer other"; do
+		run -0 h5tok $o far.h5ad -o b.counts
+		refute_output --partial warning
+	done
 }
 
 @test "h5tok: a file that another program writes is refused, and not called damaged" {

@@ -292,3 +292,49 @@ x[5] /= np.gcd.reduce(x[5].astype(int))'
 		$PYTHON "$REF/unlog.py" "$SHARED/scrna/$f.h5ad" 100 1e4 median 1e6
 	done
 }
+
+@test "values: a file that has genes for cells is refused, in every format; obs may name a gene for each cell" {
+	make_files '
+codes = ["".join("ACGT"[i >> 2 * k & 3] for k in range(16)) + "-1" for i in range(60)]
+def turned(name, obs, **columns):
+    a = ad.AnnData(x.T.copy(), obs=pd.DataFrame(columns, index=obs), var=pd.DataFrame(index=codes))
+    a.write_h5ad(name + ".h5ad")
+    subprocess.run([sys.executable, os.environ["REF"] + "/as_zarr.py", name + ".h5ad", name + ".zarr"], check=True)
+    with h5py.File(name + ".loom", "w") as f:
+        f["matrix"], f["row_attrs/CellID"], f["col_attrs/Gene"] = x, np.array(codes, "S"), np.array(obs, "S")
+        for k, v in columns.items():
+            f["col_attrs/" + k] = np.array(v, "S")
+        f.create_group("layers")
+symbols = ["G%d" % i for i in range(40)]
+turned("by_id", ids)
+turned("by_column", symbols, gene_ids=ids)
+turned("by_barcode", symbols)
+a = adata(x, symbols)
+a.obs["target"] = pd.Categorical([ids[i % 25] for i in range(60)])
+a.obs["text"] = [ids[i % 25] for i in range(60)]
+a.write_h5ad("screen.h5ad")
+a.obs["own"] = ["ENSG%011d" % i for i in range(60)]
+a.write_h5ad("own.h5ad")'
+	for f in by_{id,column,barcode}.{h5ad,zarr,loom}; do refused "$f transpose adata.T" h5tok "$f"; done
+	run -1 h5tok --explain by_id.h5ad
+	assert_line --partial $'by_id.h5ad\terror\t'
+	run -0 h5tok screen.h5ad -o a.counts
+	refused "own.h5ad transpose" h5tok own.h5ad
+	run -0 h5tok --gene-column index own.h5ad -o a.counts
+}
+
+@test "values: values that are logged twice are refused with --round too; small counts with fractions are not" {
+	make_files '
+y = np.log1p(np.log1p(x / x.sum(1, keepdims=True) * 1e4))
+everywhere("twice", y.astype("f4"))
+z = np.minimum(x, 8).astype("f8")
+z[:, ::10] *= r.uniform(.7, 1, z[:, ::10].shape)
+everywhere("small", z.astype("f4"))'
+	for f in $(everywhere twice); do
+		for o in "" --round --unlog; do
+			refused "$f normalised .raw" h5tok $o "$f"
+			refute_output --partial "need --round"
+		done
+	done
+	for f in $(everywhere small); do run -0 h5tok --round "$f" -o a.counts; done
+}

@@ -58,6 +58,8 @@ cJSON *h5ad_explain(const struct h5ad *h)
 		explain_say(to, "why", "%s", h->why);
 	if (h->values.what)
 		explain_say(to, "values", "%s", h->values.what);
+	if (h->layers && *h->layers)
+		explain_say(to, "layers", "%s", h->layers);
 	if (h->genes.source)
 		explain_genes(to, h);
 	for (size_t i = 0; i < h->notes.n; i++) {
@@ -71,5 +73,5 @@ cJSON *h5ad_explain(const struct h5ad *h)
 
 int explain_is_storage(const char *property)
 {
-	return !strcmp(property, "format") || !strcmp(property, "modality") || !strcmp(property, "warning");
+	return !strcmp(property, "format") || !strcmp(property, "modality") || !strcmp(property, "layers") || !strcmp(property, "warning");
 }

@@ -10,17 +10,17 @@ static int exists(struct h5ad *h, const char *path)
 	return store_type(&h->store, path) != STORE_NONE;
 }
 
-/* The names in a group, for a message. */
-static void list_names(struct h5ad *h, const char *group, char list[256])
+/* The names in a group but for this one, malloced. */
+static char *list_names(struct h5ad *h, const char *group, const char *without)
 {
 	struct texts t = {0};
+	char *list = xstrdup("");
 	store_names(&h->store, group, &t);
-	for (size_t i = 0, n = 0; i < t.n; i++, n = strlen(list)) {
-		int len = (int)(t.offset[i + 1] - t.offset[i]);
-		if (n + (size_t)len + 3 < 256)
-			snprintf(list + n, 256 - n, "%s%.*s", n ? ", " : "", len, t.bytes + t.offset[i]);
-	}
+	for (size_t i = 0; i < t.n; i++)
+		if (!texts_is(&t, i, without))
+			xappend(&list, "%s%.*s", *list ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
 	texts_release(&t);
+	return list;
 }
 
 /* --layer names a matrix that is not there: which ones are? */
@@ -99,6 +99,8 @@ static int take(
 	struct h5ad *h, const struct h5ad_options *opt, struct candidate *c, const char *looked, const char *layers, struct error *e)
 {
 	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer != NULL) : "";
+	if (c && !hint && !c->values.largest && c->mat.nrow && *layers && !opt->layer)
+		hint = "it is empty, and a layer may hold the counts";
 	if (hint)
 		return error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s%s%s%s", h->path, looked,
 			*layers ? "layers that --layer can name: " : "there are no layers", layers, *hint ? "; " : "",
@@ -121,10 +123,9 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 	struct reader_matrix of[READER_MATRICES];
 	struct candidate try[READER_MATRICES] = {0};
 	struct candidate *best = NULL, *first = NULL;
-	char looked[512] = "", layers[256] = "";
-	char *layer = NULL;
+	char looked[512] = "";
+	char *layer = NULL, *layers = list_names(h, "layers", "");
 	int n = candidates(h, opt->layer, &layer, of), r = 0;
-	list_names(h, "layers", layers);
 	if (layer && !store_has_matrix(&h->store, of[0].path))
 		r = no_layer(h, opt->layer, layers, e);
 	for (int i = 0; i < n; i++)
@@ -148,13 +149,15 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 		h->why = layer                                       ? xstrdup("named by --layer")
 			: best && best->agrees > 0                   ? xasprintf("its sums are obs/%s", best->sums)
 			: best && best->values.kind == VALUES_COUNTS ? xstrdup("the first that holds counts")
-								     : xstrdup("none holds whole counts");
+								     : xstrdup("none that was looked at holds whole counts");
 		r = take(h, opt, best, looked, layers, e);
 	}
 	for (int i = 0; i < n; i++) {
 		countmat_release(&try[i].mat);
 		values_release(&try[i].values);
 	}
+	h->layers = list_names(h, "layers", h->matrix && !strncmp(h->matrix, "layers/", 7) ? h->matrix + 7 : "");
+	free(layers);
 	free(layer);
 	return r;
 }
@@ -257,11 +260,10 @@ static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct texts names = {0};
-	char list[256] = "";
+	char *list = list_names(h, "mod", "");
 	size_t pick;
 	store_names(&h->store, "mod", &names);
 	store_names(&h->store, "obs", &h->elsewhere);
-	list_names(h, "mod", list);
 	size_t found = names.n;
 	for (pick = 0; pick < names.n; pick++)
 		if (texts_is(&names, pick, opt->modality ? opt->modality : "rna"))
@@ -282,6 +284,7 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 		free(name);
 		r = store_enter(&h->store, h->part, h->modality, e);
 	}
+	free(list);
 	texts_release(&names);
 	return r;
 }

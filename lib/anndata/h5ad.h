@@ -40,6 +40,7 @@ struct h5ad {
 	struct features features; /* of what kinds those are */
 	char *matrix; /* which matrix the counts come from: "raw/X" ... */
 	char *why; /* ... and why this one */
+	char *layers; /* names of the other layers, or ""; NULL: not looked for */
 	int by_sums; /* ... because its sums are in obs, and not those of an earlier one */
 	struct values values; /* of that matrix */
 	const char *var; /* AnnData: the frame of genes that belongs to the matrix */

@@ -112,6 +112,24 @@ static int check_shape(const struct h5ad *h, struct error *e)
 	return 0;
 }
 
+enum { TURNED_LOOK = 1 << 16 }; /* names that are looked at */
+
+/* Are the genes of the file cells, and its cells genes? Where no gene has an Ensembl id: do the cells have them, or are the names of genes barcodes? */
+static int is_turned(struct h5ad *h)
+{
+	struct texts t = {0};
+	struct error ignored;
+	size_t n = h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK;
+	int turned = gene_barcodes(&h->genes.id);
+	for (size_t i = 0; i <= h->obs.ncol && !turned; i++) {
+		struct dataframe_column *c = i ? h->obs.col + i - 1 : &h->obs.index;
+		if (c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n))
+			turned = dataframe_texts(c, n, &t, &ignored) == 0 && gene_ids(&t);
+	}
+	texts_release(&t);
+	return turned;
+}
+
 /* Find the reader of an open file, and read with it everything but the entries of the matrix. */
 static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad_options *opt, struct error *e)
 {
@@ -134,7 +152,10 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	if (!h->why)
 		h->why = xstrdup("the only matrix");
 	h->ngene = h->mat.ncol;
-	if (h->reader->features(h, opt, e) || check_shape(h, e) || refuse_options(h, opt, 1, e))
+	int failed = h->reader->features(h, opt, e);
+	if (!h->genes.ensembl && !opt->gene_column && is_turned(h))
+		return error_set(e, "%s: %s has genes in %s: transpose it (adata.T)", h->path, h->matrix, h->reader->across ? "columns" : "rows");
+	if (failed || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
 	drop_other_genomes(h);
 	return 0;
@@ -234,6 +255,7 @@ void h5ad_release(struct h5ad *h)
 	gene_names_release(&h->genes);
 	free(h->drop);
 	free(h->why);
+	free(h->layers);
 	features_release(&h->features);
 	values_release(&h->values);
 	free(h->matrix);

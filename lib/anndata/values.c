@@ -263,10 +263,14 @@ void values_judge(struct values *v, const struct sample *s)
 	} else if (fractions && normalised(v, s)) {
 		v->kind = VALUES_NORMALISED;
 	} else {
-		v->kind = VALUES_FRACTIONS;
-		v->what = xasprintf("%.3g %% of the values are fractions, such as %.6g%s",
+		/* of numbers that have nothing to do with whole ones, one in 500 is so near to one; log(1 + 10,000) is 9.2 */
+		int none = v->largest <= 9 && 50 * s->near < s->tried;
+		v->kind = none ? VALUES_NORMALISED : VALUES_FRACTIONS;
+		v->what = xasprintf("%s%.3g %% of the values are fractions, such as %.6g%s", none ? "normalised or log-transformed: " : "",
 			100 * (double)(s->tried - s->near) / (double)s->tried, s->fraction,
-			v->whole || v->largest >= 20 ? "" : ", and none is above 20: normalised or logged?");
+			none                              ? ", and none is above 9"
+			: v->whole || v->largest >= 20 ? ""
+							  : ", and none is above 20: normalised or logged?");
 	}
 }
 
@@ -280,7 +284,7 @@ int values_rank(const struct values *v)
 	case VALUES_NORMALISED:
 		return v->unlog ? 2 : 6;
 	case VALUES_DOUBTFUL:
-		return 4;
+		return v->largest ? 4 : 8;
 	case VALUES_DISGUISED:
 		return 5;
 	case VALUES_WRONG:
@@ -329,15 +333,20 @@ static void add_values(struct sample *s, const struct countmat *m, const void *d
 	free(v);
 }
 
-/* Three whole chunks of dense data in tall chunks. */
-static int from_chunks(struct sample *s, struct countmat *m, struct error *e)
+static int has_values(const struct sample *s)
+{
+	return s->tried || s->has_wrong;
+}
+
+/* Three whole chunks of dense data in tall chunks; all: all of them, up to a value that is not 0. */
+static int from_chunks(struct sample *s, struct countmat *m, int all, struct error *e)
 {
 	struct h5array *d = &m->data;
-	uint64_t box[4], chunks = h5array_chunks(d), at[3] = {0, chunks / 2, chunks - 1};
+	uint64_t box[4], chunks = h5array_chunks(d), last = all ? chunks - 1 : 2;
 	char *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
 	int r = 0;
-	for (int k = 0; k < 3 && r == 0; k++) {
-		r = h5array_chunk(d, at[k], box, buf, e);
+	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
+		r = h5array_chunk(d, last ? k * (chunks - 1) / last : 0, box, buf, e);
 		for (uint64_t i = 0; r == 0 && i < box[2]; i++)
 			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], NULL, ANY_CELL);
 	}
@@ -345,19 +354,19 @@ static int from_chunks(struct sample *s, struct countmat *m, struct error *e)
 	return r;
 }
 
-/* Values at the start, in the middle and at the end. */
-static int from_places(struct sample *s, struct countmat *m, struct error *e)
+/* Values at the start, in the middle and at the end; or all, as above. */
+static int from_places(struct sample *s, struct countmat *m, int all, struct error *e)
 {
 	struct h5array *d = &m->data;
 	if (m->tall)
-		return from_chunks(s, m, e);
+		return from_chunks(s, m, all, e);
 	size_t rows = ENTRIES / d->dim[1] + 1;
 	rows = rows > d->dim[0] ? d->dim[0] : rows;
-	uint64_t at[3] = {0, (d->dim[0] - rows) / 2, d->dim[0] - rows};
+	uint64_t end = d->dim[0] - rows, last = all ? (end + rows - 1) / rows : 2;
 	void *buf = xmalloc(rows * d->dim[1] * d->size);
 	int r = 0;
-	for (int k = 0; k < 3 && r == 0; k++) {
-		r = h5array_read(d, at[k], rows, buf, 1, e);
+	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
+		r = h5array_read(d, !all ? end * k / 2 : k < last ? k * rows : end, rows, buf, 1, e);
 		if (r == 0)
 			add_values(s, m, buf, rows * d->dim[1], NULL, ANY_CELL);
 	}
@@ -423,10 +432,12 @@ int values_of_matrix(struct values *v, struct countmat *m, struct error *e)
 	int n = 0;
 	*v = (struct values){0};
 	if (m->nnz)
-		n = from_places(&s, m, e)           ? -1
+		n = from_places(&s, m, 0, e)        ? -1
 			: m->layout == LAYOUT_ROWS  ? from_rows(&s, m, cells, e)
 			: m->layout == LAYOUT_DENSE ? from_dense(&s, m, cells, e)
 						    : from_columns(&s, m, cells, e);
+	if (n >= 0 && m->nnz && !has_values(&s) && from_places(&s, m, 1, e))
+		n = -1;
 	if (n >= 0)
 		values_judge(v, &s);
 	v->cells = n > 0 ? (size_t)n : 0;

@@ -3,7 +3,8 @@
  * decided here alone, from values at the start, in the middle and at the end, and from the first cells:
  *     counts       whole numbers, but for noise (number_noise)
  *     fractions    at least half are whole within 1e-3; or nothing says that they are something else
- *     normalised   all cells have the same sum, or the values of a cell are multiples of one number; as they are, or taken as logarithms
+ *     normalised   all cells have the same sum, or the values of a cell are multiples of one number; as they are, or taken as logarithms;
+ *                  or fewer than one in 50 is whole within 1e-3, and none is above 9
  *     disguised    whole numbers, but all cells have nearly the same sum; or rounded multiples of one number; or they are small, and few are 1
  *     doubtful     whole numbers, but none above 1; or the largest of all cells is the same; or none above 9 though the cells have many genes
  */

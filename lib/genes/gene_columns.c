@@ -82,6 +82,24 @@ static int tells_genes_apart(const struct texts *t, const uint8_t *drop)
 	return 2 * distinct > t->n && names_genes(t, drop);
 }
 
+int gene_ids(const struct texts *t)
+{
+	return mostly_ensembl(t, NULL) && tells_genes_apart(t, NULL);
+}
+
+int gene_barcodes(const struct texts *t)
+{
+	enum { BARCODE = 12 };
+	size_t barcodes = 0, run = 0;
+	for (size_t i = 0, n; i < t->n; i++) {
+		const char *s = texts_at(t, i, &n);
+		for (size_t at = run = 0; at < n && run < BARCODE; at++)
+			run = memchr("ACGT", s[at], 4) ? run + 1 : 0;
+		barcodes += run == BARCODE;
+	}
+	return 2 * barcodes > t->n;
+}
+
 /* Is a column called so, whatever its case, dots, blanks and underscores? */
 static int column_called(const char *name, const char *what)
 {

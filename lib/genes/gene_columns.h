@@ -40,6 +40,10 @@ struct gene_names {
 };
 void gene_names_release(struct gene_names *g); /* accepts a zeroed struct */
 
+/* Are most of these texts different Ensembl ids, or barcodes of cells? */
+int gene_ids(const struct texts *t);
+int gene_barcodes(const struct texts *t);
+
 /* g is zeroed. -1 with e set: no such column or genome, a gene without a name, only row numbers. */
 int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct error *e);
 
