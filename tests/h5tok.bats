@@ -325,7 +325,7 @@ fractions() {
 	$PYTHON -c "
 import h5py
 with h5py.File('fractions_csr.h5ad', 'r+') as f:
-    f['X/data'][:] = f['X/data'][:] / 50"
+    f['X/data'][:] = f['X/data'][:].clip(0, 75) / 5"
 	run -0 h5tok --round fractions_csr.h5ad -o rounded.counts
 	names "warning: fractions_csr.h5ad X 20"
 	$PYTHON -c "

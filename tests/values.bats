@@ -338,3 +338,15 @@ everywhere("small", z.astype("f4"))'
 	done
 	for f in $(everywhere small); do run -0 h5tok --round "$f" -o a.counts; done
 }
+
+@test "values: an id and a symbol in one name are split, whichever comes first" {
+	make_files '
+for i, name in enumerate(["%s_%s", "%s|%s", "%s.3:%s"]):
+    adata(x, [name % (g, "S%d" % k) for k, g in enumerate(ids)]).write_h5ad("id%d.h5ad" % i)
+    adata(x, [name.replace(".3", "") % ("S%d" % k, g) for k, g in enumerate(ids)]).write_h5ad("symbol%d.h5ad" % i)'
+	for f in {id,symbol}{0,1,2}.h5ad; do
+		h5tok -q $f -o a.counts
+		assert_equal "$(scview --vocab a.counts | sed -n '2p;41p' | cut -f 2,3 | paste -sd,)" $'ENSG00000000000\tS0,ENSG00000000039\tS39'
+		same $f
+	done
+}

@@ -154,7 +154,8 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	h->ngene = h->mat.ncol;
 	int failed = h->reader->features(h, opt, e);
 	if (!h->genes.ensembl && !opt->gene_column && is_turned(h))
-		return error_set(e, "%s: %s has genes in %s: transpose it (adata.T)", h->path, h->matrix, h->reader->across ? "columns" : "rows");
+		return error_set(
+			e, "%s: %s has genes in %s: transpose it (adata.T)", h->path, h->matrix, h->reader->across ? "columns" : "rows");
 	if (failed || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
 	drop_other_genomes(h);

@@ -268,9 +268,9 @@ void values_judge(struct values *v, const struct sample *s)
 		v->kind = none ? VALUES_NORMALISED : VALUES_FRACTIONS;
 		v->what = xasprintf("%s%.3g %% of the values are fractions, such as %.6g%s", none ? "normalised or log-transformed: " : "",
 			100 * (double)(s->tried - s->near) / (double)s->tried, s->fraction,
-			none                              ? ", and none is above 9"
-			: v->whole || v->largest >= 20 ? ""
-							  : ", and none is above 20: normalised or logged?");
+			none                                   ? ", and none is above 9"
+				: v->whole || v->largest >= 20 ? ""
+							       : ", and none is above 20: normalised or logged?");
 	}
 }
 

@@ -34,7 +34,7 @@ static struct column_kinds column_kinds(const struct texts *t, const uint8_t *dr
 		k.n++;
 		const char *s = texts_at(t, i, &n);
 		prefix = gene_prefix(s, n, &genome);
-		switch (gene_kind(s + prefix, n - prefix)) {
+		switch (gene_id_first(s, n, &genome) ? GENE_ENSEMBL : gene_kind(s + prefix, n - prefix)) {
 		case GENE_ENSEMBL:
 			k.ensembl++;
 			break;
@@ -218,9 +218,15 @@ static int fill_names(
 		if (!s)
 			s = texts_at(from[0], i, &n);
 		g->by_symbol += gene && which > 0;
-		texts_push(&g->id, s, n);
-		s = symbol ? texts_at(symbol, i, &n) : "";
-		texts_push(&g->symbol, s, symbol && gene_kind(s, n) == GENE_NAME ? n : 0);
+		size_t at, id = gene_id_first(s, n, &at), m = 0;
+		const char *named = symbol ? texts_at(symbol, i, &m) : "";
+		texts_push(&g->id, s, id ? id : n);
+		if (id && gene_kind(named, m) != GENE_NAME) {
+			named = s;
+			m = n;
+		}
+		at = gene_id_first(named, m, &at) ? at : 0;
+		texts_push(&g->symbol, named + at, gene_kind(named, m) == GENE_NAME ? m - at : 0);
 	}
 	return 0;
 }

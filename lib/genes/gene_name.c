@@ -108,17 +108,45 @@ int gene_assembly(const char *s, size_t n)
 	return 0;
 }
 
+enum { TWO_NAMES = 256 }; /* bytes of a longer text are not two names */
+
+/* The end of the signs between two names that begin at i. */
+static size_t between(const char *s, size_t n, size_t i)
+{
+	while (i < n && memchr("_|:", s[i], 3))
+		i++;
+	return i;
+}
+
+size_t gene_id_first(const char *s, size_t n, size_t *symbol)
+{
+	size_t id = 0;
+	if (n > TWO_NAMES || !ensembl_digits(s, n) || gene_kind(s, n) == GENE_ENSEMBL)
+		return 0;
+	for (size_t i = 1, rest; i < n; i = rest + (rest == i)) {
+		rest = between(s, n, i);
+		if (rest == i || gene_kind(s, i) != GENE_ENSEMBL)
+			continue;
+		int twice = n - rest == i && !memcmp(s, s + rest, i);
+		enum gene_kind kind = gene_kind(s + rest, n - rest);
+		if (kind == GENE_NUMBER || (kind == GENE_ENSEMBL && !twice))
+			continue;
+		id = i;
+		*symbol = kind == GENE_NAME ? rest : n;
+	}
+	return id;
+}
+
 size_t gene_prefix(const char *s, size_t n, size_t *genome)
 {
-	if (gene_kind(s, n) == GENE_ENSEMBL)
+	if (n > TWO_NAMES || gene_kind(s, n) == GENE_ENSEMBL)
 		return 0;
 	for (size_t i = 1; i < n; i++) {
-		size_t rest = i;
-		while (rest < n && s[rest] == '_')
-			rest++;
+		size_t rest = between(s, n, i);
 		if (rest == i || rest == n)
 			continue;
-		if (gene_kind(s, i) != GENE_ENSEMBL && (gene_kind(s + rest, n - rest) == GENE_ENSEMBL || gene_assembly(s, i))) {
+		if (gene_kind(s, i) != GENE_ENSEMBL &&
+			(gene_kind(s + rest, n - rest) == GENE_ENSEMBL || (s[i] == '_' && gene_assembly(s, i)))) {
 			*genome = i;
 			return rest;
 		}

@@ -84,12 +84,55 @@ static void genomes_before_names(void **state)
 		{"mm_x", 0, 0},
 		{"hg19_", 0, 0},
 		{"_hg19_X", 0, 0},
+		{"MATR3|ENSG00000280987", 6, 5},
+		{"hg19|TP53", 0, 0},
 	};
 	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
 		size_t genome = 0;
 		assert_int_equal(gene_prefix(t[i].s, strlen(t[i].s), &genome), t[i].prefix);
 		assert_int_equal(genome, t[i].genome);
 	}
+}
+
+static void ids_before_symbols(void **state)
+{
+	static const struct {
+		const char *s;
+		size_t id;
+		const char *symbol;
+	} t[] = {
+		{"ENSG00000000003_TSPAN6", 15, "TSPAN6"},
+		{"ENSG00000000003.15|TSPAN6", 18, "TSPAN6"},
+		{"ENSMUSG00000059552:Trp53", 18, "Trp53"},
+		{"ENSG00000124333.15_PAR_Y_VAMP7", 24, "VAMP7"},
+		{"ENSG00000223972.5_2_DDX11L1", 19, "DDX11L1"},
+		{"ENSG00000280987_nan", 15, ""},
+		{"ENSG00000280987_", 15, ""},
+		{"ENSG00000280987_ENSG00000280987", 15, ""},
+		{"ENSG00000276168_Y_RNA", 15, "Y_RNA"},
+		{"ENSG00000157554_ENSG00000184012", 0, NULL}, /* a fusion */
+		{"ENSG00000124333_PAR_Y", 0, NULL},
+		{"ENSG00000124333.15_2", 0, NULL},
+		{"ENSG00000124333_1", 0, NULL},
+		{"ENSG00000124333-I", 0, NULL},
+		{"ENSG123_X", 0, NULL},
+		{"TSPAN6", 0, NULL},
+		{"", 0, NULL},
+	};
+	for (size_t i = 0, at; i < sizeof t / sizeof *t; i++) {
+		assert_int_equal(gene_id_first(t[i].s, strlen(t[i].s), &at), t[i].id);
+		if (t[i].id)
+			assert_string_equal(t[i].s + at, t[i].symbol);
+	}
+	/* a name of 10 MB takes no time */
+	size_t n = 10000000, genome;
+	char *s = xmalloc(n);
+	memset(s, '_', n);
+	memcpy(s, "ENSG00000000003", 15);
+	for (size_t i = 16; i < n; i += 2)
+		s[i] = '1';
+	assert_int_equal(gene_prefix(s, n, &genome) + gene_id_first(s, n, &genome), 0);
+	free(s);
 }
 
 /* A table of four genes; a column is a name and their texts, between blanks. */
@@ -325,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
 		cmocka_unit_test(genomes_before_names),
+		cmocka_unit_test(ids_before_symbols),
 		cmocka_unit_test(columns),
 		cmocka_unit_test(two_tables),
 		cmocka_unit_test(three_tables),
