@@ -4,6 +4,7 @@
 #include "cli_genes.h"
 #include "cli_labels.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
@@ -84,8 +85,8 @@ char *embedding_source(const struct header *h)
 	const cJSON *entry;
 	cJSON_ArrayForEach(entry, h->provenance)
 	{
-		const char *program = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "program"));
-		const char *options = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "options"));
+		const char *program = json_text(entry, "program");
+		const char *options = json_text(entry, "options");
 		if (!program || !options || (strcmp(program, "scembed") && strncmp(program, "screduce ", 9)))
 			continue;
 		free(source);

@@ -17,10 +17,7 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 	*r = (struct inference){.in = must_open(path), .counts = 1, .model = m, .most = AT_ONCE};
 	r->name = stream_name(r->in);
 	must(counts_columns(&r->col, stream_header(r->in), 1, r->name, &failure));
-	char digest[2][33];
-	vocab_digest(&stream_header(r->in)->vocab, digest[0]);
-	vocab_digest(&stream_header(in)->vocab, digest[1]);
-	if (strcmp(digest[0], digest[1]))
+	if (!vocab_equal(&stream_header(r->in)->vocab, &stream_header(in)->vocab))
 		die("%s: its genes are not those of %s", r->name, stream_name(in));
 	inference_groups(r, dir);
 	do {

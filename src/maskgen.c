@@ -491,8 +491,8 @@ static void resume_from(struct run *r)
 			(unsigned long long)r->loader.steps);
 	info("resuming at step %llu of %llu", (unsigned long long)step, (unsigned long long)r->loader.steps);
 	loader_seek(&r->loader, step);
-	cJSON *loader = cJSON_GetObjectItemCaseSensitive(r->header.extra, "loader");
-	cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(loader, "first_step"), (double)step);
+	cJSON *loader = json_get(r->header.extra, "loader");
+	cJSON_SetNumberValue(json_get(loader, "first_step"), (double)step);
 }
 
 /* ---- the run ---- */

@@ -10,6 +10,7 @@
 #include "encode/medians_sums.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/strmap.h"
 #include "genes/gene_name.h"
 #include "stream/counts.h"
@@ -99,7 +100,7 @@ static void join_genes(struct learning *l)
 static void add_aliases(struct learning *l, const struct stream *s)
 {
 	const cJSON *a;
-	cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(stream_header(s)->extra, ALIASES))
+	cJSON_ArrayForEach(a, json_get(stream_header(s)->extra, ALIASES))
 	{
 		if (!cJSON_IsString(a))
 			die("%s: header: " ALIASES ": expected ids", stream_name(s));

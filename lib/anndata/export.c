@@ -1,5 +1,6 @@
 #include "anndata/export_impl.h"
 
+#include "base/json.h"
 #include "anndata/h5ad.h"
 #include "anndata/obs.h"
 #include "stream/panels.h"
@@ -24,7 +25,7 @@ static int of_the_stream(const struct header *h, const char *name)
 /* What the index of obs is called: as in the file that the stream was made of, unless a column has this name. */
 static const char *index_name(const struct h5ad_writer *w)
 {
-	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(w->header->extra, HEADER_INDEX));
+	const char *name = json_text(w->header->extra, HEADER_INDEX);
 	int fits = w->index >= 0 && name && *name && !strchr(name, '/') && strcmp(name, ".");
 	for (size_t i = 0; i < w->nobs && fits; i++)
 		fits = strcmp(w->obs[i].name, name) != 0;
@@ -73,7 +74,7 @@ static void make_var(struct h5ad_writer *w)
 		h5out_texts(&w->h5, var, "symbol", h->vocab.symbol, h->vocab.n);
 	} else {
 		size_t n = h->col[w->main].n;
-		const cJSON *labels = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l = NULL;
+		const cJSON *labels = json_get(h->extra, "labels"), *l = NULL;
 		if (cJSON_IsArray(labels) && cJSON_GetArraySize(labels) == (int)n)
 			l = labels->child;
 		char **name = xcalloc(n, sizeof *name);

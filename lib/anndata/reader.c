@@ -3,6 +3,7 @@
 #include "anndata/h5.h"
 #include "anndata/zarr.h"
 
+#include "base/json.h"
 #include "base/magic.h"
 
 #include <errno.h>
@@ -279,7 +280,7 @@ int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
 	const cJSON *line, *old;
 	cJSON_ArrayForEach(line, list)
 	{
-		int known = !cJSON_IsString(cJSON_GetObjectItemCaseSensitive(line, "program"));
+		int known = !cJSON_IsString(json_get(line, "program"));
 		cJSON_ArrayForEach(old, to) known |= cJSON_Compare(old, line, 1);
 		if (!known)
 			cJSON_AddItemToArray(to, cJSON_Duplicate(line, 1));

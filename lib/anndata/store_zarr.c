@@ -30,7 +30,7 @@ static int check(const struct store *s, int r, struct error *e)
 static int dimensions(struct store *s, const char *path)
 {
 	struct zarr_node node;
-	const cJSON *shape = zarr_node_read(&node, s, path) == STORE_ARRAY ? cJSON_GetObjectItemCaseSensitive(node.meta, "shape") : NULL;
+	const cJSON *shape = zarr_node_read(&node, s, path) == STORE_ARRAY ? json_get(node.meta, "shape") : NULL;
 	int n = cJSON_IsArray(shape) ? cJSON_GetArraySize(shape) : -1;
 	zarr_node_release(&node);
 	return n;

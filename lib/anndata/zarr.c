@@ -1,6 +1,8 @@
 /* The metadata of zarr stores. */
 #include "anndata/zarr.h"
 
+#include "base/json.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +98,7 @@ enum store_type zarr_node_read(struct zarr_node *node, struct store *s, const ch
 		return STORE_NONE;
 	node->meta = read_json(s, path, node->folder, "zarr.json");
 	if (node->meta) {
-		const cJSON *type = cJSON_GetObjectItemCaseSensitive(node->meta, "node_type");
+		const cJSON *type = json_get(node->meta, "node_type");
 		if (cJSON_IsString(type) && !strcmp(type->valuestring, "array"))
 			return STORE_ARRAY;
 		if (cJSON_IsString(type) && !strcmp(type->valuestring, "group"))

@@ -29,7 +29,7 @@ void zarr_array_release(struct zarr_array *a)
 
 static const cJSON *get(const cJSON *j, const char *key)
 {
-	return cJSON_GetObjectItemCaseSensitive(j, key);
+	return json_get(j, key);
 }
 
 /* The text at this key, or "". */

@@ -37,6 +37,15 @@ uint32_t *classes_sorted(const struct classes *c)
 	return order;
 }
 
+uint32_t *classes_ranks(const struct classes *c)
+{
+	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
+	for (size_t k = 0; k < c->n; k++)
+		rank[order[k]] = (uint32_t)k;
+	free(order);
+	return rank;
+}
+
 void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
 {
 	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);

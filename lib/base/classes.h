@@ -15,6 +15,7 @@ void classes_release(struct classes *c); /* accepts a zeroed struct */
 
 /* Class numbers in order of their names (byte order): order[k] is the k-th. Malloced. */
 uint32_t *classes_sorted(const struct classes *c);
+uint32_t *classes_ranks(const struct classes *c); /* the place of each in this order; malloced */
 
 /* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists);

@@ -62,9 +62,9 @@ static void find(struct places *p, const cJSON *a, const cJSON *b)
 		return;
 	}
 	for (x = a->child; x; x = x->next, i++)
-		find_below(p, x->string, i, x, lists ? cJSON_GetArrayItem(b, i) : cJSON_GetObjectItemCaseSensitive(b, x->string));
+		find_below(p, x->string, i, x, lists ? cJSON_GetArrayItem(b, i) : json_get(b, x->string));
 	for (x = b->child, i = 0; x; x = x->next, i++)
-		if (lists ? !cJSON_GetArrayItem(a, i) : !cJSON_GetObjectItemCaseSensitive(a, x->string))
+		if (lists ? !cJSON_GetArrayItem(a, i) : !json_get(a, x->string))
 			find_below(p, x->string, i, NULL, x);
 }
 

@@ -8,6 +8,17 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The value at this key; NULL: there is none. The same of a text; NULL: it is none. */
+static inline cJSON *json_get(const cJSON *object, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static inline const char *json_text(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(json_get(object, key));
+}
+
 /* A whole number from 0 to 2^53. -1: it is something else. */
 static inline int json_to_whole(const cJSON *j, uint64_t *x)
 {

@@ -1,6 +1,7 @@
 #include "cells/thin.h"
 
 #include "base/error.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ enum { ONE_BY_ONE = 16 };
 
 static const char *provenance_text(const cJSON *line, const char *key)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, key));
+	const char *text = json_text(line, key);
 	return text ? text : "";
 }
 

@@ -132,7 +132,7 @@ int medians_read(struct medians *m, struct stream *in, uint64_t *pass, uint64_t 
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	const cJSON *o = cJSON_GetObjectItemCaseSensitive(h->extra, "medians");
+	const cJSON *o = json_get(h->extra, "medians");
 	int col[COLUMNS], got, bad = 0;
 	if (header_kind(h, "medians", name, e) || find_columns(h, col, name, e))
 		return -1;

@@ -11,8 +11,8 @@
 
 int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e)
 {
-	const cJSON *o = cJSON_GetObjectItemCaseSensitive(h->extra, "loader");
-	if (!cJSON_IsObject(o) || !cJSON_GetObjectItemCaseSensitive(o, "steps"))
+	const cJSON *o = json_get(h->extra, "loader");
+	if (!cJSON_IsObject(o) || !json_get(o, "steps"))
 		return error_set(
 			e, "%s: the header does not say how many steps there are (no loader.steps): expected a stream of maskgen", name);
 	if (json_whole(o, "rows", 0, &m->rows) || json_whole(o, "epochs", 0, &m->epochs) || json_whole(o, "batch", 0, &m->batch) ||
@@ -27,7 +27,7 @@ int masked_info_parse(struct masked_info *m, const struct header *h, const char 
 
 const cJSON *masked_value(const struct header *h, const char *key)
 {
-	return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), key);
+	return json_get(json_get(h->extra, "loader"), key);
 }
 
 #define CLASSES_MAX 4096 /* a column with more values is not a label */
@@ -99,7 +99,7 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 	struct class_counts *c = xcalloc(n, sizeof *c);
 	struct number_sums *x = xcalloc(n, sizeof *x);
 	struct block b = {0};
-	cJSON *loader = cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), *o = cJSON_AddObjectToObject(loader, "classes");
+	cJSON *loader = json_get(h->extra, "loader"), *o = cJSON_AddObjectToObject(loader, "classes");
 	for (size_t i = 0; i < n; i++) { /* floats and lists are not labels; whole numbers can be both */
 		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, LABEL_VALUES, "", NULL) == 0)
 			c[nc++].n = xcalloc(CLASSES_MAX, sizeof *c->n);
@@ -129,7 +129,7 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 
 int masked_numbers(struct masked_numbers *n, const struct header *h, const char *column, const char *name, struct error *e)
 {
-	const cJSON *all = masked_value(h, "numbers"), *o = cJSON_GetObjectItemCaseSensitive(all, column);
+	const cJSON *all = masked_value(h, "numbers"), *o = json_get(all, column);
 	const char *const key[] = {"n", "mean", "sd"};
 	double *const to[] = {&n->count, &n->mean, &n->sd};
 	if (!cJSON_IsObject(o))
@@ -137,7 +137,7 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 			"%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --count-kept --keep %s",
 			name, column, column);
 	for (size_t i = 0; i < 3; i++) {
-		const cJSON *x = cJSON_GetObjectItemCaseSensitive(o, key[i]);
+		const cJSON *x = json_get(o, key[i]);
 		if (!cJSON_IsNumber(x) || !isfinite(x->valuedouble) || (i != 1 && x->valuedouble < 0))
 			return error_set(e, "%s: header: loader.numbers: %s: expected n, mean and sd", name, column);
 		*to[i] = x->valuedouble;
@@ -158,7 +158,7 @@ static cJSON *reread(cJSON *j)
 /* The key "loader" without what differs between shards, and between the start of a training and its continuation. */
 static cJSON *loader_of(const struct header *h)
 {
-	cJSON *loader = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), 1);
+	cJSON *loader = cJSON_Duplicate(json_get(h->extra, "loader"), 1);
 	cJSON_DeleteItemFromObjectCaseSensitive(loader, "first_step");
 	cJSON_DeleteItemFromObjectCaseSensitive(loader, "shard");
 	return loader ? loader : cJSON_CreateNull();
@@ -167,7 +167,7 @@ static cJSON *loader_of(const struct header *h)
 void masked_digest(const struct header *h, char hex[33])
 {
 	cJSON *j = cJSON_CreateObject(), *loader = loader_of(h);
-	if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(loader, "files")) == 1)
+	if (cJSON_GetArraySize(json_get(loader, "files")) == 1)
 		cJSON_DeleteItemFromObjectCaseSensitive(loader, "files"); /* earlier versions did not say which one file it was */
 	vocab_digest(&h->vocab, hex);
 	cJSON_AddItemToObject(j, "loader", loader);
@@ -208,8 +208,7 @@ char *masked_differences(const cJSON *stream, const char *digest, const struct h
 	char own[DIGEST_SIZE], *found = NULL, *text = NULL;
 	cJSON *now = masked_description(h);
 	for (size_t i = 0; stream && i < sizeof part / sizeof *part && !found; i++) {
-		found = json_differences(cJSON_GetObjectItemCaseSensitive(stream, part[i].key),
-			cJSON_GetObjectItemCaseSensitive(now, part[i].key), "before", "now", 4);
+		found = json_differences(json_get(stream, part[i].key), json_get(now, part[i].key), "before", "now", 4);
 		text = found ? xasprintf("%s%s", part[i].word, found) : NULL;
 	}
 	cJSON_Delete(now);

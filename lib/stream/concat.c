@@ -134,8 +134,7 @@ static void join_provenance(struct header *all, const struct header *h)
 /* The index of obs keeps its name if that is the same in all streams. */
 static void join_index(struct header *all, const struct header *h)
 {
-	const cJSON *a = cJSON_GetObjectItemCaseSensitive(all->extra, HEADER_INDEX),
-		    *b = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_INDEX);
+	const cJSON *a = json_get(all->extra, HEADER_INDEX), *b = json_get(h->extra, HEADER_INDEX);
 	if (a && !(b && cJSON_Compare(a, b, 1)))
 		cJSON_DeleteItemFromObjectCaseSensitive(all->extra, HEADER_INDEX);
 }
@@ -185,16 +184,14 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 	vocab_median_digest(&h->vocab, b);
 	if (strcmp(a, b) && !*warning)
 		*warning = xasprintf("%s: its medians differ from those of %s; the output has the latter", name, first);
-	if (!cJSON_Compare(
-		    cJSON_GetObjectItemCaseSensitive(all->extra, "labels"), cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), 1) &&
+	if (!cJSON_Compare(json_get(all->extra, "labels"), json_get(h->extra, "labels"), 1) &&
 		(cJSON_HasObjectItem(all->extra, "labels") || cJSON_HasObjectItem(h->extra, "labels")))
 		return error_set(e, "%s: its label names are not those of %s", name, first);
 	if (check_tokens(all, h, first, name, e))
 		return -1;
 	if (!same_keys(all, h) && !*warning)
 		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
-	if (!cJSON_Compare(cJSON_GetObjectItemCaseSensitive(all->extra, HEADER_TRAIN_N),
-		    cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), 1))
+	if (!cJSON_Compare(json_get(all->extra, HEADER_TRAIN_N), json_get(h->extra, HEADER_TRAIN_N), 1))
 		cJSON_DeleteItemFromObjectCaseSensitive(all->extra, HEADER_TRAIN_N);
 	join_index(all, h);
 	join_provenance(all, h);

@@ -1,5 +1,7 @@
 #include "stream/header.h"
 
+#include "base/json.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +309,9 @@ const char *header_made_by(const struct header *h, const char *program)
 	const char *how = NULL;
 	cJSON_ArrayForEach(p, h->provenance)
 	{
-		const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(p, "program"));
+		const char *name = json_text(p, "program");
 		if (name && strcmp(name, program) == 0)
-			how = cJSON_GetStringValue(cJSON_GetObjectItem(p, "options"));
+			how = json_text(p, "options");
 	}
 	return how ? how : "";
 }
@@ -386,12 +388,6 @@ char *header_print(const struct header *h)
 	return text;
 }
 
-static const char *str_of(const cJSON *o, const char *key)
-{
-	const cJSON *j = cJSON_GetObjectItemCaseSensitive(o, key);
-	return cJSON_IsString(j) ? j->valuestring : NULL;
-}
-
 static int parse_categories(struct column_spec *c, const cJSON *list, const char *name, struct error *e)
 {
 	if (!cJSON_IsArray(list))
@@ -410,7 +406,7 @@ static int parse_categories(struct column_spec *c, const cJSON *list, const char
 
 static int parse_column(struct header *h, const cJSON *j, const char *name, struct error *e)
 {
-	const char *col = str_of(j, "name"), *type = str_of(j, "type"), *shape = str_of(j, "shape");
+	const char *col = json_text(j, "name"), *type = json_text(j, "type"), *shape = json_text(j, "shape");
 	if (!col || !*col || strpbrk(col, "\t\r\n") || !type || !shape)
 		return error_set(e, "%s: header: column %zu: expected a name, a type and a shape", name, h->ncol);
 	if (header_find(h, col) >= 0)
@@ -425,38 +421,38 @@ static int parse_column(struct header *h, const cJSON *j, const char *name, stru
 	if (s != SCALAR && !type_is_number((enum column_type)t))
 		return error_set(e, "%s: header: column '%s': %s values must be scalar", name, col, type);
 	if (s == RAGGED) {
-		const char *group = str_of(j, "group");
+		const char *group = json_text(j, "group");
 		if (!group || !*group)
 			return error_set(e, "%s: header: ragged column '%s' names no group", name, col);
 		header_add_ragged(h, col, (enum column_type)t, group);
 		return 0;
 	}
 	if (s == FIXED) {
-		const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, "n");
+		const cJSON *n = json_get(j, "n");
 		if (!cJSON_IsNumber(n) || !(n->valuedouble >= 1 && n->valuedouble <= FIXED_MAX))
 			return error_set(e, "%s: header: column '%s': n must be from 1 to %u", name, col, FIXED_MAX);
 		header_add_fixed(h, col, (enum column_type)t, (uint32_t)n->valuedouble);
 		return 0;
 	}
 	int at = header_add(h, col, (enum column_type)t);
-	const char *dtype = str_of(j, "dtype");
+	const char *dtype = json_text(j, "dtype");
 	h->col[at].dtype = dtype ? xstrdup(dtype) : NULL;
-	h->col[at].ordered = t == CATEGORICAL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(j, "ordered"));
+	h->col[at].ordered = t == CATEGORICAL && cJSON_IsTrue(json_get(j, "ordered"));
 	if (t == CATEGORICAL)
-		return parse_categories(&h->col[at], cJSON_GetObjectItemCaseSensitive(j, "categories"), name, e);
+		return parse_categories(&h->col[at], json_get(j, "categories"), name, e);
 	return 0;
 }
 
 static int parse_vocab(struct vocab *v, const cJSON *j, const char *name, struct error *e)
 {
-	const cJSON *id = cJSON_GetObjectItemCaseSensitive(j, "id");
-	const cJSON *symbol = cJSON_GetObjectItemCaseSensitive(j, "symbol");
-	const cJSON *median = cJSON_GetObjectItemCaseSensitive(j, "median");
-	const cJSON *special = cJSON_GetObjectItemCaseSensitive(j, "special");
-	const char *digest = str_of(j, "digest"), *mdigest = str_of(j, "medians_digest");
+	const cJSON *id = json_get(j, "id");
+	const cJSON *symbol = json_get(j, "symbol");
+	const cJSON *median = json_get(j, "median");
+	const cJSON *special = json_get(j, "special");
+	const char *digest = json_text(j, "digest"), *mdigest = json_text(j, "medians_digest");
 	if (!cJSON_IsArray(id) || !cJSON_IsArray(symbol) || !cJSON_IsArray(median) || !cJSON_IsNumber(special) || !digest || !mdigest)
 		return error_set(e, "%s: header: vocab needs id, symbol, median, special and the two digests", name);
-	const cJSON *aliases = cJSON_GetObjectItemCaseSensitive(j, "aliases"), *a = aliases ? aliases->child : NULL;
+	const cJSON *aliases = json_get(j, "aliases"), *a = aliases ? aliases->child : NULL;
 	const cJSON *s = symbol->child, *m = median->child, *i = id->child;
 	for (; i; i = i->next, s = s->next, m = m->next, a = a ? a->next : NULL) {
 		if (!s || !m || !cJSON_IsString(i) || !i->valuestring[0] || !cJSON_IsString(s) || v->n == VOCAB_MAX ||
@@ -477,17 +473,17 @@ static int parse_vocab(struct vocab *v, const cJSON *j, const char *name, struct
 
 static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 {
-	const char *kind = str_of(j, "kind");
+	const char *kind = json_text(j, "kind");
 	if (!kind)
 		return error_set(e, "%s: header: no kind", name);
 	if (kind_number(kind) == KINDS)
 		return error_set(e, "%s: unknown kind of stream '%.40s'", name, kind);
 	h->kind = xstrdup(kind);
-	const cJSON *cols = cJSON_GetObjectItemCaseSensitive(j, "columns"), *c;
+	const cJSON *cols = json_get(j, "columns"), *c;
 	if (!cJSON_IsArray(cols) || !cols->child || cJSON_GetArraySize(cols) > COLUMNS_MAX)
 		return error_set(e, "%s: header: expected 1 to %d columns", name, COLUMNS_MAX);
 	cJSON_ArrayForEach(c, cols) if (parse_column(h, c, name, e)) return -1;
-	const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(j, "vocab");
+	const cJSON *vocab = json_get(j, "vocab");
 	if (vocab && parse_vocab(&h->vocab, vocab, name, e))
 		return -1;
 	cJSON_DeleteItemFromObjectCaseSensitive(j, "kind");

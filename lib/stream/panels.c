@@ -1,5 +1,7 @@
 #include "stream/panels.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 
 static const cJSON *list_of(const struct header *h)
 {
-	return cJSON_GetObjectItemCaseSensitive(h->extra, KEY);
+	return json_get(h->extra, KEY);
 }
 
 int panels_there(const struct header *h)
@@ -78,7 +80,7 @@ static uint32_t add_text(struct header *h, const char *text)
 	uint32_t n = 0;
 	if (!list_of(h))
 		cJSON_AddArrayToObject(h->extra, KEY);
-	cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, KEY);
+	cJSON *list = json_get(h->extra, KEY);
 	for (const cJSON *x = list->child; x; x = x->next, n++)
 		if (cJSON_IsString(x) && !strcmp(x->valuestring, text))
 			return n;

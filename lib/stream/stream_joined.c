@@ -55,12 +55,10 @@ static void share_vocab(struct stream *part, const struct vocab *v)
 
 static int same_vocab(const struct vocab *a, const struct vocab *b)
 {
-	char x[2][33], y[2][33];
-	vocab_digest(a, x[0]);
-	vocab_digest(b, y[0]);
-	vocab_median_digest(a, x[1]);
-	vocab_median_digest(b, y[1]);
-	return !strcmp(x[0], y[0]) && !strcmp(x[1], y[1]);
+	char x[33], y[33];
+	vocab_median_digest(a, x);
+	vocab_median_digest(b, y);
+	return vocab_equal(a, b) && !strcmp(x, y);
 }
 
 static int open_parts(struct joined *j, const char *const *path, struct error *e)

@@ -369,6 +369,14 @@ void vocab_digest(const struct vocab *v, char hex[33])
 	XXH3_freeState(x);
 }
 
+int vocab_equal(const struct vocab *a, const struct vocab *b)
+{
+	char x[33], y[33];
+	vocab_digest(a, x);
+	vocab_digest(b, y);
+	return !strcmp(x, y);
+}
+
 void vocab_median_digest(const struct vocab *v, char hex[33])
 {
 	XXH3_state_t *x = xchecked(XXH3_createState());

@@ -69,4 +69,5 @@ int vocab_save(const struct vocab *v, FILE *f); /* 0, or -1 on a write error */
 
 /* XXH3-128 as 32 hex digits: over the ids (each with its NUL), and over the medians (little-endian doubles). */
 void vocab_digest(const struct vocab *v, char hex[33]);
+int vocab_equal(const struct vocab *a, const struct vocab *b); /* have they the same digest? */
 void vocab_median_digest(const struct vocab *v, char hex[33]);

@@ -1,5 +1,7 @@
 #include "train/batch.h"
 
+#include "base/json.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +33,8 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 /* Are the targets whole cells (maskgen --objective cell)? */
 static int is_whole_cell(const struct header *h)
 {
-	const cJSON *loader = cJSON_GetObjectItemCaseSensitive(h->extra, "loader");
-	const char *objective = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(loader, "objective"));
+	const cJSON *loader = json_get(h->extra, "loader");
+	const char *objective = json_text(loader, "objective");
 	return objective && !strcmp(objective, "cell");
 }
 

@@ -58,7 +58,7 @@ cJSON *config_object(const char *json, size_t n, const char *name, struct error 
 
 const cJSON *config_item(const struct config_reader *r, const char *key)
 {
-	const cJSON *x = cJSON_GetObjectItemCaseSensitive(r->j, key);
+	const cJSON *x = json_get(r->j, key);
 	return x && !cJSON_IsNull(x) ? x : NULL;
 }
 

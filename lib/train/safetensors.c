@@ -52,8 +52,7 @@ COMPARE(by_begin, struct safetensor, ORDER(a->begin, b->begin) ?: ORDER(a->end, 
 
 static int parse_tensor(struct safetensor *t, const cJSON *j, const char *path, struct error *e)
 {
-	const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(j, "dtype"), *shape = cJSON_GetObjectItemCaseSensitive(j, "shape"),
-		    *range = cJSON_GetObjectItemCaseSensitive(j, "data_offsets"), *d;
+	const cJSON *dtype = json_get(j, "dtype"), *shape = json_get(j, "shape"), *range = json_get(j, "data_offsets"), *d;
 	if (!cJSON_IsString(dtype) || !cJSON_IsArray(shape) || !cJSON_IsArray(range) || cJSON_GetArraySize(range) != 2)
 		return error_set(e, "%s: tensor '%.80s': expected dtype, shape and two data_offsets", path, t->name);
 	size_t k = 0;
@@ -99,7 +98,7 @@ static int has_prefix(const cJSON *x)
 /* The digests of the metadata. In the header, json [n], zeros take the place of the file's own. */
 static int parse_digests(struct safetensors *s, const cJSON *metadata, char *json, size_t n, struct error *e)
 {
-	const cJSON *own = cJSON_GetObjectItemCaseSensitive(metadata, OWN), *x;
+	const cJSON *own = json_get(metadata, OWN), *x;
 	const char *hex;
 	int ours = own != NULL;
 	cJSON_ArrayForEach(x, metadata) ours |= has_prefix(x);
@@ -160,7 +159,7 @@ static int parse(struct safetensors *s, const uint8_t head[8], char *json, size_
 		error_set(e, "%s: not a safetensors file: its header is not a JSON object", path);
 	} else {
 		s->size = size - s->data;
-		bad = parse_all(s, j, e) || parse_digests(s, cJSON_GetObjectItemCaseSensitive(j, "__metadata__"), json, n, e);
+		bad = parse_all(s, j, e) || parse_digests(s, json_get(j, "__metadata__"), json, n, e);
 	}
 	cJSON_Delete(j);
 	XXH3_128bits_reset(s->hash);
@@ -250,7 +249,7 @@ void safetensors_set_close(struct safetensors_set *s)
 static int check_place(const struct safetensors *s, size_t i, const cJSON *map, const char *index, struct error *e)
 {
 	const char *file = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path;
-	const cJSON *named = cJSON_GetObjectItemCaseSensitive(map, s->tensor[i].name);
+	const cJSON *named = json_get(map, s->tensor[i].name);
 	if (!named || strcmp(named->valuestring, file))
 		return error_set(e, "%s: tensor '%.80s' is here, but %s has it in %.80s", s->path, s->tensor[i].name, index,
 			named ? named->valuestring : "no file");
@@ -325,7 +324,7 @@ int safetensors_set_open(struct safetensors_set *s, const char *path, struct err
 		s->n = !bad;
 	} else {
 		char *text = read_whole(index, &n, e);
-		cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL, *map = cJSON_GetObjectItemCaseSensitive(j, "weight_map");
+		cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL, *map = json_get(j, "weight_map");
 		bad = !text                   ? -1
 			: cJSON_IsObject(map) ? open_map(s, map, index, e)
 					      : error_set(e, "%s: expected a JSON object with a weight_map", index);

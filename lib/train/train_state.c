@@ -184,10 +184,9 @@ static int settings_are_good(const cJSON *settings)
 static int parse_state(struct train_state *s, cJSON *j, const char *path, struct error *e)
 {
 	uint64_t format = 0;
-	const cJSON *best = cJSON_GetObjectItemCaseSensitive(j, "best"), *value = cJSON_GetObjectItemCaseSensitive(best, "value");
-	const cJSON *digest = cJSON_GetObjectItemCaseSensitive(j, "masked_digest"), *epoch = cJSON_GetObjectItemCaseSensitive(j, "epoch"),
-		    *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
-	const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(j, "kernels");
+	const cJSON *best = json_get(j, "best"), *value = json_get(best, "value");
+	const cJSON *digest = json_get(j, "masked_digest"), *epoch = json_get(j, "epoch"), *seconds = json_get(j, "seconds");
+	const cJSON *kernels = json_get(j, "kernels");
 	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
 		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
 		strlen(digest->valuestring) != 32 || !number(epoch) || (seconds && !(number(seconds) && seconds->valuedouble >= 0)) ||
@@ -211,7 +210,7 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 /* States of earlier versions have no digest. */
 static int check_digest(const cJSON *j, char *text, size_t n, const char *path, struct error *e)
 {
-	const cJSON *own = cJSON_GetObjectItemCaseSensitive(j, "digest");
+	const cJSON *own = json_get(j, "digest");
 	char was[DIGEST_SIZE], now[DIGEST_SIZE];
 	if (!own && !memmem(text, n, DIGEST_PREFIX, strlen(DIGEST_PREFIX)))
 		return 0;

@@ -310,9 +310,7 @@ int vocab_same(
 		error_set(e, "%s has no vocab.tsv: only the size of the vocabulary was compared", dir);
 		return 1;
 	}
-	vocab_digest(v, a);
-	vocab_digest(&h->vocab, b);
-	if (strcmp(a, b)) {
+	if (!vocab_equal(v, &h->vocab)) {
 		size_t i = 0;
 		while (i < v->n && strcmp(v->id[i], h->vocab.id[i]) == 0)
 			i++;

@@ -5,6 +5,7 @@
  */
 #include "genes.h"
 
+#include "base/json.h"
 #include "base/softmax.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ struct source {
 /* Read the classes of the first stream; the other streams must have the same. */
 static void take_labels(struct study *t, const struct header *h, const char *name)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
+	const cJSON *list = json_get(h->extra, "labels"), *l;
 	size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, k = 0;
 	if (n < 2)
 		die("%s: the header has no list of at least two labels", name);

@@ -1,6 +1,7 @@
 /* ctaprobe score --target: compare predicted numbers of cells with a column. */
 #include "ctaprobe.h"
 
+#include "base/json.h"
 #include "cells/copies.h"
 #include "eval/correlation.h"
 #include "label/number.h"
@@ -26,7 +27,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: not predictions of numbers: expected scpredict cells with a head of sctrain --head COL:mse", name);
 	must(numbers_init(&truth, h, column, name, &failure));
-	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
+	const char *of = json_text(h->extra, HEADER_TARGET);
 	if (of && strcmp(of, column))
 		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
 	while (must_read(in, &b)) {

@@ -554,10 +554,7 @@ int ctaprobe_panel(int argc, char **argv)
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
 	struct stream *in = cli_open(&panel_cli, 0), *learn = must_open(train_path);
-	char digest[2][33];
-	vocab_digest(&stream_header(in)->vocab, digest[0]);
-	vocab_digest(&stream_header(learn)->vocab, digest[1]);
-	if (strcmp(digest[0], digest[1]))
+	if (!vocab_equal(&stream_header(in)->vocab, &stream_header(learn)->vocab))
 		die("%s: other genes than %s has", stream_name(in), stream_name(learn));
 	t.v = &stream_header(in)->vocab;
 	t.seen = cli_gene_list("--panel", panel, t.v, stream_name(in));

@@ -52,7 +52,7 @@ struct scored {
 /* Make the model's classes the first ones, in its order. */
 static void read_labels(struct classes *c, const struct header *h, size_t n, const char *name)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
+	const cJSON *list = json_get(h->extra, "labels"), *l;
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
 		die("%s: the header has no list of %zu labels for the %zu logits of a cell", name, n, n);
 	cJSON_ArrayForEach(l, list)
@@ -208,7 +208,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 /* The number of training cells of each of the model's n classes, which is in the header of predictions; NULL if it is not. */
 static uint64_t *header_training(const struct header *h, size_t n, const char *name)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), *v;
+	const cJSON *list = json_get(h->extra, HEADER_TRAIN_N), *v;
 	if (!list)
 		return NULL;
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)

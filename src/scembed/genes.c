@@ -191,11 +191,7 @@ static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream
 			labels_at(l, &b, i);
 	block_release(&b);
 	labels_read(l, l->spec->name, stream_name(in), "are left out");
-	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
-	for (size_t i = 0; i < c->n; i++)
-		rank[order[i]] = (uint32_t)i;
-	free(order);
-	return rank;
+	return classes_ranks(c);
 }
 
 static uint64_t contextual(struct inference *r, const char *by)

@@ -1,6 +1,8 @@
 /* --pool: which hidden states make the vector of a cell. */
 #include "scembed.h"
 
+#include "base/json.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +43,7 @@ void pool_read(struct pool *p, const char *text)
 
 void pool_open(struct pool *p, const struct header *h)
 {
-	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
+	const cJSON *cls = json_get(h->extra, HEADER_CLS);
 	p->cls = vocab_token(&h->vocab, TOKEN_CLS);
 	p->eos = vocab_token(&h->vocab, TOKEN_EOS);
 	p->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;

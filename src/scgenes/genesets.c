@@ -42,12 +42,10 @@ static void open_graph(struct genesets *s, int i)
 {
 	struct stream *in = cli_open(&genesets_cli, i);
 	const struct header *h = stream_header(in);
-	char digest[33];
-	must(header_kind(h, "graph", stream_name(in), &failure));
-	vocab_digest(&h->vocab, digest);
+	must_kind(in, "graph");
 	if (!i)
-		vocab_copy(&s->vocab, &h->vocab), memcpy(s->digest, digest, sizeof digest);
-	else if (strcmp(digest, s->digest))
+		vocab_copy(&s->vocab, &h->vocab);
+	else if (!vocab_equal(&s->vocab, &h->vocab))
 		die("%s: its genes are not those of %s: expected graphs of one vocabulary", stream_name(in), s->name[0]);
 	if (modules_name && header_find(h, modules_name) < 0)
 		die("%s: no column '%s' of modules: depgraph --leiden makes one", stream_name(in), modules_name);

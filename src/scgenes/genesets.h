@@ -12,7 +12,6 @@ struct genesets {
 	struct graph *graph; /* [ngraph] */
 	char **name; /* [ngraph] */
 	struct vocab vocab; /* of all graphs */
-	char digest[33];
 	struct gene_sets sets;
 	size_t n; /* genes */
 	int32_t *place; /* [vocab.n] their numbers, -1: another gene */

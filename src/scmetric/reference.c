@@ -66,7 +66,7 @@ static void open_source(struct source *in, const char *path, int training)
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
 	if (strcmp(h->kind, "tokens") || !training) {
-		must(header_kind(h, "masked", file, &failure));
+		must_kind(in->s, "masked");
 		in->input = must_column(in->s, "input", U32, RAGGED);
 	} else {
 		in->input = must_column(in->s, "token", U32, RAGGED);
@@ -185,10 +185,7 @@ static void score_cell(const struct reference *r, struct source *in, size_t row,
 
 static void check_vocabulary(const struct reference *r, const struct stream *s)
 {
-	char a[33], b[33];
-	vocab_digest(&r->vocab, a);
-	vocab_digest(&stream_header(s)->vocab, b);
-	if (strcmp(a, b))
+	if (!vocab_equal(&r->vocab, &stream_header(s)->vocab))
 		die("%s: another vocabulary than that of --train", stream_name(s));
 }
 

@@ -136,16 +136,13 @@ void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, in
 /* Renumber classes by name, so that no choice depends on the order of the cells. The missing class is last. */
 static void settle(const struct choice *c, struct partition *p)
 {
-	uint32_t *order = classes_sorted(&p->classes), *rank = xmalloc(p->classes.n * sizeof *rank);
-	for (size_t k = 0; k < p->classes.n; k++)
-		rank[order[k]] = (uint32_t)k;
+	uint32_t *rank = classes_ranks(&p->classes);
 	p->n = p->classes.n;
 	for (size_t i = 0; i < c->n; i++) {
 		p->missing |= p->class[i] == MISSING_CODE;
 		p->class[i] = p->class[i] == MISSING_CODE ? (uint32_t)p->n : rank[p->class[i]];
 	}
 	p->n += (size_t)p->missing;
-	free(order);
 	free(rank);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,19 +128,19 @@ static void put_data(FILE *f, const struct train *t)
 {
 	static const char *const data[] = {"files", "classes", "numbers", NULL},
 				 *const order[] = {"rows", "files", "classes", "numbers", NULL};
-	const cJSON *loader = cJSON_GetObjectItemCaseSensitive(t->state.stream, "loader"), *p;
+	const cJSON *loader = json_get(t->state.stream, "loader"), *p;
 	const struct vocab *v = &t->header->vocab;
 	fputs("## Data\n\n", f);
 	put_number(f, "cells", (double)t->info.rows);
 	put_number(f, "genes", (double)(v->n - v->nspecial));
-	put_line(f, "vocabulary", cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(t->state.stream, "vocabulary")));
+	put_line(f, "vocabulary", json_text(t->state.stream, "vocabulary"));
 	put_items(f, loader, data, 0);
 	fputs("\nHow the cells were made, one program a line:\n\n", f);
 	cJSON_ArrayForEach(p, t->header->provenance)
 	{
 		const char *part[3] = {"program", "version", "options"};
 		for (int i = 0; i < 3; i++) {
-			const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p, part[i]));
+			const char *text = json_text(p, part[i]);
 			part[i] = text ? text : "?";
 		}
 		char *how = xasprintf("%s %s", part[1], part[2]);

@@ -24,7 +24,7 @@ static void objectives(struct objectives *list)
 		label_add(list, n == 1 ? NULL : label.item[i], &(struct label_options){label.item[i], class_weight, 0, 0});
 }
 
-static const struct train_task task = {
+const struct train_task cells_task = {
 	.name = "sctrain cells",
 	.summary = "Fine-tune a model to predict labels or numbers of cells.",
 	.options = options,
@@ -35,8 +35,3 @@ static const struct train_task task = {
 	.best = BEST_LOSS,
 	.objectives = objectives,
 };
-
-int sctrain_cells(int argc, char **argv)
-{
-	return train_main(&task, argc, argv);
-}

@@ -11,6 +11,7 @@
 #include "cli_model.h"
 #include "cli_recalibrate.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/softmax.h"
 #include "base/sort.h"
 #include "train/config.h"
@@ -85,7 +86,7 @@ static void name_label(struct config_heads *heads)
 	char *path = xasprintf("%s/" TRAIN_STATE, model_dir);
 	if (heads->n == 1 && s->kind->target == TARGET_CLASS && s->kind->rows == ROWS_CELL && !s->column && access(path, F_OK) == 0) {
 		must(train_state_load(&state, path, &failure));
-		const char *column = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(state.settings, "label"));
+		const char *column = json_text(state.settings, "label");
 		if (column && config_head_name(column)) {
 			s->column = heads->own[0].column = xstrdup(column);
 			s->name = heads->own[0].name = xstrdup(column);

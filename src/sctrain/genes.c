@@ -111,7 +111,7 @@ static void objectives(struct objectives *list)
 	read_fold(objective_add(list, &genes_objective, NULL)->state);
 }
 
-static const struct train_task task = {
+const struct train_task genes_task = {
 	.name = "sctrain genes",
 	.summary = "Fine-tune a model to classify genes by a label.",
 	.options = options,
@@ -121,8 +121,3 @@ static const struct train_task task = {
 	.best = BEST_LAST,
 	.objectives = objectives,
 };
-
-int sctrain_genes(int argc, char **argv)
-{
-	return train_main(&task, argc, argv);
-}

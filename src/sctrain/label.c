@@ -6,6 +6,8 @@
 #include "heads.h"
 #include "cli_labels.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,7 @@ struct label {
 static void read_classes(struct label_column *c, const struct train *t)
 {
 	const cJSON *all = masked_value(t->header, "classes");
-	const cJSON *names = cJSON_GetObjectItemCaseSensitive(all, c->name);
+	const cJSON *names = json_get(all, c->name);
 	if (!cJSON_IsObject(names))
 		die("%s: the header does not say which classes '%s' has: %s%s", t->source.name, c->name,
 			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --count-kept --keep ",

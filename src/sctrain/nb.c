@@ -9,6 +9,7 @@
 #include "sctrain.h"
 
 #include "base/digest.h"
+#include "base/json.h"
 #include "train/groups.h"
 
 #include <math.h>
@@ -46,7 +47,7 @@ static void choose_groups(struct groups *g, const struct train *t)
 {
 	const char *name = t->source.name, *init = t->options->init;
 	const cJSON *all = masked_value(t->header, "classes");
-	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
+	const cJSON *values = json_get(all, column);
 	must(labels_name_check(t->header, column, name, &failure));
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
@@ -129,7 +130,7 @@ static void open_curriculum(struct objective *o, const struct train *t)
 {
 	struct nb *x = o->state;
 	const cJSON *rate = masked_value(t->header, "rate");
-	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *v;
+	const cJSON *values = json_get(rate, "values"), *v;
 	if (cJSON_IsNumber(rate))
 		add_ratio(x, rate->valuedouble);
 	cJSON_ArrayForEach(v, values)
@@ -259,12 +260,7 @@ const struct objective_kind nb_objective = {
 	.release = release,
 };
 
-static void objectives(struct objectives *list)
-{
-	objective_add(list, &nb_objective, NULL);
-}
-
-static const struct train_task task = {
+const struct train_task nb_task = {
 	.name = "sctrain nb",
 	.summary = "Pre-train a model of counts on a masked-counts stream.",
 	.options = options,
@@ -272,10 +268,5 @@ static const struct train_task task = {
 	.optim = {.variant = ADAMW_L2, .schedule = SCHEDULE_CONSTANT, .lr = 1e-3, .weight_decay = 1e-4},
 	.warmup = WARMUP_NONE,
 	.best = BEST_LOSS,
-	.objectives = objectives,
+	.objective = &nb_objective,
 };
-
-int sctrain_nb(int argc, char **argv)
-{
-	return train_main(&task, argc, argv);
-}

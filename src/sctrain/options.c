@@ -126,7 +126,10 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 		usage_error("no model directory: -o MODEL");
 	if (options.best < 0)
 		options.best = task->best;
-	task->objectives(list);
+	if (task->objective)
+		objective_add(list, task->objective, NULL);
+	else
+		task->objectives(list);
 	heads_add(list, task->balanced);
 	check_best(task, list->one[0].kind->head);
 	int labels = 0;

@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "train/comm.h"
 
+#include <string.h>
+
 static const struct objective_kind *const kinds[] = {&mlm_objective, &value_objective, &expression_objective, &wced_objective,
 	&label_objective, &hce_objective, &number_objective, &genes_objective, &nb_objective};
 
@@ -12,19 +14,27 @@ const struct objective_kind *objective_kind_at(size_t i)
 	return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
 }
 
-static const struct cli_command commands[] = {
-	{"mlm", sctrain_mlm, NULL, "Pre-train a model on a masked stream."},
-	{"value", sctrain_value, NULL, "Pre-train a model to predict the expression of masked genes."},
-	{"wced", sctrain_wced, NULL, "Pre-train a model to predict the expression of the whole cell."},
-	{"cells", sctrain_cells, NULL, "Fine-tune a model to predict labels or numbers of cells."},
-	{"genes", sctrain_genes, NULL, "Fine-tune a model to classify genes by a label."},
-	{"nb", sctrain_nb, NULL, "Pre-train a model of counts on a masked-counts stream."},
-	{"eval", sctrain_eval, NULL, "Evaluate a model on a masked stream."},
-	{0},
-};
+static const struct train_task *const tasks[] = {&mlm_task, &value_task, &wced_task, &cells_task, &genes_task, &nb_task};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+static const char *task_word(size_t i)
+{
+	return strchr(tasks[i]->name, ' ') + 1;
+}
+
+static int train(int argc, char **argv)
+{
+	size_t i = 0;
+	while (strcmp(task_word(i), argv[0]))
+		i++;
+	return train_main(tasks[i], argc, argv);
+}
 
 int main(int argc, char **argv)
 {
 	const char *mpi = comm_version();
+	struct cli_command commands[TASKS + 2] = {[TASKS] = {"eval", sctrain_eval, NULL, "Evaluate a model on a masked stream."}};
+	for (size_t i = 0; i < TASKS; i++)
+		commands[i] = (struct cli_command){task_word(i), train, NULL, tasks[i]->summary};
 	return cli_commands("sctrain", "Train or evaluate a model.", mpi ? mpi : "without MPI", commands, argc, argv);
 }

@@ -28,12 +28,6 @@
 #include "eval/gene_errors.h"
 #include "eval/metrics.h"
 
-int sctrain_mlm(int argc, char **argv);
-int sctrain_value(int argc, char **argv);
-int sctrain_wced(int argc, char **argv);
-int sctrain_cells(int argc, char **argv);
-int sctrain_genes(int argc, char **argv);
-int sctrain_nb(int argc, char **argv);
 int sctrain_eval(int argc, char **argv);
 
 struct train;
@@ -191,9 +185,11 @@ struct train_task {
 	struct optim optim; /* defaults: variant, schedule, lr, weight_decay, max_norm */
 	uint64_t warmup; /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
 	enum best best; /* default of --best */
+	const struct objective_kind *objective; /* its only one, but for those of --head; or NULL, and then: */
 	/* Called when the command line is read: check it (usage_error), and add its objectives; those of --head follow. */
 	void (*objectives)(struct objectives *list);
 };
+extern const struct train_task mlm_task, value_task, wced_task, cells_task, genes_task, nb_task;
 
 enum { WARMUP_TENTH = 0 };
 #define WARMUP_NONE UINT64_MAX

@@ -6,14 +6,11 @@
 void validation_open(struct train *t)
 {
 	struct validation *v = &t->validation;
-	char a[33], b[33];
 	struct stream *in = stream_open(t->options->eval, &failure);
 	if (!in || source_init(&v->source, &t->objectives, t->task->name, in, &failure))
 		die("--eval: %s", failure.msg);
 	v->source.validation = 1;
-	vocab_digest(&stream_header(in)->vocab, a);
-	vocab_digest(&t->header->vocab, b);
-	if (strcmp(a, b))
+	if (!vocab_equal(&stream_header(in)->vocab, &t->header->vocab))
 		die("--eval: %s: its vocabulary is not that of the training cells", v->source.name);
 	if (stream_index(in, &failure))
 		die("--eval: %s", failure.msg);

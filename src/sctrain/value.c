@@ -11,21 +11,11 @@ const struct objective_kind expression_objective = {
 const struct objective_kind value_objective = {
 	.name = "value", .head = &head_value, .input = INPUT_VALUES, .valued = &expression_objective, .counted = "masked"};
 
-static void objectives(struct objectives *list)
-{
-	objective_add(list, &value_objective, NULL);
-}
-
-static const struct train_task task = {
+const struct train_task value_task = {
 	.name = "sctrain value",
 	.summary = "Pre-train a model to predict the expression of masked genes.",
 	.config = "corrmask-paper",
 	.optim = OPTIM_TRANSFORMER(1e-3),
 	.best = BEST_LOSS,
-	.objectives = objectives,
+	.objective = &value_objective,
 };
-
-int sctrain_value(int argc, char **argv)
-{
-	return train_main(&task, argc, argv);
-}

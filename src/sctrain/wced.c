@@ -7,21 +7,11 @@
 const struct objective_kind wced_objective = {
 	.name = "wced", .head = &head_wced, .input = INPUT_CELLS, .counted = "genes", .settings = objective_add_losses};
 
-static void objectives(struct objectives *list)
-{
-	objective_add(list, &wced_objective, NULL);
-}
-
-static const struct train_task task = {
+const struct train_task wced_task = {
 	.name = "sctrain wced",
 	.summary = "Pre-train a model to predict the expression of the whole cell.",
 	.config = "bmfm-47m",
 	.optim = OPTIM_TRANSFORMER(1e-4),
 	.best = BEST_LOSS,
-	.objectives = objectives,
+	.objective = &wced_objective,
 };
-
-int sctrain_wced(int argc, char **argv)
-{
-	return train_main(&task, argc, argv);
-}

@@ -2,6 +2,7 @@
 #include "scview.h"
 
 #include "base/decimal.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static void shorten_provenance(cJSON *programs)
 	cJSON *p;
 	cJSON_ArrayForEach(p, programs)
 	{
-		cJSON *given = cJSON_GetObjectItemCaseSensitive(p, "options");
+		cJSON *given = json_get(p, "options");
 		if (!cJSON_IsString(given))
 			continue;
 		char *shorter = decimal_shorten(given->valuestring);
@@ -25,7 +26,7 @@ static void shorten_provenance(cJSON *programs)
 static cJSON *header_json(const struct header *h)
 {
 	char *compact = header_print(h);
-	cJSON *j = cJSON_Parse(compact), *vocab = cJSON_GetObjectItemCaseSensitive(j, "vocab");
+	cJSON *j = cJSON_Parse(compact), *vocab = json_get(j, "vocab");
 	free(compact);
 	if (vocab) {
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "id");
@@ -34,7 +35,7 @@ static cJSON *header_json(const struct header *h)
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "aliases");
 		cJSON_AddNumberToObject(vocab, "rows", (double)h->vocab.n);
 	}
-	shorten_provenance(cJSON_GetObjectItemCaseSensitive(j, "provenance"));
+	shorten_provenance(json_get(j, "provenance"));
 	return j;
 }
 
@@ -88,12 +89,12 @@ void view_header_tsv(struct stream *in)
 	text_puts("key\tvalue\n");
 	cJSON_ArrayForEach(column, columns)
 	{
-		const char *name = cJSON_GetObjectItemCaseSensitive(column, "name")->valuestring;
-		const cJSON *categories = cJSON_GetObjectItemCaseSensitive(column, "categories");
+		const char *name = json_get(column, "name")->valuestring;
+		const cJSON *categories = json_get(column, "categories");
 		put_row("column", name);
 		for (const char *const *p = part; *p; p++) {
 			char *key = xasprintf("%s:%s", *p, name);
-			put_values(cJSON_GetObjectItemCaseSensitive(column, *p), key);
+			put_values(json_get(column, *p), key);
 			free(key);
 		}
 		if (categories) {
