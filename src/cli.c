@@ -44,8 +44,7 @@ static void clear_progress(void)
 	progress_shown = 0;
 }
 
-/* Texts of damaged or foreign files get into messages: make bytes that are no UTF-8 or control the terminal question marks. */
-static char *printable(char *s)
+char *printable(char *s)
 {
 	for (unsigned char *p = (unsigned char *)s; *p;) {
 		size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;

@@ -122,6 +122,8 @@ static inline void must(int failed)
 	if (failed)
 		die("%s", failure.msg);
 }
+/* Texts of damaged or foreign files get into messages: make bytes that are no UTF-8 or control the terminal question marks. Returns s. */
+char *printable(char *s);
 /* Print an error, but do not exit. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -15,11 +15,12 @@ void print_obs(const struct cli *cli, const struct header *h)
 		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
 		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
 			continue;
-		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
+		char *name = tsv_escaped(c->name);
+		xappend(&text, "%s\t%s\t", name, type_name(c->type));
+		if (c->type == CATEGORICAL)
+			xappend(&text, "%zu", c->ncategory);
+		xappend(&text, "\n");
 		free(name);
-		free(text);
-		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
-		free(line);
 	}
 	struct outfile f;
 	cli_output(cli, &f);

@@ -21,30 +21,23 @@ struct inputs {
 	uint32_t *batch; /* [words] of those that a cell of the batch has */
 	size_t words;
 	uint32_t *zero; /* [vocab] genes without a count; drawn ones first */
-	struct gene *gene; /* [MASK_ROW_MAX] of the cell, those of the input first */
-	struct gene *mixed; /* [MASK_ROW_MAX] of the input, with zeros */
-	uint32_t *input; /* [MASK_ROW_MAX] */
-	uint32_t *target; /* [MASK_ROW_MAX] */
-	uint32_t *replaced; /* [MASK_ROW_MAX] of mask_cell, not used */
-	float *value, *target_value; /* [MASK_ROW_MAX] */
-	uint16_t *position; /* [MASK_ROW_MAX] */
+	struct gene gene[MASK_ROW_MAX]; /* of the cell, those of the input first */
+	struct gene mixed[MASK_ROW_MAX]; /* of the input, with zeros */
+	uint32_t input[MASK_ROW_MAX], target[MASK_ROW_MAX];
+	uint32_t replaced[MASK_ROW_MAX]; /* of mask_cell, not used */
+	float value[MASK_ROW_MAX], target_value[MASK_ROW_MAX];
+	uint16_t position[MASK_ROW_MAX];
 };
 
 struct inputs *inputs_new(const struct input_plan *p, const struct mask_plan *mask)
 {
 	struct inputs *x = xcalloc(1, sizeof *x);
-	*x = (struct inputs){.p = p, .mask = mask, .words = panel_words(mask->vocab)};
+	x->p = p;
+	x->mask = mask;
+	x->words = panel_words(mask->vocab);
 	x->present = xcalloc(x->words, sizeof *x->present);
 	x->batch = xcalloc(x->words, sizeof *x->batch);
 	x->zero = xcalloc(mask->vocab, sizeof *x->zero);
-	x->gene = xcalloc(MASK_ROW_MAX, sizeof *x->gene);
-	x->mixed = xcalloc(MASK_ROW_MAX, sizeof *x->mixed);
-	x->input = xcalloc(MASK_ROW_MAX, sizeof *x->input);
-	x->target = xcalloc(MASK_ROW_MAX, sizeof *x->target);
-	x->replaced = xcalloc(MASK_ROW_MAX, sizeof *x->replaced);
-	x->value = xcalloc(MASK_ROW_MAX, sizeof *x->value);
-	x->target_value = xcalloc(MASK_ROW_MAX, sizeof *x->target_value);
-	x->position = xcalloc(MASK_ROW_MAX, sizeof *x->position);
 	return x;
 }
 
@@ -55,14 +48,6 @@ void inputs_free(struct inputs *x)
 	free(x->present);
 	free(x->batch);
 	free(x->zero);
-	free(x->gene);
-	free(x->mixed);
-	free(x->input);
-	free(x->target);
-	free(x->replaced);
-	free(x->value);
-	free(x->target_value);
-	free(x->position);
 	free(x);
 }
 

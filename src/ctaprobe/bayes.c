@@ -53,8 +53,6 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	}
 	r->fits++;
 	r->converged++;
-	if (s->from != s->to || cells_set.fold)
-		warn_untrained(s, c);
 	sparse_row_release(&counts);
 	free(prior);
 	free(w);

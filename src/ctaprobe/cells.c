@@ -179,6 +179,21 @@ static void result_release(struct result *r)
 	metrics_release(&r->metrics);
 }
 
+/* Warn of classes of the tested cells that no training cell has. */
+static void warn_untrained(const struct split *s, const struct classes *c)
+{
+	size_t *n = xcalloc(c->n, sizeof *n);
+	for (size_t i = 0; i < s->m; i++)
+		n[s->to->y[s->test[i]]]++;
+	for (size_t i = 0; i < s->n; i++)
+		n[s->from->y[s->train[i]]] = 0;
+	for (size_t k = 0; k < c->n; k++)
+		if (n[k])
+			warn("%s: class '%s' (%zu cell%s) is not in the training cells and is never predicted", stream_name(s->to->s),
+				c->name[k], n[k], n[k] == 1 ? "" : "s");
+	free(n);
+}
+
 static void fit_split(struct result *r, const struct split *s, const struct classes *c)
 {
 	if (cells_set.target)
@@ -189,6 +204,8 @@ static void fit_split(struct result *r, const struct split *s, const struct clas
 		bayes_fit(r, s, c);
 	else
 		classes_fit(r, s, c);
+	if (!cells_set.target && (s->from != s->to || cells_set.fold))
+		warn_untrained(s, c);
 }
 
 static void train_test(struct result *r, const struct embeddings *train, const struct embeddings *test, const struct classes *c)

@@ -45,9 +45,6 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 void bayes_fit(struct result *r, const struct split *s, const struct classes *c);
 void target_fit(struct result *r, const struct split *s);
 
-/* Warn of classes of the tested cells that no training cell has. */
-void warn_untrained(const struct split *s, const struct classes *c);
-
 /* Warn of groups, of this column, that have training cells (a) and tested cells (b). */
 void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column);
 

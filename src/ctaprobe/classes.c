@@ -112,20 +112,6 @@ static double search(struct result *r, const struct split *s, const struct class
 
 /* ---- one split ---- */
 
-void warn_untrained(const struct split *s, const struct classes *c)
-{
-	size_t *n = xcalloc(c->n, sizeof *n);
-	for (size_t i = 0; i < s->m; i++)
-		n[s->to->y[s->test[i]]]++;
-	for (size_t i = 0; i < s->n; i++)
-		n[s->from->y[s->train[i]]] = 0;
-	for (size_t k = 0; k < c->n; k++)
-		if (n[k])
-			warn("%s: class '%s' (%zu cell%s) is not in the training cells and is never predicted", stream_name(s->to->s),
-				c->name[k], n[k], n[k] == 1 ? "" : "s");
-	free(n);
-}
-
 void classes_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	struct fitted f;
@@ -144,8 +130,6 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	r->iterations += f.p.iterations;
 	struct prediction p = {&f, s->to, s->test, r->predicted, r->logit};
 	pool_for((int)cells_cli.threads, s->m, predict, &p);
-	if (s->from != s->to || cells_set.fold)
-		warn_untrained(s, c);
 	fitted_release(&f);
 }
 

@@ -31,8 +31,6 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 	}
 	r->fits++;
 	r->converged++;
-	if (s->from != s->to || cells_set.fold)
-		warn_untrained(s, c);
 	free(votes);
 	free(scale);
 	free(distance);

@@ -254,9 +254,8 @@ static char *describe(void)
 		const struct sets *s = &kinds[k];
 		if (!s->option)
 			continue;
-		char *more;
 		if (s->all || s->screened) {
-			more = xasprintf("%s --%s %s", text, perturb_name[k], s->option);
+			xappend(&text, " --%s %s", perturb_name[k], s->option);
 		} else {
 			XXH3_state_t *state = xchecked(XXH3_createState());
 			char hex[DIGEST_SIZE];
@@ -267,10 +266,8 @@ static char *describe(void)
 			}
 			digest_hex(XXH3_128bits_digest(state), hex);
 			XXH3_freeState(state);
-			more = xasprintf("%s --%s %zu:xxh3:%s", text, perturb_name[k], s->n, hex);
+			xappend(&text, " --%s %zu:xxh3:%s", perturb_name[k], s->n, hex);
 		}
-		free(text);
-		text = more;
 	}
 	return text;
 }

@@ -251,12 +251,10 @@ static char *drop_report(void)
 	for (int r = 1; r < REASONS; r++) {
 		if (!dropped[r])
 			continue;
-		char *more = xasprintf("%s, %" PRIu64 " dropped by %s", report, dropped[r], reason_text[r]);
 		char *name = xasprintf("dropped:%s", reason_text[r] + strspn(reason_text[r], "-"));
+		xappend(&report, ", %" PRIu64 " dropped by %s", dropped[r], reason_text[r]);
 		cli_measured(name, (double)dropped[r]);
 		free(name);
-		free(report);
-		report = more;
 	}
 	return report;
 }

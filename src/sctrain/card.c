@@ -20,31 +20,13 @@ typedef unsigned long long ull; /* for messages */
 
 /* ---- text ---- */
 
-/* Bytes of the UTF-8 character at s, 0: it is none, or a control character. */
-static size_t character(const unsigned char *s)
-{
-	size_t n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
-	for (size_t i = 1; i < n; i++)
-		if (s[i] >> 6 != 2)
-			return 0;
-	return *s < ' ' || *s == 0x7f ? 0 : n;
-}
-
 /* A line of an indented block: a name and a value. */
 static void put_line(FILE *f, const char *name, const char *value)
 {
-	char *shorter = decimal_shorten(value);
-	const unsigned char *part[] = {(const unsigned char *)name, (const unsigned char *)shorter};
-	fputs("    ", f);
-	for (int i = 0; i < 2; i++) {
-		for (const unsigned char *s = part[i]; *s;) {
-			size_t n = character(s);
-			fwrite(n ? (const void *)s : "?", 1, n ? n : 1, f);
-			s += n ? n : 1;
-		}
-		fputs(i ? "\n" : *shorter ? " " : "", f);
-	}
+	char *shorter = decimal_shorten(value), *line = xasprintf("%s%s%s", name, *shorter ? " " : "", shorter);
+	fprintf(f, "    %s\n", printable(line));
 	free(shorter);
+	free(line);
 }
 
 static void put_number(FILE *f, const char *name, double value)
