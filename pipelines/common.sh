@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Functions that the scripts of the pipelines source. BIN: folder of the tools (default: those on PATH).
 set -euo pipefail
+# Absolute, as scripts work in other folders
+[[ ${BIN:-/} = /* ]] || BIN=$PWD/$BIN
 PATH=${BIN:+$BIN:}$PATH
 # decimal points in every locale
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
@@ -25,6 +27,10 @@ find_scstream() {
 }
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}
+# shellcheck disable=SC2034 # the scripts'
+# What a user has called, for lines that say what to call next
+run_by=${CORRMASK_TERMINAL:+corrmask}
+run_by=${run_by:-make}
 # shellcheck disable=SC2034 # the scripts'
 # The folder of this file; an experiment has its own below it: $here/ties/table.sh
 here=${BASH_SOURCE[0]%/*}

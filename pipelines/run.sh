@@ -12,7 +12,7 @@
 what=$1
 shift
 
-# Settings that name files or folders, one or several
+# Settings that name files or folders, one or several, which have to be there; of others every word that is a file counts as one
 names_files() {
 	case $1 in
 	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENOME | GENE_NAMES | ONTOLOGY | LABELS | PROGRAMS) ;;
@@ -40,7 +40,7 @@ stamp() {
 # name is the name of the data, of characters that make and the shell leave alone; of experiments without data, the scale.
 # make asks for the folders of all experiments whenever it starts: no process here that is not needed.
 read_settings() {
-	local setting variable value f data=''
+	local setting variable value f words data=''
 	text='' name=''
 	for setting; do
 		variable=${setting%%=*} value=${setting#*=}
@@ -55,6 +55,10 @@ read_settings() {
 			done
 		else
 			text+="$variable = $value"$'\n'
+			read -ra words <<< "${value//[=,]/ }" # as in H5TOK_ARGS=--map=FILE
+			for f in "${words[@]}"; do
+				[ ! -f "$f" ] || text+="$variable: $f ($(stamp "$f"))"$'\n'
+			done
 		fi
 		[ -z "$data" ] || continue
 		case $setting in

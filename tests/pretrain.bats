@@ -184,3 +184,58 @@ counting() {
 		near <(cut -f 1,2,7 $R/model/train.tsv) <(cut -f 1,2,7 ranks/pretrain/latest/model/train.tsv)
 	fi
 }
+
+# scored RUN: the donors of the cells that the probe scores are those that are held out, and no cell of them is one for training
+scored() {
+	diff <(scview -q -c donor "$1/test.tok" | sed 1d | sort -u) <(scview -q -c donor "@$1/held-out.txt" | sed 1d | sort -u) &&
+		[ -z "$(comm -12 <(scview -q -c barcode "$1/test.tok" | sed 1d | sort) <(scview -q -c barcode "@$1/train.txt" | sed 1d | sort))" ]
+}
+
+# bats test_tags=slow
+@test "make pretrain: files that come and go change the held-out donors, and the probe scores these; BIN can be relative; a file in a setting that changes is another run" {
+	mkdir atlas
+	R=grow/pretrain/latest
+	cp in/1.h5ad in/2.h5ad atlas
+	ln -sfn "$BATS_TEST_DIRNAME/../pipelines" pipelines
+	ln -sfn "$(realpath "$BIN")" bin
+	ask() { PATH=/usr/bin:/bin make -s -f pipelines/Makefile BIN=bin THREADS=2 RESULTS=grow pretrain SCALE=tiny DATA=atlas HELD_OUT=donor LABEL=cell_type "$@"; }
+	run -0 ask
+	scored $R
+	cp $R/model/vocab.tsv fixed.tsv
+	cp $R/model/config.json fixed.json
+	run -0 ask VOCAB=fixed.tsv
+	scored $R
+	scview -q -c donor "@$R/held-out.txt" | sed 1d | sort -u > before
+	# a donor that comes before those in the order in which they are chosen (held_out.sh)
+	first=$(for d in $(cat before) $(seq 200); do echo "$(sha256sum <<< "1 $d") $d"; done | sort | awk '{ print $3; exit }')
+	scsim -q --cells 60 --genes 120 --modules 6 --types 3 --rarest .2 --donors 1 --depth 800 --seed 4 | scview -q -O h5ad -o atlas/4.h5ad -
+	$PYTHON -W ignore -c 'import anndata, sys; a = anndata.read_h5ad("atlas/4.h5ad"); a.obs["donor"] = sys.argv[1]; a.obs_names = "d" + sys.argv[1] + a.obs_names; a.write_h5ad("atlas/4.h5ad")' "$first"
+	run -0 ask VOCAB=fixed.tsv
+	scored $R
+	scview -q -c donor "@$R/held-out.txt" | sed 1d | sort -u > after
+	run -1 cmp before after
+	rm atlas/2.h5ad
+	run -0 ask VOCAB=fixed.tsv
+	scored $R
+	run -0 ask
+	scored $R
+	sed 's/"intermediate_size":[^0-9]*[0-9]*/"intermediate_size": 32/' fixed.json > net.json
+	run -0 ask CONFIG=net.json
+	one=$(realpath $R)
+	sed -i 's/"intermediate_size": 32/"intermediate_size": 64/' net.json
+	run -0 ask CONFIG=net.json
+	assert_not_equal "$(realpath $R)" "$one"
+	grep -q '"intermediate_size":[^0-9]*64' $R/model/config.json
+}
+
+@test "make pretrain: what is wrong with values and files is said before the work, with the name of the file" {
+	for bad in EPOCHS=0 EPOCHS=99999999999 MAXLEN=1 DEVICE=foo LR=0; do
+		run -2 pretrain DATA=in RESULTS=no $bad
+		names "$bad expected"
+	done
+	run -2 pretrain DATA=in HELD_OUT=patient RESULTS=no
+	names "HELD_OUT=patient: in/1.h5ad has no such column donor"
+	run -2 pretrain DATA=in HELD_OUT=donor WHERE=donor=nobody RESULTS=no
+	names "no cells are left donor nobody"
+	assert_not_exist no/pretrain/latest/model
+}

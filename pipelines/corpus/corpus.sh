@@ -152,6 +152,8 @@ options 'threads' 'max-len dir paths where obs refused medians token-table map h
 # shellcheck disable=SC2154 # options sets it
 case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected stop or skip" >&2; exit 1 ;; esac
 
+[ "$held_out" != none ] || held_out=
+
 # list_files: the inputs, sorted, with NUL between
 list_files() {
 	if [ -n "$dir" ]; then
@@ -321,8 +323,15 @@ after_first_pass() {
 	[ "$refused" != stop ] || [ -z "$(names_in refused copy)" ] || verdict
 }
 
+# no_cells: end, and say why
+no_cells() {
+	echo "corpus: no cells are left$(find refused none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2
+	exit 1
+}
+
 if [ -n "$held_out" ]; then
 	all_cells
+	[ -n "$(accepted)" ] || no_cells
 	[ "$until" != cells ] || exit 0
 fi
 of_tokens=$(awk -F '\t' '$2 ~ /\.tok$/ { print 1; exit }' inputs.tsv) # tokens have a vocabulary
@@ -346,7 +355,7 @@ if [ -z "$medians$of_tokens" ]; then
 				rm -f vocab.tsv
 			}
 			echo "$now" > sums/of
-		elif [ -n "$(comm -12 <(names_in refused none) <(names_in sums | sed -n 's/\.1$//p'))" ]; then
+		elif [ -n "$(comm -12 <(names_in refused none) <(names_in sums | sed -n 's/\.1$//p' | sort))" ]; then
 			# a file that pass 1 has read: its sums cannot be left out any more
 			grep -r . refused none | head -n 5 >&2
 			echo "corpus: pass $n has failed; the next make corpus goes on" >&2
@@ -373,7 +382,7 @@ state=
 export state
 if [ -n "$(accepted)" ]; then
 	accepted | while read -r name; do
-		[ -e "tok/$name.tok" ] && [ "$(cut -f 1 "done/$name" 2> /dev/null)" = "$(stamp_of "$name") $state" ] || echo "$name"
+		[ -e "tok/$name.tok" ] && [ "$(cut -f 1 "done/$name" 2> /dev/null)" = "$(stamp_of "$name") $state" ] && ! old_sample "$name" || echo "$name"
 	done > todo
 	echo "  tokens: $(count < todo) files to read"
 	[ ! -s todo ] || rm -f corpus.txt # some of its tokens become others
@@ -404,8 +413,7 @@ awk -F '\t' 'NR > 1 { n[$2]++; all += $3; where += $4; genes += $5; used += $6; 
 verdict
 if ! grep -q '^[a-z]' corpus.txt.new; then
 	rm -f corpus.txt.new
-	echo "corpus: no cells are left$(find none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2
-	exit 1
+	no_cells
 fi
 # do they make one corpus? Tokens that are damaged have no right to their row any more, so they are made again.
 mv corpus.txt.new corpus.txt
@@ -415,6 +423,10 @@ if [ -n "$held_out" ]; then
 		listed held
 	} > held-out.txt.new
 	whole held-out.txt
+	for part in train held; do
+		[ -z "$label" ] || samples "$part" > "sample.$part.txt.new"
+		[ -z "$label" ] || whole "sample.$part.txt"
+	done
 fi
 scview -n 0 @corpus.txt > joined || {
 	sed -n '/^[a-z]/p' corpus.txt | while read -r tokens; do

@@ -1,11 +1,13 @@
 # shellcheck shell=bash disable=SC2154 # a part of corpus.sh, whose variables it reads
 # The cells of a corpus that are held out: whole donors (--held-out COLUMN) or single cells (--held-out cells). In RUN:
 #     cells/NAME.same   the number and the sums of its cells, which copies share
+#     cells.tsv         donor, label and number of cells of all files
 #     cells/NAME        what tells whether it is the same file; then donor, label and number of cells, with tabs between; a value that is missing is empty
 #     held-out.tsv      donor, cells, part (training or held out)
 #     held/NAME         the donors of the file that are held out; held/NAME.all, if no other cell is left
 #     part/NAME.train.tok, part/NAME.held.tok      the tokens of a file that has both
-#     sample/NAME.train.tok, sample/NAME.held.tok  with --label: at most --sample cells that have a label, with all their genes and values
+#     sample/NAME.train.tok, sample/NAME.held.tok  with --label: at most --sample cells that have a label, with all their genes and values; sample/NAME.of
+#                       says which donors were held out; sample.train.txt, sample.held.txt are lists of those of the files that are used
 #     held-out.txt      the list of the cells that are held out; corpus.txt has the others
 
 # whole_donors: donors are held out, not single cells
@@ -38,7 +40,7 @@ one_cells() {
 # are when files are added; one is held out if this brings the number of these cells nearer to the share.
 choose_donors() {
 	local donor n
-	accepted | while read -r name; do sed 1d "cells/$name"; done | awk -F '\t' -v OFS='\t' '{ n[$1] += $3 } END { for (d in n) if (d != "") print d, n[d] }' |
+	awk -F '\t' -v OFS='\t' '{ n[$1] += $3 } END { for (d in n) if (d != "") print d, n[d] }' cells.tsv |
 		while IFS=$'\t' read -r donor n; do printf '%s\t%s\t%s\n' "$(sha256sum <<< "$seed $donor")" "$donor" "$n"; done | sort |
 		awk -F '\t' -v share="$share" '
 			function far(x) { return x < share * all ? share * all - x : x - share * all }
@@ -54,8 +56,7 @@ choose_donors() {
 			"(without HELD_OUT=, single cells are held out)" >&2
 		exit 1
 	}
-	awk -F '\t' '$1 == "" { n += $3 } END { if (n) print "note: " n " cells have no '"$held_out"': they are among the cells for training" }' < <(accepted |
-		while read -r name; do sed 1d "cells/$name"; done)
+	awk -F '\t' '$1 == "" { n += $3 } END { if (n) print "note: " n " cells have no '"$held_out"': they are among the cells for training" }' cells.tsv
 	whole held-out.tsv
 }
 # donors_of_files: held/NAME
@@ -80,8 +81,14 @@ all_cells() {
 	rm todo
 	after_first_pass cells
 	[ -n "$(accepted)" ] || return 0
+	accepted | while read -r name; do sed 1d "cells/$name"; done > cells.tsv.new
+	whole cells.tsv
 	! whole_donors || { choose_donors; donors_of_files; }
 }
+# held_of NAME: what tells which donors of the file are held out
+held_of() { [ ! -e "held/$1" ] || sha256sum < "held/$1" | cut -c 1-16; }
+# old_sample NAME: the sample is one of other donors
+old_sample() { [ -n "$label" ] && [ "$(cat "sample/$1.of" 2> /dev/null)" != "$(held_of "$1")" ]; }
 
 # of_part PART NAME: the options of scsample for one part of a file that has both
 of_part() {
@@ -103,7 +110,7 @@ parts_of() {
 		echo train held
 	fi
 }
-state_of() { echo "$(cut -f 1 "done/$1") $([ ! -e "held/$1" ] || sha256sum < "held/$1" | cut -c 1-16)"; }
+state_of() { echo "$(cut -f 1 "done/$1") $(held_of "$1")"; }
 one_part() {
 	local part
 	rm -f "part/$1.state" "part/$1.report"
@@ -135,10 +142,17 @@ listed() {
 	done
 }
 
+# samples PART: the files of samples of one part
+samples() {
+	accepted | while read -r name; do
+		[ "$(cut -f 5 "done/$name")" = 0 ] || [ ! -e "sample/$name.$1.tok" ] || echo "sample/$name.$1.tok"
+	done
+}
 # sampled NAME: some of the cells of work/NAME that have a label, of each part, encoded with the options in vocab and with their values
 sampled() {
 	local part
 	rm -f "sample/$1".*
+	held_of "$1" > "sample/$1.of"
 	awk -F '\t' 'NR > 1 && $2 != "" { found = 1 } END { exit !found }' "cells/$1" || return 0
 	CORRMASK_REPORT='' rankenc -q "${vocab[@]}" --max-len 16777216 --value -o "work/$1.values" "work/$1" || return
 	for part in $(parts_of "$1"); do

@@ -69,7 +69,7 @@ for panel in $panels; do
 		}' "$dir/summary.tsv" "$dir/differences.tsv"
 done
 for panel in $panels; do
-	awk -F '\t' -v panel="$panel" -v first="$first" '$1 == panel { n++; high += $6 >= .5; low += $6 < .2; if (n <= 8) best = best (n > 1 ? ", " : "") ($3 == "" ? $2 : $3) sprintf(" %.2f", $6) }
+	awk -F '\t' -v panel="$panel" -v first="$first" 'FNR > 1 && $1 == panel { n++; high += $6 >= .5; low += $6 < .2; if (n <= 8) best = best (n > 1 ? ", " : "") ($3 == "" ? $2 : $3) sprintf(" %.2f", $6) }
 		END { if (n) printf "Panel %s, %s: of %d genes outside it, %d have a Pearson correlation of 0.5 or more, %d below 0.2. Best: %s.\n", panel, first, n, high, low, best }' "$dir/genes.tsv"
 done > "$dir/findings.txt"
 echo

@@ -13,7 +13,10 @@ share='^0?\.[0-9]+$'
 	is "$HELD_OUT_SHARE" "$share" || wrong "HELD_OUT_SHARE=$HELD_OUT_SHARE: expected a share of the cells, such as 0.1"
 	is "$STRATEGY" '^(corrmask|random|pmi|pmi-rand)$' || wrong "STRATEGY=$STRATEGY: expected corrmask, random, pmi or pmi-rand"
 	is "$RATE" '^$|^0?\.[0-9]+(:0?\.[0-9]+)?$' || wrong "RATE=$RATE: expected a masking rate, such as 0.15, or two with a colon, such as 0.1:0.5"
-	is "$LR" '^$|^[0-9]*\.?[0-9]+(e-?[0-9]+)?$' || wrong "LR=$LR: expected a learning rate, such as 0.001"
+	is "$EPOCHS" '^$|^[1-9][0-9]{0,5}$' || wrong "EPOCHS=$EPOCHS: expected a whole number of 1 or more"
+	is "$MAXLEN" '^$|^([2-9]|[1-9][0-9]{1,7})$' || wrong "MAXLEN=$MAXLEN: expected a whole number of 2 or more"
+	is "$LR" '^$|^[0-9]*\.?[0-9]+(e-?[0-9]+)?$' && ! is "$LR" '^[0.]+(e|$)' || wrong "LR=$LR: expected a learning rate, such as 0.001"
+	is "$DEVICE" '^$|^(auto|cpu|cuda(:[0-9]+)?)$' || wrong "DEVICE=$DEVICE: expected auto, cpu, cuda or cuda:N"
 	is "$PRECISION" '^$|^(float32|bf16)$' || wrong "PRECISION=$PRECISION: expected float32 or bf16"
 	[ $((BATCH % RANKS)) = 0 ] || wrong "BATCH=$BATCH: the cells of a batch are those of all ranks, so expected a multiple of RANKS=$RANKS"
 	[ "$RANKS" = 1 ] || [ -n "$CLUSTER" ] || command -v mpirun > /dev/null || wrong "RANKS=$RANKS: no mpirun on this machine (Debian package openmpi-bin)"
@@ -39,14 +42,16 @@ share='^0?\.[0-9]+$'
 		! columns "$path" | grep -qxF -- "$LABEL" || { found=$path; break; }
 	done
 	[ -z "$LABEL" ] || [ -n "$found" ] || found=${paths[0]}
-	for setting in "LABEL=$LABEL" "HELD_OUT=$HELD_OUT"; do
+	for setting in "LABEL=$LABEL" "HELD_OUT=${HELD_OUT/#%none/}"; do
 		[ -n "${setting#*=}" ] || continue
 		path=${paths[0]}
 		[[ $setting != LABEL=* ]] || path=$found
 		if [[ $path = *.tok ]]; then
 			columns "$path" | grep -qxF -- "${setting#*=}" || wrong "$setting: $path has no such column; it has: $(columns "$path" | paste -sd , | sed 's/,/, /g')"
 		else
-			"$here/columns.sh" "${setting#*=}" none "$path" 2>&1 | sed -n "1s/^LABEL=/${setting%%=*}=/p"
+			said=$("$here/columns.sh" "${setting#*=}" none "$path" 2>&1 | head -n 1) || true
+			said=${said/: no such column in obs/: $path has no such column in obs}
+			[[ $said != LABEL=* ]] || wrong "${setting%%=*}=${said#LABEL=}"
 		fi
 	done
 }

@@ -7,6 +7,7 @@ run=$1 corpus=$2
 shift 2
 where='' held_out='' label='' refused='' vocab='' token_table='' map='' init='' config='' max_len='' epochs='' lr='' positions='' h5tok_args='' rank_args=''
 options 'data share batch sample seed threads' 'where held-out label refused vocab token-table map init config max-len epochs lr h5tok-args rank-args' "$@"
+[ "$held_out" != none ] || held_out=
 # shellcheck disable=SC2154 # options sets them
 make_corpus() {
 	CORRMASK_REPORT='' "$here/corpus/corpus.sh" "$corpus" --threads "$threads" --paths "$data" --where "$where" --refused "${refused:-stop}" --held-out "${held_out:-cells}" --share "$share" \
@@ -21,8 +22,7 @@ if [ -n "$init$vocab" ]; then
 fi
 
 make_corpus --until cells
-cell_rows() { find "$corpus/cells" -type f ! -name '*.new' -exec sed 1d {} +; }
-cell_rows > "$run/cells.new"
+cp "$corpus/cells.tsv" "$run/cells.new"
 [ -z "$held_out" ] || {
 	awk -F '\t' 'FNR == NR { part[$1] = $3; next } { print ($1 in part ? part[$1] : "training") "\t" $2 "\t" $3 }' "$corpus/held-out.tsv" "$run/cells.new" > "$run/cells.part"
 	mv "$run/cells.part" "$run/cells.new"
@@ -38,7 +38,7 @@ if [ -n "$label" ]; then
 	[ "$known" -ge 1 ] || { echo "LABEL=$label: no held-out cell has one" >&2; exit 1; }
 fi
 least=100
-[ "$train" -ge "$least" ] || { echo "DATA=: $train cells for training, expected at least $least" >&2; exit 1; }
+[ "$train" -ge "$least" ] || { echo "DATA=$data: $train cells for training${where:+ with WHERE=$where}, expected at least $least" >&2; exit 1; }
 [ "$held" -ge 1 ] || { echo "HELD_OUT_SHARE=$share: no cell is held out, of $((train + held))" >&2; exit 1; }
 rm "$run/cells.new"
 
@@ -69,7 +69,7 @@ make_corpus --max-len "$(plan max_len)"
 awk -F '\t' '$2 == "used" { cells += $6; tokens += $7; files++ } END { print "tokens_per_cell\t" (cells && tokens ? tokens / cells : "") "\t"; print "files\t" files "\t" }' "$corpus/corpus.tsv" >> "$run/plan.tsv.new"
 whole "$run/plan.tsv"
 echo "$held_out" > "$run/group"
-[ -z "$label" ] || for part in train held; do find "$corpus/sample" -name "*.$part.tok" -exec realpath {} + | sort > "$run/sample.$part.txt"; done
+[ -z "$label" ] || for part in train held; do (cd "$corpus" && xargs -d '\n' -r realpath < "sample.$part.txt") > "$run/sample.$part.txt"; done
 for list in train:corpus held-out:held-out; do
 	{
 		echo "# tokens of make pretrain; $(sha256sum < <(cat "$corpus/inputs.tsv" "$corpus/corpus.tsv" "$corpus/held-out.tsv" "$corpus/vocab.tsv" 2> /dev/null) | cut -c 1-16)"

@@ -25,7 +25,7 @@ valid=$(reported "$logs/cells-valid.masked.report" cells)
 free=$(df --output=avail -B 1M -- "$run" | tail -n 1)
 available=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
 awk -F '\t' -v OFS='\t' -v rate="$rate" -v per_cell="$per_cell" -v valid="${valid:-0}" -v batch="$batch" -v parameters="$parameters" -v memory="$memory" -v free="$free" \
-	-v available="$available" -v ranks="$ranks" -v run="$run" '
+	-v by="$run_by" -v available="$available" -v ranks="$ranks" -v run="$run" '
 	{ v[$1] = $2; why[$1] = $3 }
 	function sep(x,    s) { s = sprintf("%.0f", x); while (s ~ /[0-9][0-9][0-9][0-9]/) sub(/[0-9][0-9][0-9]($|,)/, ",&", s); return s }
 	function size(mb) { return mb >= 1000 ? sprintf("%.1f GB", mb / 1000) : sprintf("%.0f MB", mb < 1 ? 1 : mb) }
@@ -40,10 +40,10 @@ awk -F '\t' -v OFS='\t' -v rate="$rate" -v per_cell="$per_cell" -v valid="${vali
 		line("tokens", sep(v["train"] * per_cell) " an epoch, " sprintf("%.0f", per_cell) " a cell" (v["max_len"] ? ", at most " v["max_len"] " (MAXLEN, " why["max_len"] ")" : ""))
 		line("network", (v["config"] ? v["config"] : "INIT") ", " sep(parameters) " weights (CONFIG, " why["config"] ")")
 		line("training", sep(steps) " steps of " batch " cells, " v["epochs"] (v["epochs"] == 1 ? " epoch" : " epochs") " (EPOCHS, " why["epochs"] "), rate " v["lr"] " (LR, " why["lr"] ")")
-		line("time", "about " span(seconds) " on this machine: " sep(rate) " tokens a second in the first steps" (ranks > 1 ? " of " ranks " ranks" : ""))
+		line("time", "the whole training about " span(seconds) " on this machine: " sep(rate) " tokens a second in the first steps" (ranks > 1 ? " of " ranks " ranks" : ""))
 		line("memory", size(memory) (ranks > 1 ? " for all ranks" : "") ", of " size(available) " that are available here")
 		line("disk", size(disk) " for checkpoints and model, of " size(free) " that are free")
-		line("progress", "make plot-train MODEL=" run "/model draws the loss; the same command goes on after a kill")
+		line("progress", by " plot-train MODEL=" run "/model draws the loss, " run "/log/sctrain.log has a line a minute; the same command goes on after a kill")
 		every = int(60 * rate / (batch * per_cell)); if (every > 1000) every = 1000; if (every < 10) every = 10
 		print every > (run "/save_every") # a checkpoint every minute
 		if (disk > free) { print "the training needs " size(disk) " on the disk, and " size(free) " are free" > "/dev/stderr"; exit 1 }

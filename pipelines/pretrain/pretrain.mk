@@ -59,7 +59,7 @@ pretrain: ## pre-train a network on your own cells: model, validation on held-ou
 # The files have a part in the name of the run, and none in that of the corpus, which grows with them.
 ifeq ($(OWN),pretrain)
 $(call stop,$(shell BIN=$(BIN) $(PIPELINES)/pretrain/check.sh $(call settings,DATA HELD_OUT HELD_OUT_SHARE LABEL STRATEGY RATE INIT VOCAB TOKEN_TABLE GENE_NAMES CONFIG PRECISION RANKS \
-	BATCH EPOCHS MAXLEN PATIENCE VALID_CELLS PROBE_CELLS LR CLUSTER) 2>&1))
+	BATCH EPOCHS MAXLEN PATIENCE VALID_CELLS PROBE_CELLS LR DEVICE CLUSTER) 2>&1))
 $(call check,pretrain,GENE_NAMES)
 ifeq ($(value DATA),)
 PT_SIM := $(RESULTS)/pretrain-inputs/sim-$(SCALE)-$(SEED)

@@ -13,9 +13,9 @@ best=$(awk -F '\t' "$by_name"'$c["eval_loss"] != "NA" && (!n || $c["eval_loss"] 
 seconds=$(awk -F '\t' 'END { printf "%.1f", $6 }' "$run/model/train.tsv")
 
 {
-	awk -v loss="$loss" -v table="$frequency" 'BEGIN {
+	awk -v loss="$loss" -v table="$frequency" -v ended="$([ "$steps" = "$planned" ] || echo early)" 'BEGIN {
 		if (loss + 0 < table + 0) printf "The network predicts masked genes of held-out cells better than the gene frequencies do: loss %.3f, not %.3f.\n", loss, table
-		else printf "The network has learned less than the gene frequencies (loss %.3f, not below %.3f): train longer (EPOCHS=), or on more cells.\n", loss, table
+		else printf "The network has learned less than the gene frequencies (loss %.3f, not below %.3f): train %s.\n", loss, table, ended == "" ? "longer (EPOCHS=), or on more cells" : "on more cells, or with another rate (LR=) or more patience (PATIENCE=)"
 	}'
 	echo "It trained for $steps of $planned steps$([ "$steps" = "$planned" ] || echo ', as the validation loss no longer fell'), in $seconds s; the weights are those after step $best, with the smallest validation loss."
 	awk -v loss="$loss" -v medians="$medians" 'BEGIN { if (medians + 0 < loss + 0)
@@ -47,6 +47,6 @@ if [ -n "$label" ]; then
 	} | as_table "$run/2-types.table" "Linear probe of $label, trained on cells for training, scored on held-out cells"
 fi
 echo
-echo "model: $run/model      use it: make embed DATA=new.h5ad MODEL=$run/model"
+echo "model: $run/model      use it: $run_by embed DATA=new.h5ad MODEL=$run/model"
 echo
 stage_times_text "$run/log"

@@ -34,10 +34,10 @@ if [ "$ranks" -gt 1 ]; then
 	learn+=(--mpi)
 fi
 if [ "$what" = first ]; then
-	maskgen "${masks[@]}" -u "${FEW:-$run/few.tok}" | sctrain mlm -v "${learn[@]}" --lr 0 --force -o "$run/untrained"
+	maskgen -q "${masks[@]}" -u "${FEW:-$run/few.tok}" | sctrain mlm -v "${learn[@]}" --lr 0 --force -o "$run/untrained"
 else
 	steps=$(((($(plan train) + batch - 1) / batch) * $(plan epochs)))
 	[ "$patience" = 0 ] || learn+=(--patience "$patience")
-	maskgen "${masks[@]}" --epochs "$(plan epochs)" --resume "$run/model" -u "@$run/train.txt" |
+	maskgen --progress never "${masks[@]}" --epochs "$(plan epochs)" --resume "$run/model" -u "@$run/train.txt" |
 		sctrain mlm -v "${learn[@]}" --lr "$(plan lr)" --eval "$run/valid.masked" --eval-every $((steps < 200 ? 20 : steps / 10)) --save-every "$(cat "$run/save_every")" --resume -o "$run/model"
 fi
