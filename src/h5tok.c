@@ -127,6 +127,8 @@ static void survey_cells(struct job *j, struct h5ad *h)
 {
 	for (size_t i = 0; i < h->notes.n; i++)
 		warn("%.*s", (int)(h->notes.offset[i + 1] - h->notes.offset[i]), h->notes.bytes + h->notes.offset[i]);
+	if (h->refused)
+		info("%s: %s", h->path, h->refused);
 	must(h5ad_provenance(h, j->provenance, &failure) || obs_add(&j->obs, h, !obs_names, j->name, j->nname, &failure));
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);
@@ -149,6 +151,9 @@ static void survey_genes(struct job *j, struct h5ad *h, int i)
 		2 * t->ensembl >= t->rows ? "" : " (not Ensembl ids)");
 	cJSON_AddItemToArray(j->decided, h5ad_explain(h));
 	say_genomes(h->path, &h->genes);
+	if (h->genes.by_symbol)
+		info("%s: %zu of %zu genes have no id in %s, and are named by %s", h->path, h->genes.by_symbol, h->ngene, h->genes.source,
+			h->genes.instead);
 	explain_decisions(h);
 	if (map_path)
 		check_mapped(t, &h->genes.id, map_path);

@@ -350,3 +350,56 @@ for i, name in enumerate(["%s_%s", "%s|%s", "%s.3:%s"]):
 		same $f
 	done
 }
+
+@test "values: cells that a column of obs says not to take are a note and a row, with the condition of scsample" {
+	make_files '
+yes = np.arange(60) % 4 > 0
+for i, (name, v) in enumerate([("is_primary_data", yes), ("is_primary_data", pd.Categorical(np.where(yes, "True", "False"))), ("filter_pass", yes.astype(int)),
+                               ("filter_pass", yes.astype(float)), ("is_primary_data", [True] * 60), ("is_primary", yes)]):
+    a = adata(x)
+    a.obs[name] = v
+    a.write_h5ad("t%d.h5ad" % i)'
+	for f in t{0..3}.h5ad; do
+		run -0 h5tok $f -o a.counts
+		names "note: $f 15 of 60 scsample --where"
+		refute_output --partial warning
+		condition=$(h5tok --explain $f | awk -F'\t' '$2 == "refused_cells"' | grep -o "'.*'" | tr -d "'")
+		assert_equal "$(scsample --where "$condition" a.counts | scview -c barcode | tail -n +2 | wc -l)" 45
+	done
+	for f in t{4,5}.h5ad; do
+		h5tok --explain $f >explained
+		run -1 grep refused_cells explained
+	done
+}
+
+@test "values: nan and inf are named with cell and gene in every format, and genes without a name with their number" {
+	make_files '
+for name, v in ("nan", np.nan), ("inf", np.inf), ("minus", -2):
+    y = x.copy()
+    y[12, 7] = v
+    everywhere(name, y)
+big = np.zeros((150000, 40), "f4")
+big[:, [0, 9, 10]] = 1 + np.arange(150000)[:, None] % 30
+big[30000, 5] = .5 # where nobody looks first
+for name, layout in ("rows", sp.csr_matrix), ("dense", np.asarray):
+    adata(layout(big)).write_h5ad("late_%s.h5ad" % name)
+with h5py.File("late_across.loom", "w") as f:
+    f.create_dataset("matrix", data=big.T, chunks=(40, 64))
+    f["col_attrs/CellID"], f["row_attrs/Gene"] = np.arange(150000), np.array(ids, "S")
+symbols = ["S%d" % i for i in range(40)]
+adata(x, [""] * 40, symbol=symbols).write_h5ad("empty.h5ad")
+adata(x, ids[:30] + ["nan"] * 10, symbol=symbols).write_h5ad("part.h5ad")
+adata(x, ["nan"] * 40).write_h5ad("none.h5ad")
+adata(x, symbols).write_h5ad("symbols.h5ad")'
+	for what in nan inf minus; do
+		for f in $(everywhere $what | sed 's/ [^ ]*_mtx//'); do refused "$f cell 12 gene 7" h5tok $f; done
+	done
+	for f in late_{rows,dense}.h5ad late_across.loom; do refused "$f cell 30000 gene 5 0.5" h5tok $f; done
+	refused "none.h5ad 40 of 40 --gene-column" h5tok none.h5ad
+	for f in empty:40 part:10; do
+		run -0 h5tok ${f%:*}.h5ad -o a.counts
+		names "note: ${f%:*}.h5ad ${f#*:} of 40 var/symbol"
+		h5tok --explain ${f%:*}.h5ad | grep -P "\tnamed_by_symbol\t${f#*:} of 40.*var/symbol"
+	done
+	h5tok --explain symbols.h5ad | grep -P '\tsymbols\t.*symbols'
+}

@@ -78,6 +78,9 @@ void countmat_release(struct countmat *m); /* accepts a zeroed struct */
 /* Cells [row, row + n) of dense data, by cells: out [n x ncol], elements of m->data.type. */
 int countmat_dense(struct countmat *m, uint64_t row, size_t n, void *out, int threads, struct error *e);
 
+/* Of which cell and gene is entry `entry` of the data? */
+int countmat_place(struct countmat *m, uint64_t entry, uint64_t *cell, uint64_t *gene, struct error *e);
+
 /* Bytes of temporary disk space that countmat_next will take at most, 0 for none. */
 uint64_t countmat_spill_bytes(const struct countmat *m);
 

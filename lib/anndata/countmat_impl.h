@@ -4,8 +4,8 @@
 
 #include "anndata/countmat.h"
 
-/* A message about value v of cell or entry `at` that is no count. Always returns -1. */
-int countmat_bad_value(const struct countmat *m, const char *what, uint64_t at, double v, struct error *e);
+/* A message about a value that is no count. Always returns -1. */
+int countmat_bad_value(const struct countmat *m, uint64_t cell, uint64_t gene, double v, struct error *e);
 
 /* Start an empty spill for the matrix. */
 void countmat_spill_init(struct countmat *m);

@@ -130,7 +130,8 @@ static int bad_row(const struct countmat *m, const struct countrows *r, size_t i
 			"come back; --unlog is for files where all do",
 			m->where, m->row + i);
 	else if (!m->spilled && (k = number_rounded(m->data.type, data, n, m->round, any, &off)) < n)
-		countmat_bad_value(m, "cell", m->row + i, number_at(m->data.type, data, k), e);
+		countmat_bad_value(m, m->row + i, m->layout == LAYOUT_DENSE ? k : (uint64_t)number_at(m->indices.type, index, k),
+			number_at(m->data.type, data, k), e);
 	else
 		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, NUMBER_COUNT_MAX);
 	free(any);

@@ -32,7 +32,7 @@ size_t countmat_spill_values(struct countmat *m, enum number_type type, const vo
 /* Sparse columns into the spill, about COLUMN_ENTRIES entries at a time, columns in order. */
 static int spill_columns(struct countmat *m, int threads, struct error *e)
 {
-	uint64_t ncol = m->ncol, entry = 0, col = 0;
+	uint64_t ncol = m->ncol, entry = 0, cell, col = 0;
 	int64_t *ptr = xmalloc((ncol + 1) * sizeof *ptr);
 	uint32_t *row = xmalloc(COLUMN_ENTRIES * sizeof *row), *count = xmalloc(COLUMN_ENTRIES * sizeof *count);
 	void *buf = xmalloc(COLUMN_ENTRIES * 8);
@@ -46,7 +46,9 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 		r = h5array_read(&m->data, entry, n, buf, threads, e);
 		size_t bad = r ? n : countmat_spill_values(m, m->data.type, buf, n, count);
 		if (bad < n)
-			r = countmat_bad_value(m, "entry", entry + bad, number_at(m->data.type, buf, bad), e);
+			r = countmat_place(m, entry + bad, &cell, &col, e)
+				? -1
+				: countmat_bad_value(m, cell, col, number_at(m->data.type, buf, bad), e);
 		if (r == 0)
 			r = h5array_read(&m->indices, entry, n, buf, threads, e);
 		bad = r ? n : number_indices(m->indices.type, buf, n, m->nrow, row);
@@ -85,7 +87,7 @@ static int spill_chunks(struct countmat *m, struct error *e)
 			size_t bad = countmat_spill_values(m, d->type, line, box[3], count);
 			uint64_t at[2] = {box[0] + i, box[1] + bad};
 			if (bad < box[3])
-				r = countmat_bad_value(m, "cell", at[m->across], number_at(d->type, line, bad), e);
+				r = countmat_bad_value(m, at[m->across], at[!m->across], number_at(d->type, line, bad), e);
 			for (at[1] = box[1]; at[1] < box[1] + box[3] && r == 0; at[1]++)
 				if (count[at[1] - box[1]])
 					r = spill_add(

@@ -37,7 +37,12 @@ static void explain_genes(cJSON *to, const struct h5ad *h)
 		explain_say(to, "kept", "rows of types that are no known words: %s", h->features.unknown);
 	explain_say(to, "gene_ids", "%s", h->genes.source);
 	explain_say(to, "ensembl_ids", "%zu of %zu", h->genes.ensembl, h->genes.id.n);
-	explain_say(to, "symbols", "%zu of %zu", not_empty(&h->genes.symbol), h->genes.id.n);
+	if (h->genes.by_symbol)
+		explain_say(
+			to, "named_by_symbol", "%zu of %zu, which have no id, by %s", h->genes.by_symbol, h->genes.id.n, h->genes.instead);
+	size_t symbols = not_empty(&h->genes.symbol);
+	explain_say(to, "symbols", "%zu of %zu%s", symbols, h->genes.id.n,
+		symbols || 2 * h->genes.ensembl >= h->genes.id.n ? "" : ": the ids are symbols themselves, or other names");
 }
 
 cJSON *h5ad_explain(const struct h5ad *h)
@@ -52,6 +57,8 @@ cJSON *h5ad_explain(const struct h5ad *h)
 		explain_say(to, "modality", "%s", h->part);
 	if (h->obs.where)
 		explain_say(to, "cells", "%" PRIu64, h->ncell);
+	if (h->refused)
+		explain_say(to, "refused_cells", "%s", h->refused);
 	if (h->matrix)
 		explain_say(to, "matrix", "%s", h->matrix);
 	if (h->matrix && h->why)

@@ -46,6 +46,7 @@ struct h5ad {
 	const char *var; /* AnnData: the frame of genes that belongs to the matrix */
 	struct dataframe obs; /* its index are the names of the cells */
 	struct texts elsewhere; /* columns of obs that the file has in another place: MuData, for all modalities */
+	char *refused; /* which columns of obs say of which cells that they are not to be taken; NULL: none */
 	struct texts notes; /* what is odd about the file, each a sentence for the user */
 	struct countmat mat; /* read it with countmat_next, after h5ad_start */
 };

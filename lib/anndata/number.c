@@ -160,7 +160,11 @@ double number_at(enum number_type type, const void *in, size_t i)
 
 const char *number_fault(double v)
 {
-	return isnan(v) ? "a missing value" : v < 0 ? "a negative value" : v > NUMBER_COUNT_MAX ? "too large" : "not a whole number";
+	return isnan(v)                ? "a missing value"
+		: v < 0                ? "a negative value"
+		: isinf(v)             ? "infinite"
+		: v > NUMBER_COUNT_MAX ? "too large"
+				       : "not a whole number";
 }
 
 int number_is_fraction(double v)

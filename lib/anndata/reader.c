@@ -113,6 +113,33 @@ static int check_shape(const struct h5ad *h, struct error *e)
 	return 0;
 }
 
+/* Columns of obs that say which cells are to be taken: CELLxGENE's, where the same cells are in several files, and Geneformer's. */
+static const char *const taking[] = {"is_primary_data", "filter_pass"};
+
+static int count_refused_cells(struct h5ad *h, struct error *e)
+{
+	struct texts t = {0};
+	int r = 0;
+	for (size_t k = 0; k < sizeof taking / sizeof *taking && r == 0; k++) {
+		struct dataframe_column *c = dataframe_find(&h->obs, taking[k]);
+		static const char *const no[] = {"False", "false", "FALSE", "0"};
+		size_t refused[4] = {0};
+		if (!c || c->kind == DATAFRAME_OTHER)
+			continue;
+		r = dataframe_texts(c, h->ncell, &t, e);
+		for (size_t i = 0; i < t.n; i++)
+			for (size_t w = 0; w < 4; w++)
+				refused[w] += texts_is(&t, i, no[w]);
+		for (size_t w = 0; w < 4; w++)
+			if (refused[w])
+				xappend(&h->refused,
+					"%sobs/%s is %s for %zu of %" PRIu64 " cells: scsample --where '%s!=%s' leaves them out",
+					h->refused ? "; " : "", c->name, no[w], refused[w], h->ncell, c->name, no[w]);
+	}
+	texts_release(&t);
+	return r;
+}
+
 enum { TURNED_LOOK = 1 << 16 }; /* names that are looked at */
 
 /* Are the genes of the file cells, and its cells genes? Where no gene has an Ensembl id: do the cells have them, or are the names of genes barcodes? */
@@ -143,6 +170,8 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	if ((h->reader->open && h->reader->open(h, opt, e)) || refuse_options(h, opt, 0, e) || h->reader->obs(h, e))
 		return -1;
 	h->ncell = h->obs.nrow;
+	if (count_refused_cells(h, e))
+		return -1;
 	for (size_t i = 0; i < h->obs.ncol; i++)
 		if (h->obs.col[i].note)
 			h5ad_note(h, "%s", h->obs.col[i].note);
@@ -258,6 +287,7 @@ void h5ad_release(struct h5ad *h)
 	free(h->drop);
 	free(h->why);
 	free(h->layers);
+	free(h->refused);
 	features_release(&h->features);
 	values_release(&h->values);
 	free(h->matrix);

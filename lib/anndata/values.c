@@ -310,7 +310,7 @@ const char *values_refused(const struct values *v, int round, int unlog, int nam
 	case VALUES_WRONG:
 		break;
 	}
-	return "";
+	return "leave out such cells and genes, or keep raw counts in .raw or in layers['counts']";
 }
 
 int values_take(struct countmat *m, const struct values *v, int round, int unlog, int named, struct error *e)
@@ -323,13 +323,16 @@ int values_take(struct countmat *m, const struct values *v, int round, int unlog
 	return 0;
 }
 
-/* n values as they are stored: of the cells cell [n], or all of cell `one` */
-static void add_values(struct sample *s, const struct countmat *m, const void *data, size_t n, const uint32_t *cell, uint64_t one)
+/* n values as they are stored, every step-th entry from `first` on: of the cells cell [n], or all of cell `one` */
+static void add_values(struct sample *s, const struct countmat *m, const void *data, size_t n, uint64_t first, uint64_t step,
+	const uint32_t *cell, uint64_t one)
 {
 	double *v = xmalloc((n + 1) * sizeof *v);
 	number_f64(m->data.type, data, n, v);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		s->wrong_at = s->has_wrong ? s->wrong_at : first + i * step;
 		sample_add(s, cell ? cell[i] : one, v[i]);
+	}
 	free(v);
 }
 
@@ -348,7 +351,7 @@ static int from_chunks(struct sample *s, struct countmat *m, int all, struct err
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
 		r = h5array_chunk(d, last ? k * (chunks - 1) / last : 0, box, buf, e);
 		for (uint64_t i = 0; r == 0 && i < box[2]; i++)
-			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], NULL, ANY_CELL);
+			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], (box[0] + i) * d->dim[1] + box[1], 1, NULL, ANY_CELL);
 	}
 	free(buf);
 	return r;
@@ -366,9 +369,10 @@ static int from_places(struct sample *s, struct countmat *m, int all, struct err
 	void *buf = xmalloc(rows * d->dim[1] * d->size);
 	int r = 0;
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
-		r = h5array_read(d, !all ? end * k / 2 : k < last ? k * rows : end, rows, buf, 1, e);
+		uint64_t at = !all ? end * k / 2 : k < last ? k * rows : end;
+		r = h5array_read(d, at, rows, buf, 1, e);
 		if (r == 0)
-			add_values(s, m, buf, rows * d->dim[1], NULL, ANY_CELL);
+			add_values(s, m, buf, rows * d->dim[1], at * d->dim[1], 1, NULL, ANY_CELL);
 	}
 	free(buf);
 	return r;
@@ -387,7 +391,7 @@ static int from_rows(struct sample *s, struct countmat *m, size_t cells, struct 
 		void *data = xmalloc(n * m->data.size + 1);
 		int r = h5array_read(&m->data, (uint64_t)start[c], n, data, 1, e);
 		if (r == 0)
-			add_values(s, m, data, n, NULL, c);
+			add_values(s, m, data, n, (uint64_t)start[c], 1, NULL, c);
 		free(data);
 		if (r)
 			return -1;
@@ -402,7 +406,7 @@ static int from_dense(struct sample *s, struct countmat *m, size_t cells, struct
 	char *data = xmalloc(cells * m->ncol * m->data.size + 1);
 	int r = countmat_dense(m, 0, cells, data, 1, e);
 	for (size_t c = 0; r == 0 && c < cells; c++)
-		add_values(s, m, data + c * m->ncol * m->data.size, m->ncol, NULL, c);
+		add_values(s, m, data + c * m->ncol * m->data.size, m->ncol, m->across ? c : c * m->ncol, m->across ? m->nrow : 1, NULL, c);
 	free(data);
 	return r ? -1 : (int)cells;
 }
@@ -417,7 +421,7 @@ static int from_columns(struct sample *s, struct countmat *m, size_t cells, stru
 		size_t n = m->nnz - at < ENTRIES ? m->nnz - at : ENTRIES;
 		r = h5array_read(&m->data, at, n, data, 1, e) || h5array_read(&m->indices, at, n, index, 1, e) ? -1 : 0;
 		if (r == 0 && number_indices(m->indices.type, index, n, m->nrow, cell) == n)
-			add_values(s, m, data, n, cell, 0);
+			add_values(s, m, data, n, at, 1, cell, 0);
 	}
 	free(data);
 	free(index);
@@ -429,6 +433,7 @@ int values_of_matrix(struct values *v, struct countmat *m, struct error *e)
 {
 	struct sample s = {0};
 	size_t cells = m->nrow < VALUES_CELLS ? m->nrow : VALUES_CELLS;
+	uint64_t cell, gene;
 	int n = 0;
 	*v = (struct values){0};
 	if (m->nnz)
@@ -440,6 +445,8 @@ int values_of_matrix(struct values *v, struct countmat *m, struct error *e)
 		n = -1;
 	if (n >= 0)
 		values_judge(v, &s);
+	if (n >= 0 && s.has_wrong && countmat_place(m, s.wrong_at, &cell, &gene, e) == 0)
+		xappend(&v->what, " (cell %" PRIu64 ", gene %" PRIu64 ")", cell, gene);
 	v->cells = n > 0 ? (size_t)n : 0;
 	sample_release(&s);
 	return n < 0 ? -1 : 0;

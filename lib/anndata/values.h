@@ -43,6 +43,7 @@ struct sample {
 	size_t tried, whole, near; /* values that are not 0; of them: whole but for noise, whole within 1e-3 */
 	double off, fraction, wrong, largest; /* the largest noise; a value that is not whole; one that is no count at all */
 	int has_wrong;
+	uint64_t wrong_at; /* of a matrix: which entry of its data */
 };
 void sample_add(struct sample *s, uint64_t cell, double v); /* of a cell from VALUES_CELLS on only what a single value says */
 void sample_release(struct sample *s); /* accepts a zeroed struct */

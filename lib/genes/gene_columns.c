@@ -15,6 +15,7 @@ void gene_names_release(struct gene_names *g)
 	for (size_t i = 0; i < GENE_GENOMES; i++)
 		free(g->genome[i].name);
 	free(g->source);
+	free(g->instead);
 	free(g->other);
 	*g = (struct gene_names){0};
 }
@@ -198,12 +199,15 @@ static int no_name(const struct gene_columns *c, const struct texts *from, size_
 	char has[300];
 	size_t n;
 	const char *s = texts_at(from, row, &n);
-	if (gene_kind(s, n) != GENE_NUMBER)
-		return error_set(e, "%s: row %zu has no gene id", c->where, row);
+	struct column_kinds k = column_kinds(from, c->drop);
+	char *empty = xasprintf("%zu of %zu genes have no name", k.nothing, k.n);
 	list_columns(c, has);
-	return error_set(e, "%s: gene %zu is called '%.*s', and a whole number does not say which gene it is%s%s%s%s%s", c->where, row,
-		(int)(n < 40 ? n : 40), s, c->option ? "; name a column of ids or symbols with " : "", c->option ? c->option : "",
-		c->option ? " (there are: " : "", c->option ? has : "", c->option ? ")" : "");
+	int r = error_set(e, "%s: gene %zu is called '%.*s', and %s%s%s%s%s%s", c->where, row, (int)(n < 40 ? n : 40), s,
+		gene_kind(s, n) == GENE_NUMBER ? "a whole number does not say which gene it is" : empty,
+		c->option ? "; name a column of ids or symbols with " : "", c->option ? c->option : "", c->option ? " (there are: " : "",
+		c->option ? has : "", c->option ? ")" : "");
+	free(empty);
+	return r;
 }
 
 static int fill_names(
@@ -307,6 +311,11 @@ static int settle_genomes(struct gene_names *g, const struct gene_columns *c, st
 
 /* ---- */
 
+static char *column_path(const struct gene_columns *c, size_t column)
+{
+	return column ? xasprintf("%s/%s", c->table, c->name(c->of, column)) : xstrdup(c->index);
+}
+
 int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct error *e)
 {
 	struct texts index = {0}, id = {0}, symbol = {0};
@@ -327,7 +336,8 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 		r = -1;
 	}
 	if (r == 0) {
-		g->source = ids ? xasprintf("%s/%s", c->table, c->name(c->of, ids)) : xstrdup(c->index);
+		g->source = column_path(c, ids);
+		g->instead = g->by_symbol ? column_path(c, found ? symbols : 0) : NULL;
 		r = settle_genomes(g, c, e);
 	}
 	for (size_t i = 0; r == 0 && i < g->id.n; i++) {

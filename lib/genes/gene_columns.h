@@ -29,7 +29,8 @@ struct gene_columns {
 
 struct gene_names {
 	struct texts id, symbol; /* [n]; ids are never empty, may repeat, and have their versions */
-	char *source; /* where the ids come from: "var/gene_ids", "var index" */
+	char *source; /* where the ids come from: "var/gene_ids", "var index" ... */
+	char *instead; /* ... and those of by_symbol; NULL: there are none */
 	size_t ensembl, versions, by_symbol; /* Ensembl ids; those with a version; genes without an id that have their symbol for one */
 	struct {
 		char *name;

@@ -364,7 +364,7 @@ static void expect_error(hid_t file, const char *path, int whole, const char *me
 	}
 }
 
-/* A value that is no count, in every layout: the message names the first cell or entry that has one. */
+/* A value that is no count, in every layout: the message names the first cell and gene that have one. */
 static void values_that_are_no_counts(void **unused)
 {
 	const struct {
@@ -390,7 +390,7 @@ static void values_that_are_no_counts(void **unused)
 		write_sparse(file, "columns", &m, 1, bad[k].type, H5T_NATIVE_INT32, 0);
 		numbers(file, "dense", bad[k].type, CELLS, GENES, (hsize_t[2]){0, 0}, v);
 		numbers(file, "tall", bad[k].type, CELLS, GENES, (hsize_t[2]){TALL, 8}, v);
-		char *text = xasprintf("rows/data: cell %u %s", m.entry[at].cell, bad[k].text);
+		char *text = xasprintf("rows: cell %u, gene %u %s", m.entry[at].cell, m.entry[at].gene, bad[k].text);
 		expect_error(file, "rows", 0, strchr(text, 'c'));
 		expect_error(file, "columns", 0, bad[k].text);
 		expect_error(file, "dense", 0, strchr(text, 'c'));
