@@ -229,7 +229,7 @@ DEST  = $(DESTDIR)$(INTO)
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
 # As in the sources, so that links lead where they should
-DOCS  := $(wildcard *.md LICENSE CITATION.cff examples/*) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
+DOCS  := $(wildcard *.md LICENSE CITATION.cff) $(sort $(shell find examples -type f ! -path "*/__pycache__/*")) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
 PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions

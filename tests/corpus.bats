@@ -304,6 +304,11 @@ row() { awk -F '\t' -v OFS='|' -v name="/$1" 'substr($1, length($1) - length(nam
 		assert_regex "$(row 1.h5ad)" '^used\|warning: '
 		assert_equal "$(row 2.h5ad)" "used|"
 	done
+	# genes of another species
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("in/2.h5ad"); a.var_names = "m" + a.var_names; a.write_h5ad("in/2.h5ad")'
+	run -0 --separate-stderr corpus_of
+	[[ $stderr = *"/in/2.h5ad: warning: shares no gene with "* ]] || fail "$stderr"
+	assert_regex "$(row 2.h5ad)" '^used\|warning: shares no gene with '
 }
 
 # bats test_tags=slow

@@ -5,7 +5,7 @@
 #         [--held-out COLUMN|cells --share F --seed N [--label COLUMN --sample N] [--until cells]]
 #
 # In RUN: corpus.txt (the list), corpus.tsv (the table), vocab.tsv, and for each file NAME: tok/NAME.tok, log/NAME.log, done/NAME (its row of the
-# table), warned/NAME (the warnings of its tools), sums/NAME.1, ... (what each pass has counted for the medians), rows/NAME (a digest of its rows,
+# table), warned/NAME (the warnings of its tools), shared/NAME, sums/NAME.1, ... (what each pass has counted for the medians), rows/NAME (a digest of its rows,
 # if it may be a copy), and where it is not used refused/NAME, none/NAME or copy/NAME. inputs.tsv has the names: the file's own, and a digest of its
 # path; others.tsv other names of the same files.
 #
@@ -246,12 +246,17 @@ for_medians() { accepted | while read -r name; do [ -e "held/$name.all" ] || ech
 names_in() { find "$@" -type f -printf '%f\n' | sort; }
 count() { wc -l | tr -d ' '; }
 
-# all_sums PASS: the sums of all files
+# all_sums PASS: the sums of all files. shared/NAME says that a file has too few genes of the others.
 all_sums() {
+	local name
 	for_medians | sed "s|.*|sums/&.$1|" > sums/list.new
 	mv sums/list.new list.sums
 	CORRMASK_REPORT='' rankenc -q --fit --sums --report "sums/all.$1.report" -o "sums/all.$1" @list.sums
 	rm list.sums
+	[ "$1" = 1 ] || return 0
+	rm -rf shared
+	mkdir shared
+	for_medians | while read -r name; do sed -n "s|^warning\t[^\t]*sums/$name\.1: ||p" sums/all.1.report > "shared/$name"; done
 }
 
 # rows_of NAME: a digest of the rows of its cells, in any order
@@ -293,7 +298,7 @@ table() {
 				continue 2
 			done
 			if [ -e "done/$name" ]; then
-				awk -F '\t' -v path="$path" -v warned="$(paste -sd ';' "warned/$name" 2> /dev/null | tr '\t' ' ')" 'BEGIN { OFS = "\t" }
+				awk -F '\t' -v path="$path" -v warned="$(cat "shared/$name" "warned/$name" 2> /dev/null | paste -sd ';' | tr '\t' ' ')" 'BEGIN { OFS = "\t" }
 					{ print path, ($5 > 0 ? "used" : "empty"), $2, $3, $4, $5, $6, (warned == "" ? "" : "warning: " warned) }' "done/$name"
 			else
 				printf '%s\tread\t\t\t\t\t\t\n' "$path"
