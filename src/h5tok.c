@@ -234,10 +234,12 @@ static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 /* Chunks that zarr reads as the fill value, because they are not there. zarr leaves out those that hold nothing else, but not in sparse data. */
 static void say_absent(const struct h5ad *h)
 {
-	if (h->mat.data.absent && h->mat.layout != LAYOUT_DENSE)
-		warn("%s: chunks are missing from the store, and zarr reads them as 0: was the whole store copied?", h->mat.data.where);
-	else if (h->mat.data.absent)
-		info("%s: chunks are not in the store: right if all their values are 0, else it was not copied whole", h->mat.data.where);
+	const struct h5array *d = &h->mat.data;
+	double read = d->absent ? number_at(d->type, d->fill, 0) : 0;
+	if (d->absent && (h->mat.layout != LAYOUT_DENSE || read != 0))
+		warn("%s: chunks are missing from the store, and zarr reads them as %g: was the whole store copied?", d->where, read);
+	else if (d->absent)
+		info("%s: chunks are not in the store: right if all their values are 0, else it was not copied whole", d->where);
 	for (size_t i = 0; i < h->obs.ncol; i++) {
 		const struct dataframe_column *c = h->obs.col + i;
 		double fill = c->values.absent && c->values.size ? number_at(c->values.type, c->values.fill, 0) : 0;
@@ -270,7 +272,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct crosscheck check;
 	int threads = (int)cli.threads, got;
-	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
+	uint64_t row = 0, before = j->rows.repeats, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
 		info("%s: not stored by cell: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
 			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
@@ -299,6 +301,9 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	}
 	must(got < 0);
 	explain_distance(h);
+	if (j->rows.repeats > before && !j->genes.table[i].repeated)
+		info("%s: %" PRIu64 " entries are of a cell and gene that have another entry, and are added to it", h->path,
+			j->rows.repeats - before);
 	j->unlogged += h->mat.unlog ? h->ncell : 0;
 	j->off = h->mat.off > j->off ? h->mat.off : j->off;
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))

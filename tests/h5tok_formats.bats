@@ -62,6 +62,12 @@ for name, kind in ("frame", "dataframe"), ("rows", "csr_matrix"), ("columns", "c
 	done
 }
 
+@test "obsm: a number that float32 cannot hold is named" {
+	edit csr_gzip.h5ad obsm.h5ad 'x = np.ones((f["obs/donor/codes"].shape[0], 3)); x[13, 2] = -1e200; f["obsm/big"] = x'
+	run -1 scmetric integration -q --label cell_type --embedding big obsm.h5ad
+	names "obsm/big cell 13 -1e+200 float32"
+}
+
 @test "MuData: columns that only the obs of all modalities has are named, with the way to copy them" {
 	edit both.h5mu global.h5mu 'n = len(f["mod/rna/obs/_index"])
 f["obs/global_type"] = np.repeat([b"a", b"b"], [3, n - 3])
@@ -116,6 +122,11 @@ anndata.AnnData(np.zeros((6, 0), "f4")).write_h5ad("genes0.h5ad")'
 	done
 	run -0 h5tok --layer dense v3_zstd.zarr -o a.counts
 	refute_output --partial chunks
+	# the fill value is another number than 0
+	rm few.zarr/layers/dense/c/0/0
+	sed -i 's/"fill_value": *[0-9.]*/"fill_value": 37/' few.zarr/layers/dense/zarr.json
+	run -0 h5tok --layer dense few.zarr -o a.counts
+	names "warning layers/dense missing 37"
 }
 
 # text_files: plain and others, 10x folders of the same cells
@@ -151,6 +162,22 @@ text_files() {
 		if [ $d = headed ]; then names "warning headed/features.tsv 'id'"; names "warning headed/barcodes.tsv 'barcode'"; else refute_output --partial warning; fi
 	done
 	fails "turned/matrix.mtx 30 12 transpose" h5tok turned
+	for v in 0x1 0b1 nan inf NaN Infinity 1,5 1_0; do
+		rm -rf bad
+		cp -r plain bad
+		sed -i "5s/ [0-9]*$/ $v/" bad/matrix.mtx
+		fails "bad/matrix.mtx line 5 $v count" h5tok bad
+	done
+	for v in 1 +1 1.0 1e0 1E+00 01; do
+		cp plain/matrix.mtx bad/matrix.mtx
+		sed -i "4s/ [^ ]*$/ $v/" bad/matrix.mtx
+		h5tok -q bad | scview | cmp - <(h5tok -q plain | scview) || fail "$v"
+	done
+	# an entry that is there twice is added, and that is said
+	sed -i -e "3s/[0-9]*$/$(($(sed -n '3s/.* //p' bad/matrix.mtx) + 2))/" -e '$p' bad/matrix.mtx
+	sed -i '$p' bad/matrix.mtx
+	run -0 h5tok bad -o a.counts
+	names "note: bad: 2 entries added"
 	printf '\nB\n' >>plain/barcodes.tsv
 	fails "plain/barcodes.tsv 32 empty" h5tok plain
 }

@@ -10,8 +10,7 @@ static int exists(struct h5ad *h, const char *path)
 	return store_type(&h->store, path) != STORE_NONE;
 }
 
-/* The names in a group but for this one, malloced. */
-static char *list_names(struct h5ad *h, const char *group, const char *without)
+char *reader_names(struct h5ad *h, const char *group, const char *without)
 {
 	struct texts t = {0};
 	char *list = xstrdup("");
@@ -124,7 +123,7 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 	struct candidate try[READER_MATRICES] = {0};
 	struct candidate *best = NULL, *first = NULL;
 	char looked[512] = "";
-	char *layer = NULL, *layers = list_names(h, "layers", "");
+	char *layer = NULL, *layers = reader_names(h, "layers", "");
 	int n = candidates(h, opt->layer, &layer, of), r = 0;
 	if (layer && !store_has_matrix(&h->store, of[0].path))
 		r = no_layer(h, opt->layer, layers, e);
@@ -156,7 +155,7 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 		countmat_release(&try[i].mat);
 		values_release(&try[i].values);
 	}
-	h->layers = list_names(h, "layers", h->matrix && !strncmp(h->matrix, "layers/", 7) ? h->matrix + 7 : "");
+	h->layers = reader_names(h, "layers", h->matrix && !strncmp(h->matrix, "layers/", 7) ? h->matrix + 7 : "");
 	free(layers);
 	free(layer);
 	return r;
@@ -260,7 +259,7 @@ static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	struct texts names = {0};
-	char *list = list_names(h, "mod", "");
+	char *list = reader_names(h, "mod", "");
 	size_t pick;
 	store_names(&h->store, "mod", &names);
 	store_names(&h->store, "obs", &h->elsewhere);

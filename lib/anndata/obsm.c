@@ -2,22 +2,11 @@
 #include "anndata/reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 4096 };
-
-/* "X_pca, X_scVI" */
-static char *keys(struct h5ad *h)
-{
-	struct texts t = {0};
-	char *all = xstrdup("");
-	store_names(&h->store, h->reader->obsm, &t);
-	for (size_t i = 0; i < t.n; i++)
-		xappend(&all, "%s%.*s", i ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
-	texts_release(&t);
-	return all;
-}
 
 static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)
 {
@@ -31,8 +20,12 @@ static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struc
 		if (bad)
 			break;
 		number_f64(a->type, raw, m * d, rows);
-		for (size_t i = 0; i < m * d; i++)
+		for (size_t i = 0; i < m * d && !bad; i++) {
 			x[from * d + i] = (float)rows[i];
+			if (isfinite(rows[i]) && !isfinite(x[from * d + i]))
+				bad = error_set(
+					e, "%s: cell %zu holds %g, which is too large for float32", a->where, from + i / d, rows[i]);
+		}
 	}
 	free(rows);
 	free(raw);
@@ -68,7 +61,7 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 	char *path = xasprintf("%s/%s", group, key);
 	int bad = 0;
 	if (!*key || strchr(key, '/') || store_type(&h->store, group) != STORE_GROUP || !store_has(&h->store, path)) {
-		char *there = store_type(&h->store, group) == STORE_GROUP ? keys(h) : xstrdup("");
+		char *there = store_type(&h->store, group) == STORE_GROUP ? reader_names(h, group, "") : xstrdup("");
 		bad = store_check(&h->store, 0, e) ? -1
 			: *there                   ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
 						   : error_set(e, "%s: it has no embeddings in %s", h->path, group);

@@ -43,6 +43,9 @@ struct reader {
 
 extern const struct reader reader_anndata, reader_mudata, reader_seurat, reader_loom, reader_tenx3, reader_tenx2, reader_tenx_text;
 
+/* "X_pca, X_scVI": the names in a group but for `without`, malloced. */
+char *reader_names(struct h5ad *h, const char *group, const char *without);
+
 /* What readers share whose matrices and data frames are like those of AnnData (h5ad.c): find the counts; find ids and symbols in var. */
 int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e);
 int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e);

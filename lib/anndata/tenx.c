@@ -420,9 +420,10 @@ static int next_entry(struct tsv *t, const int64_t shape[3], int64_t i, uint32_t
 	*cell = (uint32_t)(c - 1);
 	end = p;
 	whole = number(&end, INT32_MAX);
+	char *after = p + strspn(p, " \t0123456789+-.eE"); /* strtod also takes 0x10, inf and nan */
 	*v = whole >= 0 && !*end ? (double)whole : strtod(p, &end);
 	end += strspn(end, " \t");
-	return end == p || *end ? tsv_error(t, e, "'%.60s', expected a count after gene and cell", t->field[0]) : 0;
+	return end == p || *end || *after ? tsv_error(t, e, "'%.60s', expected a count after gene and cell", t->field[0]) : 0;
 }
 
 /* What are the values? Entries that are ordered by cell need be read for the first cells alone; of others, all of those cells if there is a fraction. */
