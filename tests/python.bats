@@ -210,6 +210,26 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	no "$last: " made.dataset
 }
 
+@test "from-dataset: tokens of another vocabulary are refused, whatever their numbers" {
+	peer pyarrow
+	rankenc -q --fit --vocab-style v2 sim.counts -o v2.tsv
+	rankenc -q -m v2.tsv --max-len 50 sim.counts -o v2.tok
+	rankenc -q -m v2.tsv --vocab-style v1 sim.counts -o bare.tok
+	for t in sim v2 bare; do scstream to-dataset $t.tok $t.ends; done
+	{ cat vocab.tsv; printf '%d\tMORE%d\t\t1\n' 152 1 153 2; } > larger.tsv
+	run -1 scstream from-dataset v2.ends -m larger.tsv -o no.tok
+	names "v2.ends 2 3 larger.tsv --no-special-tokens"
+	for d in sim bare; do
+		run -1 scstream from-dataset $d.ends -m v2.tsv -o no.tok
+		names "$d.ends 700 v2.tsv --no-special-tokens"
+	done
+	assert_not_exist no.tok
+	scstream from-dataset sim.ends -m vocab.tsv -o sim.again
+	scstream from-dataset v2.ends -m v2.tsv -o v2.again
+	scstream from-dataset bare.ends -m v2.tsv --no-special-tokens -o bare.again
+	for t in sim v2 bare; do cmp <(scview -c token $t.tok) <(scview -c token $t.again); done
+}
+
 @test "datasets: ranks of tokens are position_ids" {
 	peer pyarrow datasets
 	rankenc -q -m vocab.tsv --ties group sim.counts -o group.tok

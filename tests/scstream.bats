@@ -207,10 +207,13 @@ assert all(hasattr(scstream, name) for name in scstream.__all__) and read is scs
 }
 
 @test "scstream: without numpy, xxhash, zstandard or a module of the example, one line names what to install" {
-	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../python/scstream" types.scs # -S: without Debian's modules
+	# Debian's Python, which has no other to give way to; -S: without its modules
+	python=/usr/bin/python3
+	$python -c "import numpy, xxhash, zstandard" 2> /dev/null || python=$PYTHON
+	run -1 $python -S "$BATS_TEST_DIRNAME/../python/scstream" types.scs
 	assert_output "scstream: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
 	for m in xxhash zstandard; do
-		run -1 $PYTHON -c "import runpy, sys; sys.modules['$m'] = None; sys.argv[1:] = ['types.scs']
+		run -1 $python -c "import runpy, sys; sys.modules['$m'] = None; sys.argv[1:] = ['types.scs']
 runpy.run_path('$BATS_TEST_DIRNAME/../python/scstream', run_name='__main__')"
 		assert_output "scstream: this Python has no $m: install the Debian package python3-$m, or pip install $m"
 	done
@@ -218,6 +221,26 @@ runpy.run_path('$BATS_TEST_DIRNAME/../python/scstream', run_name='__main__')"
 	names hf_trainer.py: accelerate pip install corrmask
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python run -1 $PYTHON -S -c "import corrmask.stream as scstream"
 	assert_line --partial "No module named 'numpy'"
+}
+
+@test "scstream: help and dictionaries need no other package; a Python without them gives way to that of PYTHON or Debian's" {
+	/usr/bin/python3 -m venv --without-pip bare
+	rankenc -q --fit -o vocab.tsv <(scsim -q --cells 60 --genes 40 --modules 4)
+	scstream() { "${by[@]}" "$BATS_TEST_DIRNAME/../python/scstream" "$@"; }
+	by=(/usr/bin/python3 -S -B)
+	for c in "" model from-dataset to-dataset from-geneformer to-geneformer from-bmfm; do
+		run -0 scstream $c --help
+	done
+	scstream to-geneformer vocab.tsv t.pkl m.pkl
+	scstream from-geneformer t.pkl m.pkl -o same.tsv
+	cmp <(cut -f 1,2,4 vocab.tsv) <(cut -f 1,2,4 same.tsv)
+	run -1 bare/bin/python3 -B -c "import sys; sys.path.insert(0, '$BATS_TEST_DIRNAME/../python'); from corrmask import command; sys.exit(command.main(['scstream', 'types.scs']))"
+	assert_equal "$output" "scstream: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
+	/usr/bin/python3 -c "import numpy, xxhash, zstandard" || skip "Debian's Python has no packages"
+	by=(env PATH="$PWD/bare/bin:$PATH")
+	run -0 scstream types.scs
+	ln -s "$(realpath /usr/bin/python3)" other
+	PYTHON=$PWD/other run -0 scstream types.scs
 }
 
 @test "examples/read_stream.c: a C program over stream.h counts the tokens of each cell, and a cut stream ends it with status 1" {

@@ -33,6 +33,66 @@ class Error(RuntimeError):
 Error.__module__ = "corrmask"
 
 
+# ---- files that are whole, or not there ----
+
+def temporary(path: str) -> Any:
+    """A file beside `path`, for its owner alone, which put_in_place or abandon ends. path has no symbolic links (os.path.realpath)."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:       # a name that is too long is refused now, not after the work
+        pass
+    folder, name = (os.fsencode(x) for x in os.path.split(path))
+    room = max(0, min(255, 4094 - len(folder)) - len(".tmp.") - 8)
+    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.fsdecode(name[:room]) + ".tmp.", delete=False)
+
+
+def put_in_place(file: Any, path: str) -> None:
+    """The complete file takes the place of path, with the permissions of what it replaces, or those of a new file."""
+    file.flush()
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    os.chmod(file.name, mode)
+    os.fsync(file.fileno())
+    file.close()
+    os.replace(file.name, path)
+    sync_folder(os.path.dirname(path))
+
+
+def sync_folder(path: str) -> None:
+    """The names in a folder are on disk only when the folder is."""
+    folder = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass  # some file systems cannot do that
+    finally:
+        os.close(folder)
+
+
+def abandon(file: Any) -> None:
+    if os.path.exists(file.name):
+        file.close()
+        os.unlink(file.name)
+
+
+def save(path: str, data: bytes) -> None:
+    """The whole file, or none."""
+    path = os.path.realpath(path)
+    file = temporary(path)
+    try:
+        file.write(data)
+        put_in_place(file, path)
+    except BaseException:
+        abandon(file)
+        raise
+
+
+# ---- tools ----
+
 def _check_processor() -> None:
     """The wheel's tools are built for x86-64-v3: say so before one ends by an illegal instruction."""
     with open(CPUINFO) as f:

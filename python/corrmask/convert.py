@@ -1,25 +1,26 @@
 # mypy: ignore-errors
-"""Streams of tokens from and to Hugging Face datasets, vocabularies from and to Geneformer's pickles. `scstream --help` shows the commands.
+"""Streams of tokens from and to Hugging Face datasets: `scstream from-dataset` and `to-dataset`.
 
 A dataset is a folder as datasets' save_to_disk writes it, such as Genecorpus-30M or what Geneformer's tokenizer makes:
     state.json            names of the data files, in order
     dataset_info.json     features: what the columns mean
     data-*.arrow          record batches in Arrow's streaming format
 It is read and written with pyarrow, without the library datasets. Memory is bounded by a record batch and by the distinct texts of a column."""
-import argparse
 import contextlib
-import gzip
 import json
 import os
 import pickle
 import shutil
 import sys
 import tempfile
+from typing import Optional
 
 import numpy as np
 
 import corrmask.stream as scstream
-from corrmask import RESERVED, model
+from corrmask import RESERVED
+from corrmask._tools import save, sync_folder
+from corrmask.model import read_vocab
 from corrmask.stream import Error
 
 ROWS = 1000                     # of a record batch, as datasets writes them
@@ -36,66 +37,6 @@ def need_pyarrow():
     except ImportError:
         raise Error("datasets are read and written with pyarrow, which this Python lacks: pip install pyarrow") from None
     return pyarrow
-
-
-# ---- vocabularies ----
-
-def read_vocab(path):
-    """The table of rankenc --fit (token, gene_id, symbol, median, and aliases if there are any), plain or gzip, as the vocab of a header."""
-    with open(path, "rb") as f:
-        data = f.read()
-    rows = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode().splitlines()
-    vocab = {"id": [], "symbol": [], "median": []}
-    for i, line in enumerate(rows):
-        field = line.split("\t")
-        if i == 0 and field[:2] == ["token", "gene_id"]:
-            vocab.update({"aliases": []} if field[4:] == ["aliases"] else {})
-            continue
-        if len(field) != 4 + ("aliases" in vocab) or field[0] != str(len(vocab["id"])):
-            raise Error("%s: line %d: expected token %d, gene_id, symbol and median, with tabs between" % (path, i + 1, len(vocab["id"])))
-        try:
-            median = None if field[3] == "NA" else float(field[3])
-        except ValueError:
-            raise Error("%s: line %d: median '%s', expected a number or NA" % (path, i + 1, field[3])) from None
-        for name, value in zip(vocab, (field[1], field[2], median, *field[4:])):
-            vocab[name].append(value)
-    if not vocab["id"]:
-        raise Error("%s: no tokens in it" % path)
-    return vocab
-
-
-def from_geneformer(tokens, medians, names, mapping, output):
-    """names, mapping: None: those beside tokens; "none": without."""
-    if names is None:
-        names = model.beside(tokens, model.NAMES)
-    if mapping is None:
-        mapping = model.beside(tokens, model.MAPPING)
-    files = model.Dictionaries(tokens, medians, *(None if f == "none" else f for f in (names, mapping)))
-    text, _, aliases = model.vocabulary(files)
-    if files.mapping:
-        print("scstream: note: %d old ids and symbols of %s are aliases of the genes" % (aliases, files.mapping), file=sys.stderr)
-    if output == "-":
-        sys.stdout.write(text)
-    else:
-        save(output, text.encode())
-
-
-def to_geneformer(vocab, tokens, medians):
-    v = read_vocab(vocab)
-    save(tokens, pickle.dumps({gene: i for i, gene in enumerate(v["id"])}))
-    save(medians, pickle.dumps({gene: m for gene, m in zip(v["id"], v["median"]) if m is not None}))
-
-
-def save(path, data):
-    """The whole file, or none."""
-    path = os.path.realpath(path)
-    file = scstream.temporary(path)
-    try:
-        file.write(data)
-        scstream.put_in_place(file, path)
-    except BaseException:
-        scstream.abandon(file)
-        raise
 
 
 # ---- datasets to streams ----
@@ -228,8 +169,35 @@ def _tokens(pa, column, name):
     return offsets - offsets[0], values
 
 
-def from_dataset(folder, vocab, output):
-    """A tokens stream: input_ids becomes token; length is left out; the other columns of numbers and texts are kept."""
+class _Ends:
+    """The first and last token of the cells: do they say that the tokens are of another vocabulary?"""
+
+    def __init__(self, vocab, name):
+        self.id, self.name, self.cells, self.marked, self.first, self.last = vocab["id"], name, 0, 0, set(), set()
+        self.marks = [self.id.index(x) if x in self.id else None for x in ("<cls>", "<eos>")]
+
+    def look(self, offsets, values):
+        full = offsets[1:] > offsets[:-1]
+        first, last = values[offsets[:-1][full]], values[offsets[1:][full] - 1]
+        self.cells += len(first)
+        self.marked += int(((first == self.marks[0]) & (last == self.marks[1])).sum()) if None not in self.marks else len(first)
+        for tokens, seen in ((first, self.first), (last, self.last)):
+            if len(seen) < 2:
+                seen.update(tokens.tolist())
+
+    def check(self, folder):
+        ends, another = [*self.first, *self.last], "so they are tokens of another vocabulary; if they are its own all the same: --no-special-tokens"
+        if self.cells > 1 and len(self.first) == len(self.last) == 1 and ends[0] != ends[1] and all(t < len(self.id) and self.id[t][0] not in "<[" for t in ends):
+            raise Error("%s: every cell begins with token %d and ends with token %d, like <cls> and <eos>, but in %s these are the genes %s and %s, %s" % (
+                folder, *ends, self.name, *(self.id[t] for t in ends), another))
+        if self.marked < self.cells:
+            raise Error("%s: %d of %d cells do not begin with <cls> and end with <eos>, which %s has, %s" % (
+                folder, self.cells - self.marked, self.cells, self.name, another))
+
+
+def from_dataset(folder: str, vocab: str, output: str, no_special: bool = False) -> None:
+    """A tokens stream: input_ids becomes token; length is left out; the other columns of numbers and texts are kept. no_special: the cells need no
+    <cls> and <eos> where the vocabulary has them."""
     data, v = Dataset(folder), read_vocab(vocab)
     pa, schema = data.pa, data.schema
     if "input_ids" not in schema.names:
@@ -244,9 +212,13 @@ def from_dataset(folder, vocab, output):
         c = _Column(pa, field, data.features.get(field.name))
         usable = c.kind and not set(field.name) & set("\t\r\n") and (field.name != "n_counts" or c.kind in ("i64", "u64", "f64"))
         (columns if usable else left).append(c if usable else field.name)
+    ends = _Ends(v, vocab)
     for batch in data:
         for c in columns:
             c.look(batch.column(c.source))
+        ends.look(*_tokens(pa, batch.column("input_ids"), "input_ids"))
+    if not no_special:
+        ends.check(folder)
     barcode = next((c for c in columns if c.source == "barcode" and c.kind == "text" and not c.missing), None)
     total = next((c for c in columns if c.source == "n_counts" and not c.missing), None)
     rest = [c for c in columns if c not in (barcode, total)]
@@ -297,17 +269,17 @@ def new_folder(folder):
         for name in os.listdir(temporary):
             with open(os.path.join(temporary, name), "rb") as f:
                 os.fsync(f.fileno())
-        scstream.sync_folder(temporary)
+        sync_folder(temporary)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o777 & ~mask)
         os.rename(temporary, folder)
-        scstream.sync_folder(parent)
+        sync_folder(parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def to_dataset(source, folder, lengths):
+def to_dataset(source: str, folder: str, lengths: Optional[str]) -> None:
     pa = need_pyarrow()
     with new_folder(folder) as temporary, scstream.read(source) as stream:
         n = _write_dataset(pa, stream, temporary)
@@ -395,55 +367,3 @@ def _record_batch(pa, block, specs, kept, schema, at, end):
             arrays.append(pa.array(part != 0 if pa.types.is_boolean(field.type) else part.astype(part.dtype.newbyteorder("=")), field.type,
                                    mask=gone))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-# ---- commands ----
-
-def parser():
-    p = argparse.ArgumentParser(prog="scstream", description="Streams of corrmask in Python. `scstream FILE` prints the header of a stream.")
-    commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    def command(name, text):
-        c = commands.add_parser(name, help=text, description=text)
-        return c.add_argument
-    add = command("from-dataset", "A Hugging Face dataset of tokens to a tokens stream (needs pyarrow).")
-    add("folder", metavar="DIR", help="folder that save_to_disk wrote; its column input_ids holds the tokens")
-    add("-m", "--vocab", required=True, metavar="FILE", help="vocabulary of the dataset, as from-geneformer or rankenc --fit writes it")
-    add("-o", "--output", default="-", metavar="FILE", help="write to this file, which appears when it is complete (default: standard output)")
-    add = command("to-dataset", "A tokens stream to a Hugging Face dataset (needs pyarrow).")
-    add("stream", metavar="STREAM", help="- is standard input")
-    add("folder", metavar="DIR", help="folder to make; load_from_disk reads it")
-    add("--lengths", metavar="FILE", help="also write the lengths of the cells as a pickle, which Geneformer's pre-training asks for")
-    add = command("from-geneformer", "Geneformer's dictionaries to a vocabulary for rankenc -m.")
-    add("tokens", metavar="TOKEN_DICTIONARY.pkl", help="pickle, or table of two columns")
-    add("medians", metavar="GENE_MEDIAN.pkl", help="pickle, or table of two columns")
-    add("--names", metavar="FILE", help="gene_name_id_dict: fills in the symbols (default: the one beside the tokens; none: without)")
-    add("--mapping", metavar="FILE", help="ensembl_mapping_dict: old ids and symbols become aliases (default: the one beside the tokens; none: without)")
-    add("-o", "--output", default="-", metavar="FILE", help="write to this file (default: standard output)")
-    add = command("to-geneformer", "A vocabulary to Geneformer's dictionaries.")
-    add("vocab", metavar="VOCAB.tsv")
-    add("tokens", metavar="TOKEN_DICTIONARY.pkl")
-    add("medians", metavar="GENE_MEDIAN.pkl")
-    add = command("from-bmfm", "A released model of BMFM-RNA to a model of scembed and sctrain --init.")
-    add("model", metavar="CKPT|DIR", help="checkpoint of PyTorch Lightning, or the folder of one, or of config.json and model.safetensors")
-    add("folder", metavar="DIR", help="folder to make")
-    add("--tokenizer", metavar="FILE", help="tokenizer.json of the genes (default: tokenizers/genes/tokenizer.json next to the model)")
-    add("--ontology", metavar="OBO", help="ontology of the heads whose classes are its terms, such as cl-basic.obo")
-    return p
-
-
-def main(argv: list) -> int:
-    a = parser().parse_args(argv)
-    if a.command == "from-dataset":
-        from_dataset(a.folder, a.vocab, a.output)
-    elif a.command == "to-dataset":
-        to_dataset(a.stream, a.folder, a.lengths)
-    elif a.command == "from-geneformer":
-        from_geneformer(a.tokens, a.medians, a.names, a.mapping, a.output)
-    elif a.command == "from-bmfm":
-        from corrmask import bmfm
-        with new_folder(a.folder) as temporary:
-            bmfm.convert(a.model, temporary, a.tokenizer, a.ontology)
-    else:
-        to_geneformer(a.vocab, a.tokens, a.medians)
-    return 0

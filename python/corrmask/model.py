@@ -13,7 +13,7 @@ import struct
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from corrmask._tools import Error
+from corrmask._tools import Error, save
 
 HUB = "a Geneformer is downloaded from huggingface.co/ctheodoris/Geneformer (git lfs clone), and MODEL= is one of its folders, such as Geneformer/Geneformer-V2-104M"
 TOKENS, MEDIANS, NAMES, MAPPING = "token_dictionary", "gene_median_dictionary", "gene_name_id_dict", "ensembl_mapping_dict"
@@ -150,6 +150,47 @@ def vocabulary(files: Dictionaries) -> Tuple[str, int, int]:
         fields = [str(i), _word(files.tokens, gene), _word(files.names or "", str(symbol.get(gene, ""))), "NA" if m is None else "%.17g" % m]
         lines.append("\t".join(fields + ["|".join(aliases.get(gene, []))] * bool(aliases)))
     return "\n".join(lines) + "\n", len(order), sum(map(len, aliases.values()))
+
+
+def read_vocab(path: str) -> Dict[str, List[Any]]:
+    """The table of rankenc --fit (token, gene_id, symbol, median, and aliases if there are any), plain or gzip, as the vocab of a header."""
+    vocab: Dict[str, List[Any]] = {"id": [], "symbol": [], "median": []}
+    for i, line in enumerate(_text(path).splitlines()):
+        field = line.split("\t")
+        if i == 0 and field[:2] == COLUMNS[:2]:
+            vocab.update({"aliases": []} if field[4:] == COLUMNS[4:] else {})
+            continue
+        if len(field) != 4 + ("aliases" in vocab) or field[0] != str(len(vocab["id"])):
+            raise Error("%s: line %d: expected token %d, gene_id, symbol and median, with tabs between" % (path, i + 1, len(vocab["id"])))
+        try:
+            median = None if field[3] == "NA" else float(field[3])
+        except ValueError:
+            raise Error("%s: line %d: median '%s', expected a number or NA" % (path, i + 1, field[3])) from None
+        for name, value in zip(vocab, (field[1], field[2], median, *field[4:])):
+            vocab[name].append(value)
+    if not vocab["id"]:
+        raise Error("%s: no tokens in it" % path)
+    return vocab
+
+
+def from_geneformer(tokens: str, medians: str, names: Optional[str], mapping: Optional[str], output: str) -> None:
+    """names, mapping: None: those beside tokens; "none": without."""
+    names = beside(tokens, NAMES) if names is None else names
+    mapping = beside(tokens, MAPPING) if mapping is None else mapping
+    files = Dictionaries(tokens, medians, *(None if f == "none" else f for f in (names, mapping)))
+    text, _, aliases = vocabulary(files)
+    if files.mapping:
+        print("scstream: note: %d old ids and symbols of %s are aliases of the genes" % (aliases, files.mapping), file=sys.stderr)
+    if output == "-":
+        sys.stdout.write(text)
+    else:
+        save(output, text.encode())
+
+
+def to_geneformer(vocab: str, tokens: str, medians: str) -> None:
+    v = read_vocab(vocab)
+    save(tokens, pickle.dumps({gene: i for i, gene in enumerate(v["id"])}))
+    save(medians, pickle.dumps({gene: m for gene, m in zip(v["id"], v["median"]) if m is not None}))
 
 
 def _list(folder: str) -> List[str]:
