@@ -66,7 +66,7 @@ $$($1)/settings: FORCE
 endef
 
 # How h5tok reads the counts: of DATA; of files next to it, such as a reference; and the same as one word
-reading_settings = $(foreach v,LAYER ROUND UNLOG ALL_FEATURES,$(if $(value $v),$v))
+reading_settings = $(strip $(foreach v,LAYER ROUND UNLOG ALL_FEATURES,$(if $(value $v),$v)))
 reading_others = $(if $(value ROUND),--round) $(if $(value UNLOG),--unlog) $(if $(value ALL_FEATURES),--all-features)
 reading = $(if $(value LAYER),--layer $(call text,LAYER)) $(reading_others)
 reading_word = $(call quote,$(strip $(if $(value H5TOK_ARGS),$(call given,H5TOK_ARGS)) $(if $(value LAYER),--layer $(call given,LAYER)) $(reading_others)))
@@ -157,6 +157,7 @@ $(call stop,$(unknown))
 $(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
 $(call stop,$(if $(word 2,$(value LAYER)),LAYER=$(call given,LAYER): expected a name without blanks))
 $(call stop,$(if $(reading_settings),$(if $(value DATA)$(value DIR)$(value FILES),,$(firstword $(reading_settings))= without DATA=: of which file?)))
+$(call stop,$(if $(value DATA),,$(if $(filter command,$(firstword $(origin DATA))),DATA= is empty: expected a file (without DATA= cells are simulated))))
 $(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DATA=$(firstword $(file_goals))))
 endif
 # A goal that no file of make has and that is nearly the name of an experiment: $(call near,WORD) is " (did you mean ...?)", or nothing

@@ -233,6 +233,8 @@ scored() {
 		run -2 pretrain DATA=in RESULTS=no $bad
 		names "$bad expected"
 	done
+	run -2 pretrain DATA= RESULTS=no
+	names "DATA= empty"
 	run -2 pretrain DATA=in HELD_OUT=patient RESULTS=no
 	names "HELD_OUT=patient: in/1.h5ad has no such column donor"
 	run -2 pretrain DATA=in HELD_OUT=donor WHERE=donor=nobody RESULTS=no
