@@ -130,7 +130,7 @@ stage() {
 		rm -f "$logs/$name.progress"
 	fi
 	if [ "$failed" != 0 ]; then
-		grep -v -e ': note: ' -e '; [0-9.]* s, peak memory [0-9]* MB$' "$log" >&2 ||
+		grep -v -e ': note: ' -e '; [0-9.]* s, peak memory [0-9]* MB$' "$log" | in_variables >&2 ||
 			echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
@@ -139,6 +139,9 @@ stage() {
 	cut_cells "$report" | sed 's/^/    /'
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" | new_warnings >&2
 }
+
+# in_variables: messages of tools, with the variables of make in place of the options that these set
+in_variables() { sed 's/--layer\b/LAYER=/g; s/--round\b/ROUND=1/g; s/--unlog\b/UNLOG=1/g; s/--all-features\b/ALL_FEATURES=1/g; s/--map\b/GENE_NAMES=/g; s/=\( \|=\)\(FILE\|NAME\)/=\2/g'; }
 
 # cut_cells REPORT: a sentence if a tool of a stage has cut cells to a maximum number of tokens
 cut_cells() {

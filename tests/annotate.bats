@@ -426,7 +426,7 @@ Your file has 150 genes of the reference (75 %); only these are used."
 		grep -q -- "$(test $r = logs && echo UNLOG || echo LAYER) = " $r/annotate/latest/settings
 	done
 	run -2 pipelines annotate REFERENCE=logged_ref.h5ad DATA=logged_new.h5ad THREADS=1 RESULTS=no
-	names "log-transformed --unlog"
+	names "log-transformed UNLOG=1"
 	for bad in ROUND=yes UNLOG=0 "LAYER=a b"; do
 		run -2 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad "$bad" RESULTS=no
 		names "${bad%%=*} expected"

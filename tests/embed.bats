@@ -145,7 +145,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	cp human.tsv human/vocab.tsv
 	told "none of the genes is in human/vocab.tsv, expected at least 20 % (--min-matched), and 100.0 % of the counts are lost" \
 		DATA=mouse.h5ad MODEL=human
-	assert_output --partial "two species: --map FILE"
+	assert_output --partial "two species: GENE_NAMES=FILE"
 	# a table of orthologs of most genes
 	$PYTHON -c 'print("mouse\tensembl_id"); [print(f"ENSMUSG{i + 4:011d}\tENSG{i + 4:011d}") for i in range(110)]' > orthologs.tsv
 	run -0 pipelines embed DATA=mouse.h5ad MODEL=human GENE_NAMES=orthologs.tsv THREADS=1

@@ -70,7 +70,7 @@ attempt() {
 	# a value that WHERE names may well be in other files only
 	[ "$1" != tokens ] || { grep -F ': warning: ' "log/$name.now" || true; } | sed "/ has no category '/d; s/^[^:]*: warning: //" > "warned/$name"
 	if [ "$status" != 0 ]; then
-		message=$(cause "log/$name.now") || message='a tool has failed without a message'
+		message=$(cause "log/$name.now" | in_variables) || message='a tool has failed without a message'
 		! killed "$status" || message="a tool was killed (status $status): no memory?"
 		case "$status $message" in
 		*' scsample: '*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
