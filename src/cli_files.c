@@ -50,19 +50,13 @@ int cli_same_place(const char *a, const char *b)
 	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static int same_file(const char *a, const char *b)
 {
 	if (cli_same_place(a, b))
 		return 1;
 	char *to = file_target(a), *also = file_target(b);
 	char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
-	int same = in && too && cli_same_place(in, too) && strcmp(base(to), base(also)) == 0;
+	int same = in && too && cli_same_place(in, too) && strcmp(file_name(to), file_name(also)) == 0;
 	free(to);
 	free(also);
 	free(in);
@@ -75,7 +69,7 @@ static int lies_in(const char *path, const char *folder)
 {
 	char *to = file_target(path), *in = to ? file_folder(to) : NULL, *real = in ? realpath(in, NULL) : NULL;
 	int inside = 0;
-	for (size_t n = real ? strlen(real) : 0; n && !inside; n = (size_t)(base(real) - real) - 1, real[n] = 0)
+	for (size_t n = real ? strlen(real) : 0; n && !inside; n = (size_t)(file_name(real) - real) - 1, real[n] = 0)
 		inside = cli_same_place(real, folder);
 	free(to);
 	free(in);

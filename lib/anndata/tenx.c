@@ -161,12 +161,6 @@ static int choose_genome(struct h5ad *h, const struct h5ad_options *opt, struct 
 	return r;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* Does `path` end with this name, with .gz or without? Then *prefix is the length of what is before it. */
 static int ends(const char *path, const char *name, size_t *prefix)
 {
@@ -232,7 +226,7 @@ static int open_file(struct tsv *t, const char *path, int named, struct error *e
 	char *to = named ? file_target(path) : tenx_file(path, e), *folder = to ? file_folder(to) : NULL;
 	if (!to)
 		return named ? error_set(e, "%s: %s", path, strerror(errno)) : *e->msg ? -1 : 0;
-	if (beneath_init(&b, folder, e) == 0 && (r = beneath_open(&b, base_name(to), &fd, &bytes, e)) < 0)
+	if (beneath_init(&b, folder, e) == 0 && (r = beneath_open(&b, file_name(to), &fd, &bytes, e)) < 0)
 		error_prefix(e, "%s", folder);
 	if (r > 0 && tsv_open_fd(t, fd, path, e))
 		r = -1;
@@ -254,7 +248,7 @@ static int open_text(struct tsv *t, const struct h5ad *h, const char *const *nam
 				return r < 0 ? -1 : 0;
 		}
 	}
-	const char *prefix = base_name(h->stem);
+	const char *prefix = file_name(h->stem);
 	return error_set(e, "%s: no %s%s or %s%s.gz in this directory", h->path, prefix, names[0], prefix, names[0]);
 }
 

@@ -48,6 +48,19 @@ void folder_made(const char *path)
 	live_add(xstrdup(path));
 }
 
+const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+char *file_stem(const char *path, const char *suffix)
+{
+	const char *name = file_name(path);
+	size_t n = strlen(name), end = strlen(suffix);
+	return xstrndup(name, n > end && !strcmp(name + n - end, suffix) ? n - end : n);
+}
+
 char *file_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -105,7 +118,7 @@ static int set_access(const struct outfile *f)
 /* A name for the temporary file, in the folder of the output: that of the output and `suffix`, shorter where it would be too long. */
 static char *name_beside(const char *path, const char *suffix)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = file_name(path);
 	size_t dir = (size_t)(base - path), tail = strlen(suffix), n = strlen(base), most = NAME_MAX - tail;
 	if (dir + most + tail >= PATH_MAX)
 		most = dir + tail + 1 < PATH_MAX ? PATH_MAX - 1 - dir - tail : 0;

@@ -52,6 +52,12 @@ void folder_made(const char *path);
 /* Flush the names in a folder to disk; on a file system that cannot do that, nothing. */
 int folder_sync(const char *path, struct error *e);
 
+/* The last part of a path. */
+const char *file_name(const char *path);
+
+/* The same without `suffix`, if more than the suffix is there. The caller frees it. */
+char *file_stem(const char *path, const char *suffix);
+
 /* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
 char *file_folder(const char *path);
 

@@ -175,12 +175,11 @@ int masking_headers(struct header *want, struct header *out, const struct header
 struct masking_worker { /* the scratch of one thread */
 	struct masker *masker;
 	struct tie_order order;
-	uint32_t *token, *input; /* [MASK_ROW_MAX] */
-	int32_t *module; /* [MASK_ROW_MAX], in the order drawn */
-	uint16_t *position; /* [MASK_ROW_MAX] */
+	uint32_t token[MASK_ROW_MAX], input[MASK_ROW_MAX];
+	int32_t module[MASK_ROW_MAX]; /* in the order drawn */
+	uint16_t position[MASK_ROW_MAX], renumbered[UINT16_MAX + 1];
 	uint8_t *state; /* [vocab], zero: for audit_cell */
 	uint32_t *gene; /* [vocab], for mask_columns */
-	uint16_t *renumbered; /* [UINT16_MAX + 1] */
 	struct inputs *inputs; /* with values as input */
 };
 
@@ -452,16 +451,12 @@ void masking_init(struct masking *m)
 	m->nbatch = m->threads > 1 ? 4 * (size_t)m->threads : 1; /* batches differ in size, so each thread gets several */
 	m->batch = xcalloc(m->nbatch, sizeof *m->batch);
 	m->worker = xcalloc((size_t)m->threads, sizeof *m->worker);
-	for (int i = 0; i < m->threads; i++)
-		m->worker[i] = (struct masking_worker){.masker = masker_new(m->plan),
-			.token = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
-			.input = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
-			.module = xcalloc(MASK_ROW_MAX, sizeof(int32_t)),
-			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
-			.state = xcalloc(m->plan->vocab, 1),
-			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t)),
-			.renumbered = xcalloc(UINT16_MAX + 1, sizeof(uint16_t)),
-			.inputs = m->plan_input ? inputs_new(m->plan_input, m->plan) : NULL};
+	for (struct masking_worker *w = m->worker; w < m->worker + m->threads; w++) {
+		w->masker = masker_new(m->plan);
+		w->state = xcalloc(m->plan->vocab, sizeof *w->state);
+		w->gene = xcalloc(m->plan->vocab, sizeof *w->gene);
+		w->inputs = m->plan_input ? inputs_new(m->plan_input, m->plan) : NULL;
+	}
 }
 
 void masking_release(struct masking *m)
@@ -472,14 +467,9 @@ void masking_release(struct masking *m)
 	}
 	for (int i = 0; m->worker && i < m->threads; i++) {
 		masker_free(m->worker[i].masker);
-		free(m->worker[i].token);
-		free(m->worker[i].input);
-		free(m->worker[i].module);
 		tie_order_release(&m->worker[i].order);
-		free(m->worker[i].position);
 		free(m->worker[i].state);
 		free(m->worker[i].gene);
-		free(m->worker[i].renumbered);
 		inputs_free(m->worker[i].inputs);
 	}
 	free(m->worker);

@@ -248,7 +248,7 @@ void safetensors_set_close(struct safetensors_set *s)
 /* Is tensor i of a file where the index says? */
 static int check_place(const struct safetensors *s, size_t i, const cJSON *map, const char *index, struct error *e)
 {
-	const char *file = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path;
+	const char *file = file_name(s->path);
 	const cJSON *named = json_get(map, s->tensor[i].name);
 	if (!named || strcmp(named->valuestring, file))
 		return error_set(e, "%s: tensor '%.80s' is here, but %s has it in %.80s", s->path, s->tensor[i].name, index,
@@ -261,8 +261,8 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 {
 	const cJSON *x;
 	size_t n = 0, tensors = 0, mapped = (size_t)cJSON_GetArraySize(map);
-	const char **name = xcalloc(mapped, sizeof *name), *slash = strrchr(index, '/');
-	int folder = slash ? (int)(slash - index) + 1 : 0, bad = 0;
+	const char **name = xcalloc(mapped, sizeof *name);
+	int folder = (int)(file_name(index) - index), bad = 0;
 	cJSON_ArrayForEach(x, map)
 	{
 		if (!cJSON_IsString(x) || !*x->valuestring || strchr(x->valuestring, '/'))

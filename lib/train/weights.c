@@ -1,5 +1,6 @@
 #include "train/weights.h"
 
+#include "base/file.h"
 #include "train/model_dir.h"
 #include "train/safetensors.h"
 
@@ -237,8 +238,7 @@ static int load_all(const struct source *o, struct weights_report *r, struct err
 /* A model that transformers can read and we cannot yet: say what to do. */
 static int explain_missing(const char *path, struct error *e)
 {
-	const char *slash = strrchr(path, '/');
-	char *pickled = xasprintf("%.*spytorch_model.bin", slash ? (int)(slash - path) + 1 : 0, path);
+	char *pickled = xasprintf("%.*spytorch_model.bin", (int)(file_name(path) - path), path);
 	if (access(path, F_OK) && access(pickled, F_OK) == 0)
 		error_prefix(e, "%s is there, pickled weights: load and save it once with transformers, which writes model.safetensors",
 			pickled);

@@ -6,6 +6,7 @@
 
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,11 +39,7 @@ void integration_sets_release(struct integration_sets *s)
 /* "pca" of "runs/pca.emb"; "x" of standard input */
 static char *short_name(const char *path)
 {
-	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	size_t n = strlen(base);
-	if (n > 4 && !strcmp(base + n - 4, ".emb"))
-		n -= 4;
-	return strcmp(path, "-") ? xstrndup(base, n) : xstrdup("x");
+	return strcmp(path, "-") ? file_stem(path, ".emb") : xstrdup("x");
 }
 
 /* The name of operand i: its path if another one has the same short name. */

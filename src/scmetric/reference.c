@@ -4,6 +4,7 @@
  */
 #include "scmetric.h"
 
+#include "base/file.h"
 #include "eval/lookup.h"
 #include "mask/masked.h"
 
@@ -189,14 +190,6 @@ static void check_vocabulary(const struct reference *r, const struct stream *s)
 		die("%s: another vocabulary than that of --train", stream_name(s));
 }
 
-/* "runs/hidden.masked" is hidden */
-static char *short_name(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t n = strlen(name), end = strlen(".masked");
-	return n > end && strcmp(name + n - end, ".masked") == 0 ? xstrndup(name, n - end) : xstrdup(name);
-}
-
 static void score(struct record *to, const struct reference *r, struct source *in, const char *path)
 {
 	struct losses l = {0};
@@ -207,7 +200,7 @@ static void score(struct record *to, const struct reference *r, struct source *i
 		else
 			for (size_t row = 0; row < in->b.rows; row++)
 				score_cell(r, in, row, &l);
-	char *name = short_name(path);
+	char *name = file_stem(path, ".masked");
 	record_text(to, "masks", name);
 	record_number(to, r->values ? "mean" : "frequency", l.n ? l.first / (double)l.n : NAN);
 	record_number(to, r->values ? "gene_mean" : "medians", l.n ? l.second / (double)l.n : NAN);
