@@ -71,6 +71,15 @@ counting() {
 	BIN=$PWD/count run -0 pretrain DATA=in HELD_OUT=donor LABEL=cell_type EPOCHS=2
 	names "pretrain/in- finished"
 	assert_equal "$(stat -c %Y.%i $R/model/model.safetensors)$(cat count/reads)" "$before"
+	# weights that are damaged are not taken for done
+	cp $R/model/model.safetensors whole
+	truncate -s -9 $R/model/model.safetensors
+	run -2 pretrain DATA=in HELD_OUT=donor LABEL=cell_type EPOCHS=2
+	names "$(realpath --relative-to . $R)/model/model.safetensors remove"
+	refute_line --partial "sctrain"
+	rm $R/model/model.safetensors
+	run -0 pretrain DATA=in HELD_OUT=donor LABEL=cell_type EPOCHS=2
+	cmp whole $R/model/model.safetensors
 	# a new file and a vocabulary: only what is new is read, and the run is another one
 	cp -r in more
 	mv more/3.h5ad new.h5ad

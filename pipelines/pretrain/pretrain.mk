@@ -85,6 +85,8 @@ PT := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/pretrain' $(pt_settings))
 PT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric scsample scview)
 pt_stage = $(call stage_in,$(PT),$1)
 pt_done := $(wildcard $(PT)/model/model.safetensors)
+$(call stop,$(if $(and $(pt_done),$(wildcard $(BIN)/scview)),$(shell $(BIN)/scview -q --check $(PT)/model 2>&1 >/dev/null | sed 's|^scview: ||; s|$$|: remove \
+	$(pt_done), and the same command makes the model again from its newest checkpoint|')))
 ifneq ($(wildcard $(PT)/report.html),)
 $(info $(PT): finished, with the same settings and files: nothing to do)
 endif
