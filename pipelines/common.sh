@@ -17,13 +17,10 @@ find_python() {
 	exit 1
 }
 # shellcheck disable=SC2034 # the scripts'
-# find_scstream: scstream becomes the command, of PATH or of the sources, by a python3 with numpy if there is one
+# find_scstream: scstream becomes the command, of PATH or of the sources; it finds its Python
 find_scstream() {
-	local python=python3
 	scstream=(scstream)
-	command -v scstream > /dev/null && return 0
-	python3 -c 'import numpy' 2> /dev/null || ! /usr/bin/python3 -c 'import numpy' 2> /dev/null || python=/usr/bin/python3
-	scstream=("$python" -B "$here/../python/scstream")
+	command -v scstream > /dev/null || scstream=("$here/../python/scstream")
 }
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}
