@@ -154,7 +154,7 @@ FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPEL
 # Before the files, whose own checks know only what is spelt right
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
 $(call stop,$(unknown))
-$(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
+$(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES KEEP_UNKNOWN_LABELS,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
 $(call stop,$(if $(word 2,$(value LAYER)),LAYER=$(call given,LAYER): expected a name without blanks))
 $(call stop,$(if $(reading_settings),$(if $(value DATA)$(value DIR)$(value FILES),,$(firstword $(reading_settings))= without DATA=: of which file?)))
 $(call stop,$(if $(value DATA),,$(if $(filter command,$(firstword $(origin DATA))),DATA= is empty: expected a file (without DATA= cells are simulated))))

@@ -425,6 +425,9 @@ Your file has 150 genes of the reference (75 %); only these are used."
 		done
 		grep -q -- "$(test $r = logs && echo UNLOG || echo LAYER) = " $r/annotate/latest/settings
 	done
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("ref.h5ad"); a.obs["cell_type"] = a.obs["cell_type"].astype(str).replace("type2", "Unknown"); a.write_h5ad("words.h5ad")'
+	pipelines annotate REFERENCE=words.h5ad DATA=new.h5ad KEEP_UNKNOWN_LABELS=1 THREADS=1 RESULTS=words > /dev/null
+	scview -q -c predicted words/annotate/latest/new.pred | grep -qx Unknown
 	run -2 pipelines annotate REFERENCE=logged_ref.h5ad DATA=logged_new.h5ad THREADS=1 RESULTS=no
 	names "log-transformed UNLOG=1"
 	for bad in ROUND=yes UNLOG=0 "LAYER=a b"; do

@@ -15,6 +15,7 @@
 # COVERAGE   share of the cells whose label set has the true type
 # UNKNOWN    share of the cells like those of the reference that may be called unknown
 # MIN_CELLS  leave out types of the reference with fewer cells
+# KEEP_UNKNOWN_LABELS  1: words such as unknown and none are types of REFERENCE, too (corrmask(7))
 # ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, at any level, and each cell gets the finest one that holds
 
 REFERENCE ?=
@@ -28,7 +29,8 @@ annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(valu
 own_annotate_ONTOLOGY = $(annotate_ontology)
 
 ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE) \
-	$(if $(value REFERENCE_LAYER),REFERENCE_LAYER)
+	$(foreach v,REFERENCE_LAYER KEEP_UNKNOWN_LABELS,$(if $(value $v),$v))
+annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
@@ -58,7 +60,7 @@ annotate_without =
 endif
 
 $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
-	$(call annotate_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
+	$(call annotate_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) $(annotate_words) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
 $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
@@ -70,14 +72,14 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
-	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
+	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
 		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
-	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
+	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
 		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
-	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
+	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v $(annotate_words) --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
 		--assigned $(ANNOTATE)/new.pred -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
