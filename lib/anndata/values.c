@@ -7,6 +7,7 @@
 
 #define ENTRIES ((size_t)1 << 16) /* read at a time; and in each of three places */
 #define DENSE ((size_t)4 << 20) /* most values of dense data */
+#define ALL ((uint64_t)1 << 29) /* zeros, after which no value is expected */
 #define ANY_CELL UINT64_MAX
 
 enum { FEW_VALUES = 10, FEW_CELLS = 5, SOME_CELLS = 10 }; /* fewer say nothing */
@@ -336,6 +337,11 @@ static void add_values(struct sample *s, const struct countmat *m, const void *d
 	free(v);
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static int has_values(const struct sample *s)
 {
 	return s->tried || s->has_wrong;
@@ -345,11 +351,11 @@ static int has_values(const struct sample *s)
 static int from_chunks(struct sample *s, struct countmat *m, int all, struct error *e)
 {
 	struct h5array *d = &m->data;
-	uint64_t box[4], chunks = h5array_chunks(d), last = all ? chunks - 1 : 2;
+	uint64_t box[4], chunks = h5array_chunks(d), last = all ? lesser(chunks - 1, ALL / (d->chunk[0] * d->chunk[1])) : 2;
 	char *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
 	int r = 0;
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
-		r = h5array_chunk(d, last ? k * (chunks - 1) / last : 0, box, buf, e);
+		r = h5array_chunk(d, all ? k : k * (chunks - 1) / 2, box, buf, e);
 		for (uint64_t i = 0; r == 0 && i < box[2]; i++)
 			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], (box[0] + i) * d->dim[1] + box[1], 1, NULL, ANY_CELL);
 	}
@@ -365,11 +371,11 @@ static int from_places(struct sample *s, struct countmat *m, int all, struct err
 		return from_chunks(s, m, all, e);
 	size_t rows = ENTRIES / d->dim[1] + 1;
 	rows = rows > d->dim[0] ? d->dim[0] : rows;
-	uint64_t end = d->dim[0] - rows, last = all ? (end + rows - 1) / rows : 2;
+	uint64_t end = d->dim[0] - rows, last = all ? lesser((end + rows - 1) / rows, ALL / d->dim[1] / rows) : 2;
 	void *buf = xmalloc(rows * d->dim[1] * d->size);
 	int r = 0;
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
-		uint64_t at = !all ? end * k / 2 : k < last ? k * rows : end;
+		uint64_t at = !all ? end * k / 2 : k * rows < end ? k * rows : end;
 		r = h5array_read(d, at, rows, buf, 1, e);
 		if (r == 0)
 			add_values(s, m, buf, rows * d->dim[1], at * d->dim[1], 1, NULL, ANY_CELL);
