@@ -34,6 +34,23 @@ static inline int compare_double_down(const void *a, const void *b)
 	return compare_double(b, a);
 }
 
+struct ranked {
+	double value; /* that gives the order; of equal ones the lower `at` is first */
+	uint32_t at; /* what has it: the number of a row, a gene, ... */
+};
+
+static inline int compare_ranked(const void *first, const void *second)
+{
+	const struct ranked *a = first, *b = second;
+	return ORDER(a->value, b->value) ?: ORDER(a->at, b->at);
+}
+
+static inline int compare_ranked_down(const void *first, const void *second)
+{
+	const struct ranked *a = first, *b = second;
+	return ORDER(b->value, a->value) ?: ORDER(a->at, b->at);
+}
+
 static inline int compare_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

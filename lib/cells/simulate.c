@@ -244,21 +244,14 @@ static double exponential(struct rng *r)
 	return -log(1 - rng_unit(r));
 }
 
-struct valued {
-	double x;
-	uint32_t gene;
-};
-
-COMPARE(by_value_down, struct valued, ORDER(b->x, a->x) ?: ORDER(a->gene, b->gene))
-
 /* Genes with x > 0 in falling order of x, ties to the lower gene. */
-static uint32_t sort_genes(const double *x, uint32_t n, struct valued *v)
+static uint32_t sort_genes(const double *x, uint32_t n, struct ranked *v)
 {
 	uint32_t k = 0;
 	for (uint32_t g = 0; g < n; g++)
 		if (x[g] > 0)
-			v[k++] = (struct valued){x[g], g};
-	qsort(v, k, sizeof *v, by_value_down);
+			v[k++] = (struct ranked){x[g], g};
+	qsort(v, k, sizeof *v, compare_ranked_down);
 	return k;
 }
 
@@ -273,11 +266,11 @@ uint32_t sim_b1(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *
 		if (rng_u32(&r) & 1)
 			x[g] = 0;
 	}
-	struct valued *v = xcalloc(s->genes, sizeof *v);
+	struct ranked *v = xcalloc(s->genes, sizeof *v);
 	uint32_t n = sort_genes(x, s->genes, v);
 	n = n < s->top ? n : s->top;
 	for (uint32_t i = 0; i < n; i++)
-		gene[i] = v[i].gene;
+		gene[i] = v[i].at;
 	free(v);
 	return n;
 }
@@ -304,12 +297,12 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 			x[g] += delta;
 	}
 	/* x > 0; a draw of exactly 0 (probability 0) ranks last */
-	struct valued *v = xcalloc(n, sizeof *v);
+	struct ranked *v = xcalloc(n, sizeof *v);
 	for (uint32_t g = 0; g < n; g++)
-		v[g] = (struct valued){x[g], g};
-	qsort(v, n, sizeof *v, by_value_down);
+		v[g] = (struct ranked){x[g], g};
+	qsort(v, n, sizeof *v, compare_ranked_down);
 	for (uint32_t i = 0; i < n; i++)
-		rank[v[i].gene] = n - 1 - i;
+		rank[v[i].at] = n - 1 - i;
 	free(v);
 	free(order);
 }

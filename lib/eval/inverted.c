@@ -114,30 +114,23 @@ static void fill_cells(struct inverted *f, int threads)
 
 /* ---- search ---- */
 
-struct order {
-	double far;
-	uint32_t cell;
-};
-
-COMPARE(by_far, struct order, ORDER(a->far, b->far) ?: ORDER(a->cell, b->cell))
-
 /* The cells in the order of the squared distance from their centre to the nearest row of q [m, d]. */
-static struct order *order_cells(const struct inverted *f, const struct task *t)
+static struct ranked *order_cells(const struct inverted *f, const struct task *t)
 {
-	struct order *o = xmalloc(f->cells * sizeof *o);
+	struct ranked *o = xmalloc(f->cells * sizeof *o);
 	float *q = xmalloc(t->rows * f->d * sizeof *q), *product = xmalloc(t->rows * f->cells * sizeof *product);
 	for (size_t i = 0; i < t->rows; i++)
 		take_row(f, q + i * f->d, f->row[t->from + i]);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)f->cells, (int)f->d, 1, q, (int)f->d, f->centre, (int)f->d,
 		0, product, (int)f->cells);
 	for (uint32_t c = 0; c < f->cells; c++)
-		o[c] = (struct order){INFINITY, c};
+		o[c] = (struct ranked){INFINITY, c};
 	for (size_t i = 0; i < t->rows; i++) {
 		double own = (double)cblas_sdot((int)f->d, q + i * f->d, 1, q + i * f->d, 1) / 2;
 		for (size_t c = 0; c < f->cells; c++)
-			o[c].far = fmin(o[c].far, own + f->half[c] - (double)product[i * f->cells + c]);
+			o[c].value = fmin(o[c].value, own + f->half[c] - (double)product[i * f->cells + c]);
 	}
-	qsort(o, f->cells, sizeof *o, by_far);
+	qsort(o, f->cells, sizeof *o, compare_ranked);
 	free(q);
 	free(product);
 	return o;
@@ -146,12 +139,12 @@ static struct order *order_cells(const struct inverted *f, const struct task *t)
 /* The rows of the nearest cells, these first, so that few of the later ones are near; at least f->least of them. */
 static uint32_t *candidates(const struct inverted *f, const struct task *t, size_t *m)
 {
-	struct order *o = order_cells(f, t);
+	struct ranked *o = order_cells(f, t);
 	uint32_t *row = NULL;
 	size_t cap = 0;
 	*m = 0;
 	for (size_t i = 0; i < f->cells && *m < f->least; i++) {
-		size_t from = f->first[o[i].cell], rows = f->first[o[i].cell + 1] - from;
+		size_t from = f->first[o[i].at], rows = f->first[o[i].at + 1] - from;
 		grow(row, cap, *m + rows);
 		memcpy(row + *m, f->row + from, rows * sizeof *row);
 		*m += rows;
@@ -168,21 +161,14 @@ static float *gather(const struct inverted *f, const uint32_t *row, size_t m)
 	return to;
 }
 
-struct found {
-	double distance;
-	uint32_t row;
-};
-
-COMPARE(by_distance, struct found, ORDER(a->distance, b->distance) ?: ORDER(a->row, b->row))
-
 /* The k + 1 nearest rows without the row itself, or, if that has k + 1 equal ones, without the last. */
-static void leave_out(uint32_t row, size_t k, struct found *found, uint32_t *neighbour, double *distance)
+static void leave_out(uint32_t row, size_t k, struct ranked *found, uint32_t *neighbour, double *distance)
 {
-	qsort(found, k + 1, sizeof *found, by_distance);
+	qsort(found, k + 1, sizeof *found, compare_ranked);
 	for (size_t j = 0, to = 0; to < k; j++)
-		if (found[j].row != row) {
-			neighbour[to] = found[j].row;
-			distance[to++] = found[j].distance;
+		if (found[j].at != row) {
+			neighbour[to] = found[j].at;
+			distance[to++] = found[j].value;
 		}
 }
 
@@ -197,13 +183,13 @@ static void search_task(void *arg, size_t number, int thread)
 	float *q = gather(f, f->row + t.from, t.rows), *x = gather(f, among, m);
 	uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
 	double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
-	struct found *found = xmalloc((k + 1) * sizeof *found);
+	struct ranked *found = xmalloc((k + 1) * sizeof *found);
 	nearest_rows(q, t.rows, x, m, f->d, NULL, k + 1, 1, near, far);
 	for (size_t i = 0; i < t.rows; i++) {
 		uint32_t row = f->row[t.from + i];
 		size_t at = (f->trial ? number * ROWS_TRIED + i : row) * k;
 		for (size_t j = 0; j <= k; j++)
-			found[j] = (struct found){far[i * (k + 1) + j], among[near[i * (k + 1) + j]]};
+			found[j] = (struct ranked){far[i * (k + 1) + j], among[near[i * (k + 1) + j]]};
 		leave_out(row, k, found, f->neighbour + at, f->distance + at);
 	}
 	free(among);

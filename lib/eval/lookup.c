@@ -185,30 +185,23 @@ static void counts(const struct lookup *l, int level, struct seen s, uint32_t g,
 
 /* ---- fitting ---- */
 
-struct gene {
-	double median;
-	uint32_t id;
-};
-
-COMPARE(by_median, struct gene, ORDER(a->median, b->median) ?: ORDER(a->id, b->id))
-
 /* Classes of medians: the genes in the order of their medians, cut where their tokens fill a class; genes of equal median share one. n [V]: their
  * tokens, `seen` in all. */
 static void cut(struct lookup *l, const uint64_t *n, uint64_t seen)
 {
-	struct gene *order = xmalloc(l->V * sizeof *order);
+	struct ranked *order = xmalloc(l->V * sizeof *order);
 	size_t genes = 0;
 	uint64_t sum = 0;
 	for (size_t g = l->special; g < l->V; g++)
-		order[genes++] = (struct gene){isnan(l->median[g]) ? 0 : l->median[g], (uint32_t)g};
-	qsort(order, genes, sizeof *order, by_median);
+		order[genes++] = (struct ranked){isnan(l->median[g]) ? 0 : l->median[g], (uint32_t)g};
+	qsort(order, genes, sizeof *order, compare_ranked);
 	for (size_t i = 0, j; i < genes; i = j) {
 		uint64_t here = 0;
-		for (j = i; j < genes && order[j].median <= order[i].median; j++)
-			here += n[order[j].id];
+		for (j = i; j < genes && order[j].value <= order[i].value; j++)
+			here += n[order[j].at];
 		for (size_t m = i; m < j && here; m++)
 			for (int k = 0; k < LOOKUP_LEVELS; k++)
-				l->class[k][order[m].id] = 1 + (uint32_t)((double)(classes[k] * sum) / (double)seen);
+				l->class[k][order[m].at] = 1 + (uint32_t)((double)(classes[k] * sum) / (double)seen);
 		sum += here;
 	}
 	free(order);

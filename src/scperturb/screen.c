@@ -37,17 +37,12 @@ struct cli screen_cli = {.name = "scperturb screen",
 	.shared = inference_options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
-struct best {
-	double shift;
-	uint32_t id;
-};
-
 struct screen {
 	size_t C, special;
 	double *state, norm; /* [C] the vector to move to */
 	char *how; /* the options of the scembed that made its embeddings */
 	int token, screened, expected, token_group, group; /* columns of the output */
-	struct best *best; /* [tokens of a cell] */
+	struct ranked *best; /* [tokens of a cell] */
 	uint32_t *range;
 	float *v, *ahead, *dv, *x, *dx, *presence, *shift; /* shift [T] */
 	size_t best_cap, range_cap, v_cap, ahead_cap, dv_cap, x_cap, dx_cap, presence_cap, shift_cap;
@@ -202,8 +197,6 @@ static void compute(struct inference *r, const struct batch *p)
 	}
 }
 
-COMPARE(by_shift, struct best, ORDER(b->shift, a->shift) ?: ORDER(a->id, b->id))
-
 static void write_row(struct inference *r, const struct batch *p, size_t i, size_t row)
 {
 	struct screen *s = r->of;
@@ -217,15 +210,15 @@ static void write_row(struct inference *r, const struct batch *p, size_t i, size
 	grow(s->best, s->best_cap, length);
 	for (uint32_t t = s->range[2 * i]; t < s->range[2 * i + 1]; t++)
 		if (p->id[t] >= s->special)
-			s->best[n++] = (struct best){(double)s->shift[t], p->id[t]};
-	qsort(s->best, n, sizeof *s->best, by_shift);
+			s->best[n++] = (struct ranked){(double)s->shift[t], p->id[t]};
+	qsort(s->best, n, sizeof *s->best, compare_ranked_down);
 	n = n < (size_t)genes ? n : (size_t)genes;
 	offset = b->group[s->group].offset;
 	at = offset[row];
 	block_set_items(b, s->group, at + n);
 	for (size_t t = 0; t < n; t++) {
-		block_set_id(b, s->screened, at + t, s->best[t].id);
-		((float *)b->col[s->expected].data)[at + t] = (float)s->best[t].shift;
+		block_set_id(b, s->screened, at + t, s->best[t].at);
+		((float *)b->col[s->expected].data)[at + t] = (float)s->best[t].value;
 	}
 	offset[row + 1] = at + n;
 	r->empty += s->range[2 * i] == s->range[2 * i + 1];

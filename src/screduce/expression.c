@@ -107,13 +107,6 @@ static double expression_at(const struct source *in, size_t r, uint64_t i)
 
 /* ---- fit ---- */
 
-struct variable {
-	double variance;
-	uint32_t gene;
-};
-
-COMPARE(most_variable_first, struct variable, ORDER(b->variance, a->variance) ?: ORDER(a->gene, b->gene))
-
 /* there [vocabulary of `in`] out: is the gene in the table of genes of --shared-with too? All are without it. */
 static void find_shared(uint8_t *there, const struct source *in)
 {
@@ -154,24 +147,24 @@ static void choose_genes(struct baseline *m, struct source *in)
 	}
 	if (n < 2)
 		die("%s: %s: expected at least two to learn from", in->name, n ? "one cell" : "no cells");
-	struct variable *all = xmalloc(V * sizeof *all);
+	struct ranked *all = xmalloc(V * sizeof *all);
 	uint8_t *there = xmalloc(V + 1);
 	size_t varying = 0;
 	find_shared(there, in);
 	for (size_t g = 0; g < V; g++) {
 		double mean = sum[g] / (double)n, variance = square[g] / (double)n - mean * mean;
 		if (there[g] && variance > 1e-12 * mean * mean)
-			all[varying++] = (struct variable){variance, (uint32_t)g};
+			all[varying++] = (struct ranked){variance, (uint32_t)g};
 	}
 	if (!varying)
 		die("%s: no gene varies among the %zu cells", in->name, n);
-	qsort(all, varying, sizeof *all, most_variable_first);
+	qsort(all, varying, sizeof *all, compare_ranked_down);
 	m->cells = n;
 	m->genes = wanted && (size_t)wanted < varying ? (size_t)wanted : varying;
 	m->kept = xmalloc(m->genes * sizeof *m->kept);
 	m->mean = xmalloc(m->genes * sizeof *m->mean);
 	for (size_t i = 0; i < m->genes; i++)
-		m->kept[i] = all[i].gene;
+		m->kept[i] = all[i].at;
 	qsort(m->kept, m->genes, sizeof *m->kept, compare_u32);
 	for (size_t i = 0; i < m->genes; i++)
 		m->mean[i] = sum[m->kept[i]] / (double)n;
