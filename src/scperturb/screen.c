@@ -48,20 +48,27 @@ struct screen {
 	size_t best_cap, range_cap, v_cap, ahead_cap, dv_cap, x_cap, dx_cap, presence_cap, shift_cap;
 };
 
+static void must_towards(int bad)
+{
+	if (bad)
+		die("--towards: %s", failure.msg);
+}
+
 /* The mean of the vectors of a stream of embeddings. */
 static void read_state(struct screen *s)
 {
 	struct block b = {0};
 	uint64_t cells = 0;
-	struct stream *in = must_open(towards);
+	int got, x = -1;
+	struct stream *in = stream_open(towards, &failure);
+	must_towards(!in);
 	const struct header *h = stream_header(in);
-	must_kind(in, "embedding");
-	int x = must_column(in, "x", F32, FIXED);
+	must_towards(header_kind(h, "embedding", towards, &failure) || (x = header_need(h, "x", F32, FIXED, towards, &failure)) < 0);
 	s->how = xstrdup(header_made_by(h, "scembed"));
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, towards, &failure));
+	while ((got = stream_read(in, &b, &failure)) > 0) {
+		must_towards(copies_refuse(&b, towards, &failure));
 		for (size_t i = 0; i < b.rows; i++) {
 			const float *row = (const float *)b.col[x].data + i * s->C;
 			int finite = 1;
@@ -72,6 +79,7 @@ static void read_state(struct screen *s)
 			cells += (uint64_t)finite;
 		}
 	}
+	must_towards(got < 0);
 	for (size_t j = 0; j < s->C; j++) {
 		s->state[j] /= (double)cells;
 		s->norm += s->state[j] * s->state[j];
