@@ -228,14 +228,14 @@ static void add_value(struct record *to, const char *column, double v)
 	record_text(to, column, isnan(v) ? NULL : text);
 }
 
-static void add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value, int lower, const char *note)
+static void add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value,
+	const struct integration_kind *kind, const char *note)
 {
-	int is_ari = !strcmp(name, "kmeans_ari") || !strcmp(name, "leiden_ari");
 	record_text(to, "metric", name);
 	for (size_t t = 0; t < s->n; t++)
 		add_value(to, s->set[t].name, value[t]);
-	record_text(to, "range", is_ari ? "-0.5 to 1" : "0 to 1");
-	record_text(to, "better", lower ? "lower" : "higher");
+	record_text(to, "range", kind->range);
+	record_text(to, "better", kind->lower ? "lower" : "higher");
 	record_text(to, "note", note ? note : "");
 	record_end(to);
 }
@@ -271,7 +271,7 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			free(name);
 		}
 		char *note = note_of_mean(of, s->n, m, known);
-		add_row(to, s, presets[preset].total[m], value, 0, note);
+		add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
 		free(note);
 	}
 }
@@ -279,14 +279,6 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 /* Why a metric is NA, or of what its value is. malloced; NULL: all cells and their exact neighbours */
 static char *note_of(const struct integration_sets *s, const struct integration_scores *of, const struct row *r)
 {
-	static const uint8_t from_neighbours[INTEGRATION_METRICS] = {[LEIDEN_NMI] = 1,
-		[LEIDEN_ARI] = 1,
-		[CLISI] = 1,
-		[ILISI] = 1,
-		[KBET] = 1,
-		[CONNECTIVITY] = 1,
-		[CONNECTIVITY_UMAP] = 1,
-		[KBET_PER_LABEL] = 1};
 	double recall = 1;
 	for (size_t t = 0; t < s->n; t++) {
 		if (of[t].why[r->metric])
@@ -295,7 +287,9 @@ static char *note_of(const struct integration_sets *s, const struct integration_
 	}
 	if (of[0].cells[r->metric])
 		return xasprintf("of %zu cells", of[0].cells[r->metric]);
-	return s->cells > (size_t)exact && from_neighbours[r->metric] ? xasprintf("%.1f %% of the neighbours", 100 * recall) : NULL;
+	return s->cells > (size_t)exact && integration_kind[r->metric].from_neighbours
+		? xasprintf("%.1f %% of the neighbours", 100 * recall)
+		: NULL;
 }
 
 static void print_scores(const struct integration_sets *s, const struct integration_scores *of)
@@ -314,7 +308,7 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 			report(&s->set[t], &rows[r], &of[t], &s->types);
 		}
 		char *note = note_of(s, of, &rows[r]);
-		add_row(&to, s, rows[r].name, value, rows[r].metric == PCR, note);
+		add_row(&to, s, rows[r].name, value, &integration_kind[rows[r].metric], note);
 		free(note);
 	}
 	if (!means_added)

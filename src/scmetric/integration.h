@@ -50,6 +50,14 @@ enum integration_metric {
 	INTEGRATION_METRICS
 };
 
+/* What is to be known of a metric, next to how it is computed. All have a label of each cell. */
+struct integration_kind {
+	uint8_t needs_batches, from_neighbours; /* from_neighbours: approximate ones of many cells change it */
+	uint8_t lower; /* is better */
+	const char *range, *na; /* na: why it can be NA although there are batches; NULL: it cannot, or why[] says it */
+};
+extern const struct integration_kind integration_kind[INTEGRATION_METRICS];
+
 struct integration_cells {
 	size_t n, k, batches;
 	const uint32_t *y, *batch; /* [n] < k and < batches, numbered by name; batch NULL: none are known */

@@ -309,31 +309,49 @@ static void score_mixing(struct work *w)
 	}
 }
 
-static void score_kmeans(struct work *w)
+static int score_kmeans(struct work *w)
 {
 	const struct integration_cells *c = w->c;
 	uint32_t *member = xmalloc(c->n * sizeof *member);
 	progress("k-means of %zu cells", c->n);
 	kmeans(w->x, c->n, w->d, c->k, large(w) ? c->exact : c->n, c->seed, c->threads, member);
-	must(network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], &failure));
+	int bad = network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e);
 	free(member);
+	return bad;
 }
+
+#define UNIT .range = "0 to 1"
+#define ARI .range = "-0.5 to 1"
+const struct integration_kind integration_kind[INTEGRATION_METRICS] = {
+	[ISOLATED_LABELS] = {UNIT, .needs_batches = 1},
+	[LEIDEN_NMI] = {UNIT, .from_neighbours = 1},
+	[LEIDEN_ARI] = {ARI, .from_neighbours = 1},
+	[KMEANS_NMI] = {UNIT},
+	[KMEANS_ARI] = {ARI},
+	[SILHOUETTE_LABEL] = {UNIT},
+	[CLISI] = {UNIT, .from_neighbours = 1, .na = "fewer than 90 cells"},
+	[BRAS] = {UNIT, .needs_batches = 1},
+	[SILHOUETTE_BATCH] = {UNIT, .needs_batches = 1},
+	[ILISI] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 90 cells"},
+	[KBET_PER_LABEL] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
+	[CONNECTIVITY] = {UNIT, .from_neighbours = 1},
+	[CONNECTIVITY_UMAP] = {UNIT, .from_neighbours = 1},
+	[PCR_COMPARISON] = {UNIT, .needs_batches = 1},
+	[SBEE] = {UNIT, .needs_batches = 1},
+	[KBET] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
+	[PCR] = {UNIT, .needs_batches = 1, .lower = 1, .na = "all cells are equal"},
+};
 
 /* Why metrics are not known, but for what the functions above say. */
 static void explain(struct integration_scores *s, const struct integration_cells *c)
 {
 	for (int m = 0; m < INTEGRATION_METRICS; m++) {
-		int of_batches = m == ISOLATED_LABELS || m >= BRAS, linked = m == CONNECTIVITY || m == CONNECTIVITY_UMAP;
 		if (!isnan(s->value[m]) || s->why[m])
 			continue;
-		if (of_batches && !linked && !c->batch)
+		if (integration_kind[m].needs_batches && !c->batch)
 			s->why[m] = c->batches == 1 ? "one batch" : "no --batch-key";
-		else if (m == CLISI || m == ILISI)
-			s->why[m] = "fewer than 90 cells";
-		else if (m == KBET || m == KBET_PER_LABEL)
-			s->why[m] = "fewer than 50 cells";
-		else if (m == PCR)
-			s->why[m] = "all cells are equal";
+		else
+			s->why[m] = integration_kind[m].na;
 	}
 }
 
@@ -367,9 +385,9 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	score_widths(&w);
 	free(w.of);
 	free(w.weight);
-	if (wanted[KMEANS_NMI])
-		score_kmeans(&w);
-	bad = c->batch && pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e);
+	bad = (wanted[KMEANS_NMI] && score_kmeans(&w)) ||
+		(c->batch &&
+			pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e));
 	explain(s, c);
-	return bad;
+	return bad ? -1 : 0;
 }
