@@ -211,6 +211,22 @@ with h5py.File('far.h5ad', 'w') as f:
 	fails "X --layer mature" h5tok mature.h5ad
 	run -1 h5tok --explain mature.h5ad
 	assert_line $'mature.h5ad\tlayers\tmature, more'
+	$PYTHON -c "
+import h5py, shutil
+shutil.copy('mature.h5ad', 'nothing.h5ad')
+shutil.copy('mature.h5ad', 'small.h5ad')
+with h5py.File('nothing.h5ad', 'r+') as f, h5py.File('small.h5ad', 'r+') as g:
+    for m in f['layers'].values():
+        (m if isinstance(m, h5py.Dataset) else m['data'])[:] = 0
+    x = g['layers/mature'] if isinstance(g['layers/mature'], h5py.Dataset) else g['layers/mature/data']
+    x[:] = x[:] / 4000
+    del g['X']
+    g.move('layers/mature', 'X')"
+	run -0 h5tok nothing.h5ad -o b.counts
+	names "warning: nothing.h5ad X 0"
+	# small numbers are not empty
+	run h5tok --unlog small.h5ad -o b.counts
+	refute_output --partial empty
 	run -0 h5tok --layer X mature.h5ad -o b.counts
 	names "warning: mature.h5ad X 0"
 	h5tok -q --layer mature mature.h5ad | scview | cmp a -

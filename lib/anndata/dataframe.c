@@ -185,7 +185,7 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 	if (r == 0 && z)
 		z->fill_rows = 1; /* categories differ, so one at most is the fill value */
 	if (r == 0)
-		r = dataframe_texts(&values, (uint64_t)n, &t, e);
+		r = dataframe_texts(&values, 0, (uint64_t)n, &t, e);
 	if (r == 0) {
 		c->category = xmalloc(t.n * sizeof *c->category);
 		for (size_t i = 0; i < t.n; i++)
@@ -395,7 +395,7 @@ static int is_names(struct store *s, const char *path, const char *name, uint64_
 	struct strmap seen = {0};
 	int64_t n = 0;
 	int is = open_column(&c, s, path, name, &n, NULL) == 0 && c.kind == DATAFRAME_STR && (uint64_t)n == nrow && nrow < UINT32_MAX &&
-		dataframe_texts(&c, nrow, &t, NULL) == 0;
+		dataframe_texts(&c, 0, nrow, &t, NULL) == 0;
 	for (size_t i = 0; is && i < t.n; i++)
 		is = strmap_put(&seen, t.bytes + t.offset[i], t.offset[i + 1] - t.offset[i], (uint32_t)i) == i;
 	strmap_release(&seen);

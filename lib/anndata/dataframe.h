@@ -82,5 +82,5 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 size_t dataframe_text(
 	const struct dataframe_column *c, const struct dataframe_values *v, size_t i, char buf[32], const char **text, int *missing);
 
-/* The whole column as texts. */
-int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e);
+/* Rows [row, row + n) as texts. */
+int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e);

@@ -195,19 +195,19 @@ size_t dataframe_text(
 	return 0;
 }
 
-int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e)
+int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e)
 {
 	struct dataframe_values v = {0};
 	int r = 0;
 	texts_clear(t);
-	for (uint64_t row = 0; row < nrow && r == 0; row += v.n) {
+	for (uint64_t end = row + n; row < end && r == 0; row += v.n) {
 		char buf[32];
 		const char *s;
 		int missing;
-		r = dataframe_read(c, row, nrow - row < STRETCH ? nrow - row : STRETCH, &v, 1, e);
+		r = dataframe_read(c, row, end - row < STRETCH ? end - row : STRETCH, &v, 1, e);
 		for (size_t i = 0; i < v.n && r == 0; i++) {
-			size_t n = dataframe_text(c, &v, i, buf, &s, &missing);
-			texts_push(t, s, n);
+			size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
+			texts_push(t, s, len);
 		}
 	}
 	dataframe_values_release(&v);

@@ -93,13 +93,42 @@ static int look_at(struct h5ad *h, struct candidate *c, struct error *e)
 	return c->agrees < -1 ? -1 : 0;
 }
 
+static int is_empty(const struct candidate *c)
+{
+	return c->values.kind == VALUES_DOUBTFUL && !c->values.largest;
+}
+
+/* The best matrix is empty: do layers that were not looked at hold values? */
+static int refuse_empty(struct h5ad *h, const char *matrix, struct error *e)
+{
+	struct texts t = {0};
+	char *list = xstrdup("");
+	store_names(&h->store, "layers", &t);
+	for (size_t i = 0; i < t.n; i++) {
+		char *name = texts_dup(&t, i), *path = xasprintf("layers/%s", name);
+		struct candidate c = {.of.path = path};
+		if (look_at(h, &c, e) || !is_empty(&c))
+			xappend(&list, "%s%s", *list ? ", " : "", name);
+		countmat_release(&c.mat);
+		values_release(&c.values);
+		free(name);
+		free(path);
+	}
+	int r = *list ? error_set(e, "%s: %s is empty, and layers hold values; --layer takes the counts from one of them: %s", h->path,
+				matrix, list)
+		      : 0;
+	free(list);
+	texts_release(&t);
+	return r;
+}
+
 /* Take the best matrix if the options allow it. */
 static int take(
 	struct h5ad *h, const struct h5ad_options *opt, struct candidate *c, const char *looked, const char *layers, struct error *e)
 {
 	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer != NULL) : "";
-	if (c && !hint && !c->values.largest && c->mat.nrow && *layers && !opt->layer)
-		hint = "it is empty, and a layer may hold the counts";
+	if (c && is_empty(c) && c->mat.nrow && !opt->layer && refuse_empty(h, c->of.path, e))
+		return -1;
 	if (hint)
 		return error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s%s%s%s", h->path, looked,
 			*layers ? "layers that --layer can name: " : "there are no layers", layers, *hint ? "; " : "",
@@ -176,7 +205,7 @@ static int gene_column_load(void *var, size_t column, int any, struct texts *t, 
 	struct dataframe_column *c = gene_column(var, column);
 	if (any ? c->kind == DATAFRAME_OTHER : c->kind != DATAFRAME_STR && c->kind != DATAFRAME_CATEGORICAL)
 		return 0;
-	return dataframe_texts(c, ((struct dataframe *)var)->nrow, t, e) ? -1 : 1;
+	return dataframe_texts(c, 0, ((struct dataframe *)var)->nrow, t, e) ? -1 : 1;
 }
 
 /* Which rows of var are genes? */
@@ -184,13 +213,13 @@ static int choose_genes(struct h5ad *h, struct dataframe *var, struct error *e)
 {
 	struct texts type = {0}, control = {0}, index = {0};
 	struct feature_words words = {.name = {&index}};
-	int r = dataframe_texts(&var->index, var->nrow, &index, e);
+	int r = dataframe_texts(&var->index, 0, var->nrow, &index, e);
 	for (size_t i = 0; i < var->ncol && r == 0; i++) {
 		struct dataframe_column *c = var->col + i;
 		int types = features_is_type(c->name) && (c->kind == DATAFRAME_STR || c->kind == DATAFRAME_CATEGORICAL);
 		int controls = features_is_control(c->name) && c->kind != DATAFRAME_OTHER;
 		if ((types && !words.type) || (controls && !words.control))
-			r = dataframe_texts(c, var->nrow, types ? &type : &control, e);
+			r = dataframe_texts(c, 0, var->nrow, types ? &type : &control, e);
 		words.type = types ? &type : words.type;
 		words.control = controls ? &control : words.control;
 	}

@@ -89,7 +89,7 @@ static int read_names(struct h5ad_into *w, struct error *e)
 		return error_set(e, "%s: no obs as anndata has written it since 0.7: %s", w->shown,
 			H5Lexists(file, "obs", H5P_DEFAULT) > 0 ? "read and write the file once with anndata" : "this is not AnnData");
 	if (dataframe_open(&w->obs, &(struct store){.kind = &store_hdf5, .name = w->shown, .h5 = file}, "obs", e) ||
-		dataframe_texts(&w->obs.index, w->obs.nrow, &names, e)) {
+		dataframe_texts(&w->obs.index, 0, w->obs.nrow, &names, e)) {
 		texts_release(&names);
 		return -1;
 	}

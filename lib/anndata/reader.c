@@ -126,7 +126,7 @@ static int count_refused_cells(struct h5ad *h, struct error *e)
 		size_t refused[4] = {0};
 		if (!c || c->kind == DATAFRAME_OTHER)
 			continue;
-		r = dataframe_texts(c, h->ncell, &t, e);
+		r = dataframe_texts(c, 0, h->ncell, &t, e);
 		for (size_t i = 0; i < t.n; i++)
 			for (size_t w = 0; w < 4; w++)
 				refused[w] += texts_is(&t, i, no[w]);
@@ -152,7 +152,7 @@ static int is_turned(struct h5ad *h)
 	for (size_t i = 0; i <= h->obs.ncol && !turned; i++) {
 		struct dataframe_column *c = i ? h->obs.col + i - 1 : &h->obs.index;
 		if (c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n))
-			turned = dataframe_texts(c, n, &t, &ignored) == 0 && gene_ids(&t);
+			turned = dataframe_texts(c, 0, n, &t, &ignored) == 0 && gene_ids(&t);
 	}
 	texts_release(&t);
 	return turned;
@@ -327,16 +327,5 @@ int h5ad_start(struct h5ad *h, struct error *e)
 
 int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)
 {
-	texts_clear(t);
-	struct dataframe_column *c = &h->obs.index;
-	struct dataframe_values v = {0};
-	int r = dataframe_read(c, row, n, &v, 1, e), missing;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		char buf[32];
-		const char *s;
-		size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
-		texts_push(t, s, len);
-	}
-	dataframe_values_release(&v);
-	return r;
+	return dataframe_texts(&h->obs.index, row, n, t, e);
 }

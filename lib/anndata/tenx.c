@@ -41,7 +41,7 @@ static int strings(struct h5ad *h, const char *name, struct texts *t, struct err
 	if (r == 0 && rows != h->ngene)
 		r = error_set(e, "%s: %" PRIu64 " rows, expected %zu", c.where, rows, h->ngene);
 	if (r == 0)
-		r = dataframe_texts(&c, rows, t, e);
+		r = dataframe_texts(&c, 0, rows, t, e);
 	dataframe_column_release(&c);
 	free(path);
 	return r;
