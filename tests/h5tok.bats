@@ -219,7 +219,7 @@ with h5py.File('nothing.h5ad', 'r+') as f, h5py.File('small.h5ad', 'r+') as g:
     for m in f['layers'].values():
         (m if isinstance(m, h5py.Dataset) else m['data'])[:] = 0
     x = g['layers/mature'] if isinstance(g['layers/mature'], h5py.Dataset) else g['layers/mature/data']
-    x[:] = x[:] / 4000
+    x[:] = x[:] / 1e7
     del g['X']
     g.move('layers/mature', 'X')"
 	run -0 h5tok nothing.h5ad -o b.counts

@@ -383,6 +383,9 @@ big[:, [0, 9, 10]] = 1 + np.arange(150000)[:, None] % 30
 big[30000, 5] = .5 # where nobody looks first
 for name, layout in ("rows", sp.csr_matrix), ("dense", np.asarray):
     adata(layout(big)).write_h5ad("late_%s.h5ad" % name)
+a = adata(sp.csr_matrix(big))
+a.X.data[a.X.data == .5] = np.nan
+a.write_h5ad("late_nan.h5ad")
 with h5py.File("late_across.loom", "w") as f:
     f.create_dataset("matrix", data=big.T, chunks=(40, 64))
     f["col_attrs/CellID"], f["row_attrs/Gene"] = np.arange(150000), np.array(ids, "S")
@@ -395,6 +398,7 @@ adata(x, symbols).write_h5ad("symbols.h5ad")'
 		for f in $(everywhere $what | sed 's/ [^ ]*_mtx//'); do refused "$f cell 12 gene 7" h5tok $f; done
 	done
 	for f in late_{rows,dense}.h5ad late_across.loom; do refused "$f cell 30000 gene 5 0.5" h5tok $f; done
+	refused "late_nan.h5ad cell 30000 gene 5 nan leave" h5tok late_nan.h5ad
 	refused "none.h5ad 40 of 40 --gene-column" h5tok none.h5ad
 	for f in empty:40 part:10; do
 		run -0 h5tok ${f%:*}.h5ad -o a.counts

@@ -156,7 +156,7 @@ void countmat_release(struct countmat *m)
 int countmat_bad_value(const struct countmat *m, uint64_t cell, uint64_t gene, double v, struct error *e)
 {
 	return error_set(e, "%s: cell %" PRIu64 ", gene %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d%s", m->where, cell, gene,
-		v, number_fault(v), NUMBER_COUNT_MAX, !m->unlog && number_is_fraction(v) ? "; " NEED_ROUND : "");
+		v, number_fault(v), NUMBER_COUNT_MAX, !m->unlog && number_is_fraction(v) ? "; " NEED_ROUND : "; " LEAVE_OUT);
 }
 
 int countmat_place(struct countmat *m, uint64_t entry, uint64_t *cell, uint64_t *gene, struct error *e)

@@ -16,6 +16,7 @@
 #define GENES_MAX (1u << 24)
 #define GENE_DROPPED UINT32_MAX
 #define NEED_ROUND "counts with fractions, such as those of SoupX, need --round"
+#define LEAVE_OUT "leave out such cells and genes, or keep raw counts in .raw or in layers['counts']"
 
 enum countmat_layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_DENSE, LAYOUT_ENTRIES };
 

@@ -311,7 +311,7 @@ const char *values_refused(const struct values *v, int round, int unlog, int nam
 	case VALUES_WRONG:
 		break;
 	}
-	return "leave out such cells and genes, or keep raw counts in .raw or in layers['counts']";
+	return LEAVE_OUT;
 }
 
 int values_take(struct countmat *m, const struct values *v, int round, int unlog, int named, struct error *e)
