@@ -23,10 +23,10 @@ names_files() {
 # stamp FILE: its size and times; of the folder of a model a digest of those of all its files, and of all dictionaries of Geneformer that are near it (model.sh)
 stamp() {
 	local all
-	if [ -d "$1" ] && { compgen -G "$1/*.safetensors*" || compgen -G "$1/token_dictionary*.pkl"; } > /dev/null; then
+	if [ -d "$1" ] && { compgen -G "$1/*.safetensors*" || compgen -G "$1/token_dictionary*.*"; } > /dev/null; then
 		all=$({
 			find -L "$1" -maxdepth 1 -type f -printf '%s %f %T@ %C@\n'
-			find -L "$1/.." "$1"/{,../,../../}geneformer{,/*/} -maxdepth 1 -name '*_dict*.pkl' -printf '%s %f %T@ %C@\n' 2> /dev/null || true
+			find -L "$1/.." "$1"/{,../,../../}geneformer{,/*/} -maxdepth 1 '(' -name '*_dict*.*' -o -name 'gene_median*' ')' -printf '%s %f %T@ %C@\n' 2> /dev/null || true
 		} | LC_ALL=C sort)
 		awk '{ bytes += $1 } END { printf "%d bytes, %d files, ", bytes, NR }' <<< "$all"
 		sha256sum <<< "$all" | cut -c 1-16
@@ -91,7 +91,7 @@ twice() {
 }
 
 check() {
-	local setting name value f again model='' variable='' vocab='' tokens='' numbers='^[0-9]+( +[0-9]+)*$'
+	local setting name value f again model='' variable='' vocab='' tokens='' by=MEDIANS numbers='^[0-9]+( +[0-9]+)*$'
 	for setting; do
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
@@ -121,12 +121,12 @@ check() {
 			done
 			case $name in
 			INIT | MODEL) model=${files[0]} variable=$name ;;
-			VOCAB | MEDIANS) vocab=${files[0]} ;;
+			VOCAB | MEDIANS) vocab=${files[0]} by=$name ;;
 			TOKEN_TABLE) tokens=${files[0]} ;;
 			esac
 		fi
 	done
-	[ -z "$model" ] || "$here/model.sh" "$variable" "$model" "$vocab" "$tokens"
+	[ -z "$model" ] || "$here/model.sh" "$variable=,$by=,TOKEN_TABLE=" "$model" "$vocab" "$tokens"
 }
 
 # finished RUN: it has a report, a table or a figure, or it is of an experiment that makes none

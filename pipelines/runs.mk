@@ -75,7 +75,7 @@ reading_word = $(call quote,$(strip $(if $(value H5TOK_ARGS),$(call given,H5TOK_
 # are the variables for a vocabulary in place of its own. $(call found_model,FOLDER): the model's folder for the tools, as a word of the shell
 define model
 $1/model.tsv: | $1/settings
-	@$$(script)/model.sh $2 $$(call one_file,$2) $$(call one_file,$3) $$(call one_file,$4) $1
+	@$$(script)/model.sh $2=,$3=,$4= $$(call one_file,$2) $$(call one_file,$3) $$(call one_file,$4) $1
 endef
 found_model = "$$(awk -F '\t' '$$1 == "model" { print $$2 }' $1/model.tsv)"
 

@@ -67,6 +67,17 @@ value() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"; }
 	assert_equal "$(wc -l < made/vocab.tsv)" 30
 	run -0 --separate-stderr scstream model '' made --vocab v.tsv
 	assert_output v.tsv
+	# tables in place of pickles, as a folder and by their names
+	mkdir tables
+	awk -F '\t' -v OFS='\t' 'NR == 1 { print "gene", "token"; next } { print $2, $1 }' v.tsv | gzip > tables/token_dictionary_x.tsv.gz
+	awk -F '\t' -v OFS='\t' 'NR == 1 { print "gene", "median"; next } $4 != "NA" { print $2, $4 }' v.tsv | gzip > tables/gene_median_x.tsv.gz
+	scstream model '' made --vocab tables/gene_median_x.tsv.gz --tokens tables/token_dictionary_x.tsv.gz
+	mv made/vocab.tsv named.tsv
+	scstream model '' made --vocab tables
+	cmp named.tsv made/vocab.tsv
+	cmp <(cut -f 1,2,4 named.tsv) <(cut -f 1,2,4 v.tsv)
+	scstream model hub/Geneformer-V2 made --vocab tables
+	cmp named.tsv made/vocab.tsv
 	# no module but the standard library's
 	run -0 python3 -I -S -B -c 'import sys; sys.path.insert(0, sys.argv[1]); from corrmask import model; model.main(["hub/Geneformer-V2", ""])' \
 		"$BATS_TEST_DIRNAME/../python"
@@ -77,20 +88,55 @@ value() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"; }
 		run -1 scstream model "${@:2}"
 		names "$1"
 		assert_equal "${#lines[@]}" 1
+		refute_output --partial "="
+		# make's names
+		run -1 scstream model --names INIT=,VOCAB=,TOKEN_TABLE= "${@:2}"
+		words=${1//--vocab/VOCAB=}
+		names "${words//--tokens/TOKEN_TABLE=}"
+		refute_output --partial -- " --"
 	}
-	told "MODEL=Geneformer/nowhere huggingface.co/ctheodoris/Geneformer" Geneformer/nowhere made
+	weights() { $PYTHON - "$@" <<-'P'
+		import json, struct, sys
+		out, cut, rows = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+		head = json.dumps({"bert.embeddings.word_embeddings.weight": {"dtype": "F32", "shape": [rows, 2], "data_offsets": [0, 8 * rows]}}).encode()
+		open(out, "wb").write((struct.pack("<Q", len(head)) + head + bytes(8 * rows))[:-cut or None])
+	P
+	}
+	told "Geneformer/nowhere huggingface.co/ctheodoris/Geneformer" Geneformer/nowhere made
 	mkdir -p empty broken two pointer pickled lost other
-	told "MODEL=empty model.safetensors" empty made
+	told "empty model.safetensors" empty made
 	touch pickled/pytorch_model.bin
-	told "MODEL=pickled pytorch_model.bin transformers" pickled made
+	told "pickled pytorch_model.bin transformers" pickled made
 	cp hub/Geneformer-V2/model.safetensors broken
-	told "MODEL=broken config.json" broken made
+	told "broken config.json" broken made
 	cp hub/Geneformer-V2/* lost
 	mv lost/config.json .
 	sed 's/"vocab_size":\s*44/"vocab_size": 43/' config.json > lost/config.json
-	told "MODEL=lost 43 token_dictionary MEDIANS= TOKEN_TABLE=" lost made
-	told "MODEL=lost 44 43 v.tsv" lost made --vocab v.tsv
-	told "hub/geneformer/gene_median_dictionary_gc104M.pkl TOKEN_TABLE=" hub/Geneformer-V2 made --vocab hub/geneformer/gene_median_dictionary_gc104M.pkl
+	told "lost 43 44 model.safetensors config.json" lost made
+	weights lost/model.safetensors 0 43
+	told "lost token_dictionary --vocab --tokens" lost made
+	told "lost 44 43 v.tsv" lost made --vocab v.tsv
+	told "nothing.tsv no such file" hub/Geneformer-V2 made --vocab nothing.tsv
+	# more rows than tokens, in the configuration or in the weights alone; weights cut short, or a part missing
+	mkdir padded cut parts
+	cp hub/geneformer/*gc104M.pkl padded
+	for m in padded cut; do sed 's/"vocab_size":\s*44/"vocab_size": 64/' config.json > $m/config.json; done
+	weights padded/model.safetensors 0 64
+	told "padded 64 44 --vocab --tokens resize_token_embeddings(44)" padded made
+	told "padded 64 44 --vocab" '' made --vocab padded
+	cp config.json padded
+	told "padded 64 44 model.safetensors" padded made
+	for n in 1 500 700; do
+		weights cut/model.safetensors $n 64
+		told "cut/model.safetensors" cut made
+	done
+	: > cut/model.safetensors
+	told "cut/model.safetensors" cut made
+	cp config.json hub/geneformer/*gc104M.pkl parts
+	weights parts/model-00001-of-00002.safetensors 0 44
+	printf '{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}' > parts/model.safetensors.index.json
+	told "parts model-00002-of-00002.safetensors" parts made
+	told "hub/geneformer/gene_median_dictionary_gc104M.pkl --tokens" hub/Geneformer-V2 made --vocab hub/geneformer/gene_median_dictionary_gc104M.pkl
 	printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n' | tee pointer/model.safetensors > pointer.pkl
 	cp config.json pointer
 	told "pointer/model.safetensors git-lfs" pointer made
@@ -98,7 +144,7 @@ value() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"; }
 	cp hub/geneformer/*gc104M.pkl two
 	awk -F '\t' -v OFS='\t' 'NR > 6 { $4 = sprintf("%.17g", 2 * $4) } 1' v.tsv > double.tsv
 	dictionaries two gc95M double.tsv
-	told "two token_dictionary_gc104M.pkl token_dictionary_gc95M.pkl TOKEN_TABLE= MEDIANS=" two made
+	told "two token_dictionary_gc104M.pkl token_dictionary_gc95M.pkl --vocab --tokens" two made
 	run -0 scstream model two made --vocab two/gene_median_dictionary_gc95M.pkl --tokens two/token_dictionary_gc95M.pkl
 	cmp <(cut -f 4 made/vocab.tsv) <(cut -f 4 double.tsv)
 	cp pointer.pkl two/token_dictionary_gc95M.pkl

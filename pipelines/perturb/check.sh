@@ -37,7 +37,7 @@ done
 
 # The genes, if they are named and the vocabulary is there
 if [ "$genes" = all ] || [ -z "$model" ]; then exit 0; fi
-"$here/model.sh" MODEL "$model" "$medians" "$tokens" "$dir" > /dev/null 2> "$dir/said" || stop "$(sed -n '$s/^scstream: //p' "$dir/said")"
+"$here/model.sh" MODEL=,MEDIANS=,TOKEN_TABLE= "$model" "$medians" "$tokens" "$dir" > /dev/null 2> "$dir/said" || stop "$(sed -n '$s/^scstream: //p' "$dir/said")"
 case $genes in *.gmt | *.gmt.gz) zcat -f -- "$genes" | cut -f 3- ;; *) if [ -f "$genes" ]; then zcat -f -- "$genes"; else echo "$genes"; fi ;; esac | tr ',+\t' '[\n*]' | sed '/^$/d' |
 	awk -F '\t' 'NR == FNR { known[toupper($2)]; known[toupper($3)]; n = split($5, a, "|"); while (n) known[a[n--]]; next }
 		{ w = toupper($0); v = w; sub(/[.][0-9]+$/, "", v); all++; if (!(w in known) && !(v in known)) { lost++; if (first == "") first = $0 } }

@@ -25,8 +25,8 @@ share='^0?\.[0-9]+$'
 	case $CONFIG in */* | *.json) [ -e "$CONFIG" ] || wrong "CONFIG=$CONFIG: no such file or folder" ;; esac
 	if [ -n "$INIT$VOCAB" ]; then
 		files "$INIT"
-		said=$("$here/model.sh" INIT "${INIT:+${files[0]}}" "$VOCAB" "$TOKEN_TABLE")
-		[ -z "$said" ] || wrong "$([ -n "$INIT" ] || echo VOCAB=)$said"
+		said=$("$here/model.sh" INIT=,VOCAB=,TOKEN_TABLE= "${INIT:+${files[0]}}" "$VOCAB" "$TOKEN_TABLE")
+		[ -z "$said" ] || wrong "$said"
 	fi
 	[ -n "$DATA" ] || exit 0
 	list=$(mktemp)

@@ -15,7 +15,7 @@ make_corpus() {
 }
 # what the model and the vocabulary are
 if [ -n "$init$vocab" ]; then
-	"$here/model.sh" INIT "$init" "$vocab" "$token_table" "$run/init"
+	"$here/model.sh" INIT=,VOCAB=,TOKEN_TABLE= "$init" "$vocab" "$token_table" "$run/init"
 	vocab=$(reported "$run/init/model.tsv" vocab) token_table=
 	init=$(reported "$run/init/model.tsv" model)
 	[ -z "$init" ] || [ -n "$max_len" ] || positions=$(reported "$run/init/model.tsv" max_len)

@@ -15,9 +15,22 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from corrmask._tools import Error, save
 
-HUB = "a Geneformer is downloaded from huggingface.co/ctheodoris/Geneformer (git lfs clone), and MODEL= is one of its folders, such as Geneformer/Geneformer-V2-104M"
+HUB = "a Geneformer is downloaded from huggingface.co/ctheodoris/Geneformer (git lfs clone), and %s is one of its folders, such as Geneformer/Geneformer-V2-104M"
 TOKENS, MEDIANS, NAMES, MAPPING = "token_dictionary", "gene_median_dictionary", "gene_name_id_dict", "ensembl_mapping_dict"
+ENDINGS = (".pkl", ".tsv", ".tsv.gz")       # of dictionaries that are looked for
+PADDING = 512       # most rows that embeddings have more than tokens, for speed
 COLUMNS = ["token", "gene_id", "symbol", "median", "aliases"]
+
+
+class Names(NamedTuple):
+    """What the caller calls the model, the vocabulary and Geneformer's tokens: options, or variables of make (MODEL=)."""
+    model: str = ""
+    vocab: str = "--vocab"
+    tokens: str = "--tokens"
+
+
+def _spell(name: str, value: str) -> str:
+    return name + ("" if name[-1:] in ("", "=") else " ") + value
 
 
 # ---- dictionaries ----
@@ -200,15 +213,23 @@ def _list(folder: str) -> List[str]:
         return []
 
 
+def _stem(name: str) -> Optional[str]:
+    """The name of a dictionary without its ending; None: it has none of these."""
+    return next((name[:-len(ending)] for ending in ENDINGS if name.endswith(ending)), None)
+
+
 def beside(tokens: str, stem: str) -> Optional[str]:
-    """The file of this stem that belongs to a token dictionary: of the same ending, or the only one in its folder."""
+    """The file of this stem that belongs to a token dictionary: of the same name but for that, or the only one in its folder."""
     folder, name = os.path.split(tokens)
     if TOKENS not in name:
         return None
     same = os.path.join(folder, name.replace(TOKENS, stem))
-    there = [f for f in _list(folder or ".") if f.startswith(stem) and f.endswith(".pkl")]
-    alone = sum(f.startswith(TOKENS) and f.endswith(".pkl") for f in _list(folder or ".")) == 1 and len(there) == 1
-    return same if os.path.exists(same) else os.path.join(folder, there[0]) if alone else None
+    there = _list(folder or ".")
+    stems = [stem, "gene_median"] if stem == MEDIANS else [stem]
+    alike = [f for f in there if _stem(f) in [(_stem(name) or "").replace(TOKENS, s) for s in stems]]
+    rest = [f for f in there if f.startswith(stem) and _stem(f)]
+    alone = len({_stem(f) for f in there if f.startswith(TOKENS) and _stem(f)}) == len({_stem(f) for f in rest}) == 1
+    return same if os.path.exists(same) else os.path.join(folder, alike[0]) if alike else os.path.join(folder, rest[0]) if alone else None
 
 
 def _places(model: str) -> Iterator[List[str]]:
@@ -225,14 +246,18 @@ def _places(model: str) -> Iterator[List[str]]:
                 yield [os.path.relpath(p) if p.startswith(os.getcwd() + os.sep) else p for p in (place, *deeper) if os.path.isdir(p)]
 
 
-def find_dictionaries(model: str, size: Optional[int]) -> Optional[Dictionaries]:
+def find_dictionaries(model: str, size: Optional[int], names: Names, name: str) -> Dictionaries:
     """Geneformer's files in the nearest place that has dictionaries of `size` tokens (or of any number). Two that fit and differ are an error."""
+    others: Dict[str, int] = {}
+    how = "%s and %s name Geneformer's two tables or pickles" % (names.vocab, names.tokens)
     for folders in _places(model):
         fit: Dict[str, Dictionaries] = {}
         for folder in folders:
-            for tokens in (os.path.join(folder, f) for f in _list(folder) if f.startswith(TOKENS) and f.endswith(".pkl")):
+            for tokens in (os.path.join(folder, f) for f in _list(folder) if f.startswith(TOKENS) and _stem(f)):
                 medians = beside(tokens, MEDIANS)
-                if size is not None and len(read_pickle(tokens)) != size:
+                n = len(read_pairs(tokens))
+                if size is not None and n != size:
+                    others[tokens] = n
                     continue
                 if medians is None:
                     raise Error("%s: no %s beside it" % (tokens, os.path.basename(tokens).replace(TOKENS, MEDIANS)))
@@ -241,11 +266,16 @@ def find_dictionaries(model: str, size: Optional[int]) -> Optional[Dictionaries]
             if fit and size is None:
                 break       # not those in the folders below
         if len(fit) > 1:
-            raise Error("%s: the vocabulary can be that of %s: TOKEN_TABLE= and MEDIANS= name the right one" % (model, " or of ".join(
-                files.tokens for files in fit.values())))
+            raise Error("%s: the vocabulary can be that of %s: %s" % (name, " or of ".join(files.tokens for files in fit.values()), how))
         if fit:
             return next(iter(fit.values()))
-    return None
+    if others:
+        more = [n for n in others.values() if isinstance(size, int) and 0 < size - n < PADDING]
+        raise Error("%s: the model has %s rows of embeddings (vocab_size), but the dictionaries near it have other numbers of tokens (%s): %s%s" % (
+            name, size, ", ".join("%d in %s" % (n, f) for f, n in others.items()), how,
+            "; rows that only fill up are taken away by resize_token_embeddings(%d) of transformers" % more[0] if more else ""))
+    raise Error("%s: no vocab.tsv in it, and no dictionaries%s (%s*%s) in it, above it, or in a folder geneformer there: %s" % (
+        name, "" if size is None else " of %s tokens" % size, TOKENS, ENDINGS[0], how))
 
 
 # ---- models ----
@@ -265,25 +295,57 @@ class Found(NamedTuple):
         return "".join("%s\t%s\n" % (name, "" if value is None else value) for name, value in self._asdict().items())
 
 
+def _object(path: str) -> Dict[str, Any]:
+    try:
+        found = json.loads(_text(path))
+    except ValueError as error:
+        raise Error("%s: not JSON: %s" % (path, error)) from None
+    if not isinstance(found, dict):
+        raise Error("%s: expected an object of JSON" % path)
+    return found
+
+
 def _config(model: str, name: str) -> Dict[str, Any]:
     path = os.path.join(model, "config.json")
     if not os.path.exists(path):
         raise Error("%s: no config.json in it: expected the folder of a model" % name)
-    try:
-        config = json.loads(_text(path))
-    except ValueError as error:
-        raise Error("%s: not JSON: %s" % (path, error)) from None
-    if not isinstance(config, dict):
-        raise Error("%s: expected an object of JSON" % path)
-    return config
+    return _object(path)
 
 
-def _check_weights(model: str, name: str) -> None:
-    weights = [f for f in _list(model) if f.startswith("model") and ".safetensors" in f]
+def _tensors(path: str) -> Dict[str, Any]:
+    """The header of a file of safetensors that has all its bytes."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as f:
+        head = f.read(8)
+        _check_lfs(path, head + f.read(24))
+        f.seek(8)
+        n = int.from_bytes(head, "little")
+        try:
+            tensors: Dict[str, Any] = json.loads(f.read(n)) if 8 <= n <= size - 8 else {}
+            tensors.pop("__metadata__", None)
+            end = 8 + n + max((t["data_offsets"][1] for t in tensors.values()), default=0)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+            raise Error("%s: damaged: no header of safetensors" % path) from None
+    if not tensors or end != size:
+        raise Error("%s: cut short or damaged: %d bytes, expected %s" % (path, size, end if tensors else "those of a header and of tensors"))
+    return tensors
+
+
+def _check_weights(model: str, name: str, size: Any) -> None:
+    there = _list(model)
+    weights = [f for f in there if f.startswith("model") and f.endswith(".safetensors")]
+    index = os.path.join(model, "model.safetensors.index.json")
+    if os.path.exists(index) and "model.safetensors" not in there:
+        weights = sorted({*weights, *map(str, _object(index).get("weight_map", {}).values())})
+        for f in weights:
+            if f not in there:
+                raise Error("%s: no %s in it, which %s names" % (name, f, index))
     for f in weights:
-        with open(os.path.join(model, f), "rb") as w:
-            _check_lfs(os.path.join(model, f), w.read(32))
-    if not weights and "pytorch_model.bin" in _list(model):
+        for tensor, about in _tensors(os.path.join(model, f)).items():
+            rows = (about.get("shape") or [None])[0]
+            if tensor.endswith(".word_embeddings.weight") and size is not None and rows != size:
+                raise Error("%s: %s rows of embeddings in %s, but vocab_size is %s in config.json" % (name, rows, f, size))
+    if not weights and "pytorch_model.bin" in there:
         raise Error("%s: pytorch_model.bin, pickled weights: load and save it once with transformers, which writes model.safetensors" % name)
     if not weights:
         raise Error("%s: no model.safetensors in it: expected the folder of a model" % name)
@@ -315,20 +377,18 @@ def _about(files: Dictionaries, n: int, aliases: int) -> str:
     return "{:,} tokens of {}, medians of {}, {}".format(n, files.tokens, files.medians, more)
 
 
-def _given(vocab: str, tokens: str, out: str, name: str) -> Tuple[str, int, int, str]:
-    """The vocabulary that a user names: a table, Geneformer's two, a folder of them, or a model."""
+def _given(vocab: str, tokens: str, out: str, size: Optional[int], names: Names) -> Tuple[str, int, int, str]:
+    """The vocabulary that a user names: a table, Geneformer's two, a folder of them (with `size` tokens, if that is known), or a model."""
+    name = _spell(names.vocab, vocab)
     if os.path.isdir(vocab):
         own = os.path.join(vocab, "vocab.tsv")
         if os.path.exists(own):
             return (own, *_rows(own), "vocabulary %s" % own)
         config = os.path.join(vocab, "config.json")
-        size = _config(vocab, vocab).get("vocab_size") if os.path.exists(config) else None
-        files = find_dictionaries(vocab, size)
-        if files is None:
-            raise Error("%s: neither vocab.tsv nor %s*.pkl in it, above it, or in a folder geneformer there" % (name, TOKENS))
+        files = find_dictionaries(vocab, _config(vocab, name).get("vocab_size") if os.path.exists(config) else size, names, name)
     elif tokens or _is_pickle(vocab):
         if not tokens:
-            raise Error("%s: a dictionary of Geneformer, which also needs TOKEN_TABLE=" % name)
+            raise Error("%s: a dictionary of Geneformer, which also needs %s" % (name, names.tokens))
         files = Dictionaries(tokens, vocab, beside(tokens, NAMES), beside(tokens, MAPPING))
     else:
         return (vocab, *_rows(vocab), "vocabulary %s" % vocab)
@@ -359,23 +419,25 @@ def _bmfm(model: str, out: str) -> str:
     return out
 
 
-def open_model(model: str, out: str, vocab: str = "", tokens: str = "", variable: str = "MODEL") -> Found:
+def open_model(model: str, out: str, vocab: str = "", tokens: str = "", names: Names = Names()) -> Found:
     """The model, or without one the vocabulary, as the tools read it. What has to be made for that goes into the folder out, if it is given: without,
-    it is only looked whether it can be. vocab, tokens: the vocabulary of a user, in place of the model's. variable: what messages call the model."""
-    name = "%s=%s" % (variable, model) if model else "vocabulary " + vocab
-    for path in filter(None, (model, vocab, tokens)):
-        if not os.path.exists(path):
-            raise Error("%s: no such file or folder%s" % (name if path == model else path, "; " + HUB.replace("MODEL", variable) if path == model else ""))
-    given = _given(vocab, tokens, out, vocab) if vocab else None
+    it is only looked whether it can be. vocab, tokens: the vocabulary of a user, in place of the model's."""
+    name = _spell(names.model, model)
+    for path, called in ((model, names.model), (vocab, names.vocab), (tokens, names.tokens)):
+        if path and not os.path.exists(path):
+            raise Error("%s: no such file or folder%s" % (_spell(called, path), "; " + HUB % (names.model or "MODEL") if path == model else ""))
+    kind, folder, config = "corrmask", model, {}
+    released = any(f.endswith(".ckpt") for f in _list(model)) or model.endswith(".ckpt")
+    if model and not released:
+        config = _config(model, name) if os.path.exists(os.path.join(model, "config.json")) else {}
+        _check_weights(model, name, config.get("vocab_size"))
+        config = config or _config(model, name)
+        released = config.get("model_type") == "scllama"
+    given = _given(vocab, tokens, out, config.get("vocab_size"), names) if vocab else None
     if not model:
         assert given, "a model or a vocabulary"
         return Found("vocabulary", "", *given[:3], None, None, given[3])
-    kind, folder = "corrmask", model
-    released = any(f.endswith(".ckpt") for f in _list(model)) or model.endswith(".ckpt")
-    if not released:
-        _check_weights(model, name)
-    config = {} if released else _config(model, name)
-    if released or config.get("model_type") == "scllama":
+    if released:
         if not out:
             return Found("BMFM-RNA", model, "", 0, 0, None, None, "BMFM-RNA, to be converted")
         kind, folder = "BMFM-RNA", _bmfm(model, out)
@@ -384,10 +446,7 @@ def open_model(model: str, out: str, vocab: str = "", tokens: str = "", variable
     if given is None and os.path.exists(own):
         given = (own, *_rows(own), "vocabulary %s" % (own if kind == "corrmask" else "of its tokenizer"))
     elif given is None:
-        kind, files = "Geneformer", find_dictionaries(model, size)
-        if files is None:
-            raise Error("%s: no vocab.tsv in it, and no dictionaries of %s tokens (%s*.pkl) in it, above it, or in a folder geneformer there: name its vocabulary, "
-                        "or Geneformer's two tables or pickles, by MEDIANS= and TOKEN_TABLE=" % (name, size, TOKENS))
+        kind, files = "Geneformer", find_dictionaries(model, size, names, name)
         text, n, aliases = vocabulary(files)
         given = (os.path.join(out, "vocab.tsv") if out else "", n, aliases, _about(files, n, aliases))
         if out:
@@ -414,9 +473,9 @@ def main(argv: List[str]) -> None:
     p.add_argument("--vocab", default="", metavar="FILE", help="vocabulary in place of the model's: a table, Geneformer's medians (pickle or table), or a folder")
     p.add_argument("--tokens", default="", metavar="FILE", help="Geneformer's tokens (pickle or table), if --vocab are its medians")
     p.add_argument("--found", default="", metavar="FILE", help="also write what was found to this table: name, value")
-    p.add_argument("--variable", default="MODEL", help=argparse.SUPPRESS)
+    p.add_argument("--names", default=Names(), type=lambda text: Names(*text.split(",")), help=argparse.SUPPRESS)
     a = p.parse_args(argv)
-    found = open_model(a.model, a.folder, a.vocab, a.tokens, a.variable)
+    found = open_model(a.model, a.folder, a.vocab, a.tokens, a.names)
     if a.found:
         _write(a.found, found.table())
     print(found.text, file=sys.stderr)
