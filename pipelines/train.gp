@@ -6,7 +6,6 @@ set datafile missing "NA"
 columns = system(sprintf("head -n 1 '%s' | tr '\\t' ' '", file))
 has(name) = strstrt(" ".columns." ", " ".name." ") > 0
 held = has("eval_loss")
-score = has("eval_macro_f1") ? "eval_macro_f1" : "eval_accuracy"
 set multiplot layout 3,1
 set key tmargin right horizontal noenhanced
 set grid ytics lc rgb "#dddddd"
@@ -24,7 +23,7 @@ set ylabel "loss"
 if (held) {
 	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
 	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean", \
-	     file using "step":"eval_loss" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "test cells"
+	     file using "step":"eval_loss" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "validation"
 } else {
 	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
 	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean"
@@ -32,8 +31,9 @@ if (held) {
 unset title
 if (held) {
 	set ylabel "share"
-	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "validation accuracy", \
-	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "validation macro F1")
+	accuracy = "file using 'step':'eval_accuracy' with linespoints pt 7 ps 0.5 lw 2 lc rgb '#c04020' title 'validation accuracy'"
+	f1 = ", file using 'step':'eval_macro_f1' with linespoints pt 6 ps 0.5 lw 2 lc rgb '#4060a0' title 'validation macro F1'"
+	eval "plot ".accuracy.(has("eval_macro_f1") ? f1 : "")
 } else {
 	set ylabel "gradient norm"
 	set logscale y

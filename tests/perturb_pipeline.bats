@@ -54,6 +54,8 @@ setup() {
 	run -0 pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" TRUTH=truth.txt DELETE=truth.txt MAXLEN=64 RESULTS=r
 	assert_line "model: $model"
 	assert_line --regexp '^[3-7] genes deleted, each in at most'
+	run -0 pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" DELETE="$(head -n 1 truth.txt)" MAXLEN=64 RESULTS=r
+	assert_line --regexp '^1 gene deleted, each in at most'
 	run -2 pipelines perturb DATA=s.h5ad RESULTS=r
 	assert_output --partial "perturb: STATE= is needed with DATA="
 	# what cannot work is said before anything is made
@@ -72,6 +74,10 @@ setup() {
 	told s.h5ad "GROUP=clinic" STATE=state FROM=on TO=off GROUP=clinic
 	told s.h5ad "LABEL=kind" STATE=state FROM=on TO=off LABEL=kind
 	told s.h5ad "DELETE=NONE NONE" STATE=state FROM=on TO=off DELETE=NONE
+	refute_output --partial "gene_name_id_dict"
+	cp -r "$model" ids
+	awk -F '\t' -v OFS='\t' 'NR > 1 { $3 = "" } 1' "$model/vocab.tsv" > ids/vocab.tsv
+	told s.h5ad "DELETE=LYZ LYZ gene_name_id_dict ids" STATE=state FROM=on TO=off DELETE=LYZ MODEL="$PWD/ids"
 	told s.h5ad "DELETE=NONE,NO+ONE 3 NONE" STATE=state FROM=on TO=off DELETE=NONE,NO+ONE
 	told few.h5ad "FROM=$rare 10 $in_file GROUP=none" STATE=cell_type FROM="$rare" TO=type1
 	told few.h5ad "FROM=$rare 10 CELLS=0 100" STATE=cell_type FROM="$rare" TO=type1 CELLS=100

@@ -219,6 +219,25 @@ assert len(shared) > 30 and all((a[n] == b[n]).all() for n in shared if "pooler"
 		assert_equal "$(head -c 8 "$BATS_FILE_TMPDIR/$m/train.png" | od -An -c | tr -d ' ')" '211PNG\r\n032\n'
 		grep -q "learning rate" "$BATS_FILE_TMPDIR/$m/train.svg"
 	done
+	# each curve has the colour of its entry in the legend, and one entry
+	for m in plain f1; do
+		mkdir "$BATS_FILE_TMPDIR/$m"
+		awk -v OFS='\t' -v f1=$m 'BEGIN { print "step", "loss", "lr", "grad_norm", "eval_loss", "eval_accuracy" (f1 == "f1" ? "\teval_macro_f1" : "")
+			for (i = 1; i < 9; i++) print i, 9 - i, 0.1 / i, 1, 10 - i, i / 10 (f1 == "f1" ? "\t" i / 20 : "") }' > "$BATS_FILE_TMPDIR/$m/train.tsv"
+		make -s plot-train "MODEL=$BATS_FILE_TMPDIR/$m"
+		$PYTHON - "$BATS_FILE_TMPDIR/$m/train.svg" $m <<-'END'
+			import re, sys
+			text = open(sys.argv[1]).read()
+			plots = {}
+			for group in text.split('<g id="gnuplot_plot_')[1:]:
+			    name = re.search("<title>(.*?)</title>", group)
+			    plots.setdefault(name.group(1) if name else "", []).append(set(re.findall(r"stroke='(rgb\([^)]*\))'", group)) - {"rgb(  0,   0,   0)", "rgb(221, 221, 221)"})
+			assert {"validation", "validation accuracy"} <= set(plots) and "test cells" not in text, plots
+			assert ("validation macro F1" in plots) == (sys.argv[2] == "f1"), plots
+			assert all(len(colours) == 1 for name in plots for colours in plots[name] if name.startswith("validation ")), plots
+			assert plots["validation accuracy"] != plots.get("validation macro F1") and sum(map(len, plots.values())) == 5 + (sys.argv[2] == "f1"), plots
+		END
+	done
 	run env -u MAKEFLAGS -u MAKELEVEL make -s plot-train MODEL=/nonexistent
 	assert_failure
 }

@@ -39,8 +39,8 @@ done
 if [ "$genes" = all ] || [ -z "$model" ]; then exit 0; fi
 "$here/model.sh" MODEL=,MEDIANS=,TOKEN_TABLE= "$model" "$medians" "$tokens" "$dir" > /dev/null 2> "$dir/said" || stop "$(sed -n '$s/^scstream: //p' "$dir/said")"
 case $genes in *.gmt | *.gmt.gz) zcat -f -- "$genes" | cut -f 3- ;; *) if [ -f "$genes" ]; then zcat -f -- "$genes"; else echo "$genes"; fi ;; esac | tr ',+\t' '[\n*]' | sed '/^$/d' |
-	awk -F '\t' 'NR == FNR { known[toupper($2)]; known[toupper($3)]; n = split($5, a, "|"); while (n) known[a[n--]]; next }
+	awk -F '\t' 'NR == FNR { known[toupper($2)]; known[toupper($3)]; symbols += FNR > 1 && $3 != "" && $3 != $2 && $2 !~ /^[<[]/; n = split($5, a, "|"); while (n) known[a[n--]]; next }
 		{ w = toupper($0); v = w; sub(/[.][0-9]+$/, "", v); all++; if (!(w in known) && !(v in known)) { lost++; if (first == "") first = $0 } }
-		END { if (!all) print "no gene is named"; else if (lost == all) print (all == 1 ? "" : "none of its " all " genes, such as ") first (all == 1 ? " is not" : ", is") " in the vocabulary" }' \
+		END { if (!all) print "no gene is named"; else if (lost == all) print (all == 1 ? "" : "none of its " all " genes, such as ") first (all == 1 ? " is not" : ", is") " in the vocabulary" (symbols ? "" : ", which has no symbols (no gene_name_id_dict beside its tokens): name genes by their ids") }' \
 		"$(reported "$dir/model.tsv" vocab)" - > "$dir/said"
 [ ! -s "$dir/said" ] || stop "DELETE=$genes: $(cat "$dir/said")"

@@ -29,7 +29,7 @@ awk -F '\t' -v OFS='\t' 'FILENAME == ARGV[1] { is[$1] = 1; next } $1 == "shift" 
 
 echo "corrmask in-silico deletion: $data"
 echo "model: $model"
-echo "$(awk -F '\t' "$by_name"'$c["cells"] > n { n = $c["cells"] } END { print (NR - 1) / 2 " genes deleted, each in at most " n " cells" }' "$dir/shift.tsv") of $state = $from; shift towards $to"
+echo "$(awk -F '\t' "$by_name"'$c["cells"] > n { n = $c["cells"] } END { print (NR - 1) / 2 " gene" (NR == 3 ? "" : "s") " deleted, each in at most " n " cells" }' "$dir/shift.tsv") of $state = $from; shift towards $to"
 echo
 rm -f "$dir/2-truth.table" "$dir/findings.txt"
 awk -F '\t' -v to="$to" "$by_name"'

@@ -92,6 +92,11 @@ def _check_backed(adata: anndata.AnnData, columns: List[str]) -> str:
     return path
 
 
+def _matrix(x: Any) -> Any:
+    """What a file can have: sparse matrices of other formats than CSR and CSC become CSR."""
+    return x.tocsr() if hasattr(x, "tocsr") and getattr(x, "format", "csr") not in ("csr", "csc") else x
+
+
 def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optional[str] = None, counts: bool = True,
           obsm: Sequence[str] = (), named: bool = False) -> str:
     """A file that the tools read: the one that cells is or has, or one in folder, with what is needed. Its barcodes are the numbers of the rows, or
@@ -106,17 +111,19 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
     obs = cells.obs[columns].copy()
     if not named:
         obs.index = [str(i) for i in range(cells.n_obs)]
-    small = anndata.AnnData(obs=obs, obsm={key: cells.obsm[key] for key in obsm})
+    small = anndata.AnnData(obs=obs, obsm={key: _matrix(cells.obsm[key]) for key in obsm})
     if counts:
         obs = obs.assign(**{c: cells.obs[c].to_numpy() for c in SUMS if c in cells.obs and c not in obs})
         var = cells.var.select_dtypes(NAMES).copy()
-        small = anndata.AnnData(X=cells.X if layer is None else None, obs=obs, var=var,
-                                layers={k: cells.layers[k] for k in ([layer] if layer else RAW) if k in cells.layers})
+        small = anndata.AnnData(X=_matrix(cells.X) if layer is None else None, obs=obs, var=var,
+                                layers={k: _matrix(cells.layers[k]) for k in ([layer] if layer else RAW) if k in cells.layers})
         if cells.raw is not None and layer is None:
-            raw = cells.raw.to_adata()
-            small.raw = anndata.AnnData(X=raw.X, obs=obs, var=raw.var.select_dtypes(NAMES).copy())
+            small.raw = anndata.AnnData(X=_matrix(cells.raw.X), obs=obs, var=cells.raw.var.select_dtypes(NAMES).copy())
     path = os.path.join(folder, name + ".h5ad")
-    small.write_h5ad(path)
+    try:
+        small.write_h5ad(path)
+    except (TypeError, NotImplementedError) as error:
+        raise Error("corrmask: a matrix or column cannot be written to a file: %s" % " ".join(str(error).split())) from None
     return path
 
 

@@ -64,6 +64,16 @@ for cells, reference in ((new.copy(), atlas), (doubled, "atlas.h5ad"), (anndata.
     report = cells.uns["transfer"].set_index("name")["value"]
     assert report["program"] == "ctaprobe transfer" and int(report["cells"]) == new.n_obs
 before = list(new.obs)
+# sparse matrices of other formats than a file has, in all places of counts
+for form in ("coo", "lil", "bsr"):
+    other = new.copy()
+    try:
+        other.X = new.X.asformat(form)
+        other.layers["counts"] = other.X
+    except ValueError:      # newer versions of anndata have none
+        continue
+    assert corrmask.annotate(other, atlas, label="cell_type", **quiet) is None
+    assert list(other.obs["transfer_predicted"]) == list(cells.obs["transfer_predicted"]), form
 copied = corrmask.annotate(new, atlas, label="cell_type", group=None, key_added="other", copy=True, **quiet)
 assert list(new.obs) == before and not new.uns.get("other") and "other_assigned" in copied.obs
 assert (copied.obs["other_predicted"].astype(str) == new.obs["cell_type"].astype(str)).mean() > .9
