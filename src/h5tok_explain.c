@@ -13,7 +13,7 @@ enum { EXPLAIN_ROWS = 1 << 16 }; /* of obs, read at once */
 void explain_joined(cJSON *file, const struct gene_table *t, int several, const char *map)
 {
 	if (t->repeated)
-		explain_say(file, "repeated", "%zu genes of the id of another one, to which they are added", t->repeated);
+		explain_say(file, "repeated", "%zu genes share an id with another gene, to which their counts are added", t->repeated);
 	if (map)
 		explain_say(file, "mapped", "%zu of %zu genes are in %s", t->mapped, t->rows, map);
 	if (several)

@@ -117,7 +117,7 @@ run_page() {
 	PATH=$BATS_TEST_TMPDIR/slurm:$PATH run -0 run_page pretrain
 	cd "$BATS_TEST_TMPDIR/pretrain"
 	assert_line --regexp '^cells  .* 1 of 6 donors'
-	assert_line --regexp '^  tokens: 1 files to read'
+	assert_line --regexp '^  tokens: 1 file to read'
 	assert_equal "$(find results/pretrain/atlas-*/model/model.safetensors atlas.model/model.safetensors | wc -l)" 3
 	[ "$(scview -q -c cell held-out.emb | sed 1d | wc -l)" -gt 20 ]
 	# the text says what is printed before the training

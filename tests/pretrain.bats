@@ -168,7 +168,7 @@ counting() {
 	mkdir ways
 	cd ways
 	R=results/pretrain/latest
-	run -0 pretrain DATA="../in/1.h5ad ../in/2.h5ad" STRATEGY=random RATE=0.1:0.5
+	run -0 pretrain DATA="../in/1.h5ad ../in/2.h5ad" STRATEGY=random RATE=0.1:0.5 LABEL=cell_type HELD_OUT=none
 	assert_line --regexp '^cells  .* each by itself'
 	n=$(h5tok -q ../in/1.h5ad ../in/2.h5ad | scview -q -c cell - | sed 1d | wc -l)
 	assert_equal "$(scview -q -c barcode @$R/train.txt @$R/held-out.txt | sed 1d | sort -u | wc -l)" "$n"

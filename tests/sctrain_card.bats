@@ -93,7 +93,7 @@ card() {
 	sed -i 's/^license: .*/license: mit/' mine/README.md
 	sctrain mlm -q "${MLM[@]}" --resume -o mine train.masked
 	grep -q '^license: mit' mine/README.md
-	sed -i '/^# Written by sctrain/d' mine/README.md
+	sed -i '/^# sctrain overwrites this card/d' mine/README.md
 	sctrain mlm "${MLM[@]}" --force -o mine train.masked
 	grep -q '^license: mit' mine/README.md
 	rm mine/README.md

@@ -211,7 +211,7 @@ open(f, 'wb').write(b)" "$2"
 	mkdir in
 	cp -r "$S/v3_zstd_sharded.zarr" in/s.zarr
 	pipelines -C "$PWD" corpus DIR=in >log
-	grep -q "tokens: 1 files to read" log
+	grep -q "tokens: 1 file to read" log
 	assert_equal "$(cut -f 2,3 results/corpus/latest/corpus.tsv | tail -n 1)" $'used\t40'
 	pipelines -C "$PWD" corpus DIR=in >log
 	grep -q "tokens: 0 files to read" log
@@ -223,7 +223,7 @@ open(f, 'wb').write(b)" "$2"
 	grep -q "tokens: 0 files to read" log
 	touch in/s.zarr/X/data/c/0
 	pipelines -C "$PWD" corpus DIR=in >log
-	grep -q "tokens: 1 files to read" log
+	grep -q "tokens: 1 file to read" log
 }
 
 # bats test_tags=slow

@@ -35,10 +35,12 @@ ended() {
 
 # cells FILE [NAME]: the counts of the cells that are wanted, with NAME without its donors that are held out. Tokens stay tokens.
 cells() {
-	local conditions=() c=$where read mine
+	local conditions=() c=$where read mine read_columns=$columns
 	mine=$(label_of "$1")
+	[ -z "$mine" ] || read_columns+=,$mine
+	read_columns=${read_columns#none,}
 	# shellcheck disable=SC2206 # words
-	read=(h5tok -u --obs "$columns${mine:+,$mine}" $h5tok_args "$1")
+	read=(h5tok -u --obs "$read_columns" $h5tok_args "$1")
 	[[ $1 != *.tok ]] || read=(scsample -u "$1")
 	while [ -n "$c" ]; do
 		conditions+=(--where "$(sed 's/^ *//; s/ *$//' <<< "${c%%;*}")")
@@ -245,6 +247,7 @@ accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ]
 for_medians() { accepted | while read -r name; do [ -e "held/$name.all" ] || echo "$name"; done; }
 names_in() { find "$@" -type f -printf '%f\n' | sort; }
 count() { wc -l | tr -d ' '; }
+to_read() { awk 'END { print NR (NR == 1 ? " file" : " files") " to read" }' todo; }
 
 # all_sums PASS: the sums of all files. shared/NAME says that a file has too few genes of the others.
 all_sums() {
@@ -319,7 +322,7 @@ verdict() {
 	bad=$(names_in refused copy | count)
 	[ "$bad" != 0 ] && [ "$refused" = stop ] || return 0
 	rm -f corpus.txt corpus.txt.new
-	echo "corpus: no list was made, as $bad of the files cannot be read or are copies of others ($run/corpus.tsv): repair or remove them, or leave them out with REFUSED=skip" >&2
+	echo "corpus: no list was made, as $bad of the files cannot be read or are copies of others ($run/corpus.tsv): repair or remove them, correct the setting that a message names, or leave them out with REFUSED=skip" >&2
 	exit 1
 }
 # after_first_pass KEYS: copies, and the end before the other passes
@@ -349,7 +352,7 @@ if [ -z "$medians$of_tokens" ]; then
 	done < inputs.tsv
 	for ((n = 1; ; n++)); do
 		for_medians | while read -r name; do [ -e "sums/$name.$n" ] || echo "$name"; done > todo
-		echo "  medians, pass $n: $(count < todo) files to read"
+		echo "  medians, pass $n: $(to_read)"
 		side_by_side --pass "$n" < todo
 		if [ "$n" = 1 ]; then
 			after_first_pass sums
@@ -389,7 +392,7 @@ if [ -n "$(accepted)" ]; then
 	accepted | while read -r name; do
 		[ -e "tok/$name.tok" ] && [ "$(cut -f 1 "done/$name" 2> /dev/null)" = "$(stamp_of "$name") $state" ] && ! old_sample "$name" || echo "$name"
 	done > todo
-	echo "  tokens: $(count < todo) files to read"
+	echo "  tokens: $(to_read)"
 	[ ! -s todo ] || rm -f corpus.txt # some of its tokens become others
 	side_by_side --tokens < todo
 	rm todo

@@ -76,7 +76,7 @@ all_cells() {
 	mkdir -p cells part sample work
 	rm -f work/*
 	accepted | while read -r name; do [ "$(sed -n 1p "cells/$name" 2> /dev/null)" = "$(stamp_of "$name")" ] || echo "$name"; done > todo
-	[ ! -s todo ] || echo "  cells: $(count < todo) files to read"
+	[ ! -s todo ] || echo "  cells: $(to_read)"
 	side_by_side --cells < todo
 	rm todo
 	after_first_pass cells

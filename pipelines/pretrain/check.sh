@@ -42,7 +42,7 @@ share='^0?\.[0-9]+$'
 		! columns "$path" | grep -qxF -- "$LABEL" || { found=$path; break; }
 	done
 	[ -z "$LABEL" ] || [ -n "$found" ] || found=${paths[0]}
-	for setting in "LABEL=$LABEL" "HELD_OUT=${HELD_OUT/#%none/}"; do
+	for setting in "LABEL=$LABEL" "HELD_OUT=$([ "$HELD_OUT" = none ] || echo "$HELD_OUT")"; do
 		[ -n "${setting#*=}" ] || continue
 		path=${paths[0]}
 		[[ $setting != LABEL=* ]] || path=$found

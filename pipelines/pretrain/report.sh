@@ -17,10 +17,10 @@ seconds=$(awk -F '\t' 'END { printf "%.1f", $6 }' "$run/model/train.tsv")
 		if (loss + 0 < table + 0) printf "The network predicts masked genes of held-out cells better than the gene frequencies do: loss %.3f, not %.3f.\n", loss, table
 		else printf "The network has learned less than the gene frequencies (loss %.3f, not below %.3f): train %s.\n", loss, table, ended == "" ? "longer (EPOCHS=), or on more cells" : "on more cells, or with another rate (LR=) or more patience (PATIENCE=)"
 	}'
-	echo "It trained for $steps of $planned steps$([ "$steps" = "$planned" ] || echo ', as the validation loss no longer fell'), in $seconds s; the weights are those after step $best, with the smallest validation loss."
+	echo "It trained for $steps of $planned steps$([ "$steps" = "$planned" ] || echo ', as the validation loss no longer fell'), in $seconds s; the weights are those after step $best, with the smallest validation loss. Held-out cells chose them, so their loss is slightly optimistic."
 	awk -v loss="$loss" -v medians="$medians" 'BEGIN { if (medians + 0 < loss + 0)
 		printf "A table of the medians of the two neighbours is better still (loss %.3f): the order of the genes gives masked ones away (RANK_ARGS='"'--ties random'"' changes that).\n", medians }'
-	[ "$best" != "$steps" ] || [ "$steps" != "$planned" ] || echo "The validation loss fell to the end: a longer training (EPOCHS=) may be better."
+	[ "$best" != "$steps" ] || [ "$steps" != "$planned" ] || echo "The validation loss was lowest at the last step: a longer training (EPOCHS=) may be better."
 } > "$run/findings.txt.new"
 whole "$run/findings.txt"
 
@@ -35,7 +35,7 @@ echo
 		printf '%s\t%.3f\t%.3f\n' "${row#*:}" "$(get "$run/${row%%:*}.loss.tsv" loss)" "$(get "$run/${row%%:*}.loss.tsv" accuracy)"
 	done
 	printf '%s\t%.3f\t-\n' "table of gene frequencies, no network" "$frequency" "table of medians of neighbours, no network" "$medians"
-} | as_table "$run/1-loss.table" "Masked genes of held-out cells, random masks: natural logarithm of the probability of the right gene, and share of right first guesses"
+} | as_table "$run/1-loss.table" "Masked genes of held-out cells, random masks: the loss is the mean negative logarithm of the probability given to the right gene (lower is better); accuracy is the share of right first guesses"
 if [ -n "$label" ]; then
 	echo
 	{

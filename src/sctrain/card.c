@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MARK "# Written by sctrain; it writes no other card over this one without this line."
+#define MARK "# sctrain overwrites this card as long as this line is here."
 
 typedef unsigned long long ull; /* for messages */
 
@@ -97,7 +97,7 @@ static void put_use(FILE *f, const struct train *t, const char *of_transformers)
 
 static void put_heads(FILE *f, const struct train *t)
 {
-	fputs("It predicts (what, by which kind of head, classes):\n\n", f);
+	fputs("It predicts:\n\n", f);
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
 		char *what = o->head.nlabel ? xasprintf("%s, %u classes", o->head.kind->name, o->head.nlabel) : xstrdup(o->head.kind->name);
 		put_line(f, o->what, strcmp(o->what, what) ? what : "");
@@ -117,7 +117,7 @@ static void put_data(FILE *f, const struct train *t)
 	put_number(f, "genes", (double)(v->n - v->nspecial));
 	put_line(f, "vocabulary", json_text(t->state.stream, "vocabulary"));
 	put_items(f, loader, data, 0);
-	fputs("\nHow the cells were made, one program a line:\n\n", f);
+	fputs("\nThese programs made the cells, one on each line:\n\n", f);
 	cJSON_ArrayForEach(p, t->header->provenance)
 	{
 		const char *part[3] = {"program", "version", "options"};
