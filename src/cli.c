@@ -14,6 +14,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
 static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
-static double started, progress_last;
+static double started, progress_last, pass_started;
 static const char *volatile library_message; /* cli_library */
 
 static void clear_progress(void)
@@ -165,11 +166,30 @@ void progress(const char *fmt, ...)
 char *time_left(double share)
 {
 	static char text[32];
-	double rest = share > 0 ? (clock_seconds() - started) / share * (1 - share) : 0;
+	double rest = share > 0 ? (clock_seconds() - pass_started) / share * (1 - share) : 0;
 	*text = 0;
 	if (share > 0 && rest < 360000)
 		snprintf(text, sizeof text, ", %02d:%02d:%02d to go", (int)(rest / 3600), (int)(rest / 60) % 60, (int)rest % 60);
 	return text;
+}
+
+char *cells_done(uint64_t done, uint64_t of)
+{
+	static char text[96];
+	static uint64_t last;
+	if (done < last)
+		pass_started = clock_seconds();
+	last = done;
+	if (of == ROWS_UNKNOWN || done > of)
+		snprintf(text, sizeof text, "%" PRIu64 " cells", done);
+	else
+		snprintf(text, sizeof text, "%" PRIu64 " of %" PRIu64 " cells%s", done, of, time_left((double)done / (double)of));
+	return text;
+}
+
+void progress_cells(uint64_t done, uint64_t of)
+{
+	progress("%s", cells_done(done, of));
 }
 
 void cli_report(const struct cli *c, const char *fmt, ...)
@@ -421,7 +441,7 @@ static void choose_progress(const struct cli *c)
 
 void cli_init(struct cli *c, int argc, char **argv)
 {
-	started = clock_seconds();
+	pass_started = started = clock_seconds();
 	cli_program = c->name;
 	c->threads = 1;
 	c->seed = 1;

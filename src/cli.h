@@ -99,10 +99,10 @@ void cli_write_results(const struct cli *c, struct results *of);
 void cli_write_table(const struct cli *c, char *text);
 
 /* Streams (cli_stream.c). All die if they fail. Operand i, standard input when there is none; all operands as one stream (stream_open_all); a new
- * stream to -o, which refuses a terminal. */
+ * stream to -o, which refuses a terminal, with this number of rows at most, or ROWS_UNKNOWN. */
 struct stream *cli_open(const struct cli *c, int i);
 struct stream *cli_open_all(const struct cli *c);
-struct stream *cli_create(const struct cli *c, const struct header *h);
+struct stream *cli_create(const struct cli *c, const struct header *h, uint64_t expected);
 /* stream_open; stream_read (1 a block, 0 the end); stream_write of a block that may be empty, and is empty then; stream_commit and stream_free;
  * header_kind; header_need. */
 struct stream *must_open(const char *path);
@@ -144,6 +144,10 @@ void cli_rank(struct cli *c, int rank);
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ", 00:01:02 to go": the time left if this share of the work took the time since the program began; "" where nothing can be said. */
 char *time_left(double share);
+/* Progress: "10 of 40 cells, 00:01:02 to go", or "10 cells" of ROWS_UNKNOWN (stream_expected). The second has such a text; a number below the last
+ * one begins another pass, and the time is that of this pass. */
+void progress_cells(uint64_t done, uint64_t of);
+char *cells_done(uint64_t done, uint64_t of);
 
 /* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 1 MB is kept. */
 void cli_measured(const char *name, double value);

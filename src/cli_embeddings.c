@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Where the columns of one stream are. */
 struct columns {
@@ -184,16 +183,6 @@ static char *too_large(const struct embeddings *d, const char *more, uint64_t n,
 		fits / 10 * 8); /* the probe and its results need some too */
 }
 
-/* The cells of a stream that is a file; 0: not known. */
-static uint64_t cells_ahead(const char *path)
-{
-	struct stat st;
-	struct stream *s = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? stream_open(path, &failure) : NULL;
-	uint64_t n = s && stream_index(s, &failure) == 0 ? stream_rows(s) : 0;
-	stream_free(s);
-	return n;
-}
-
 /* Say which cells were left out, and die if none is left. */
 static void say_left_out(const struct embeddings *d, const struct columns *c, const struct wanted *w)
 {
@@ -242,7 +231,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	d->sparse.d = d->d;
 	const char *of;
 	uint64_t memory = memory_limit(&of);
-	uint64_t ahead = cells_ahead(stream_name(s));
+	uint64_t ahead = stream_expected(s);
 	char *large;
 	if (again)
 		must(stream_index(s, &failure));
@@ -250,15 +239,15 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 		if (w->label || w->target) /* a map may show copies beside cells */
 			must(copies_refuse(&b, stream_name(s), &failure));
 		read_block(d, &b, &c, w);
-		if (ahead && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
+		if (ahead != ROWS_UNKNOWN && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
 			if ((large = too_large(d, "up to ", ahead, memory, of)))
 				warn("%s", large);
 			free(large);
-			ahead = 0;
+			ahead = ROWS_UNKNOWN;
 		}
 		if ((large = too_large(d, "more than ", d->n, memory, of)))
 			die("%s", large);
-		progress("%zu cells read", d->n);
+		progress_cells(d->rows, stream_expected(s));
 	}
 	say_left_out(d, &c, w);
 	block_release(&b);

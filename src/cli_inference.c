@@ -142,7 +142,7 @@ static void work(
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
 	rows(r, first, n);
-	progress("%llu cells", (unsigned long long)r->cells);
+	progress_cells(r->cells, stream_expected(r->in));
 }
 
 void inference_run(struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n),
@@ -150,7 +150,7 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 {
 	struct block b = {0};
 	cli_provenance(r->cli, h, r->identity);
-	struct stream *out = cli_create(r->cli, h);
+	struct stream *out = cli_create(r->cli, h, stream_expected(r->in));
 	r->map = xcalloc(h->ncol, sizeof *r->map);
 	header_map(h, stream_header(r->in), r->map);
 	block_reset(&r->out, stream_header(out));

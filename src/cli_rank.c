@@ -40,6 +40,7 @@ struct ranking {
 	struct vocab v;
 	struct encoder enc;
 	struct stream *to;
+	uint64_t expected; /* cells of the input */
 	struct block out;
 	const char *vocab; /* the file that messages name */
 	char *like; /* a gene id of the input, for messages */
@@ -125,7 +126,7 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	check_shared(r->enc.name, r->vocab, &m, 1);
 }
 
-void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)
+void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map, uint64_t cells)
 {
 	struct header h;
 	must(encoder_header(&r->enc, &h, counts, name, &r->v, &failure));
@@ -137,7 +138,8 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 	char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
 	header_provenance(&h, "rankenc", how);
 	free(how);
-	r->to = cli_create(r->cli, &h);
+	r->expected = cells;
+	r->to = cli_create(r->cli, &h, cells);
 	header_release(&h);
 	block_reset(&r->out, stream_header(r->to));
 }
@@ -149,7 +151,7 @@ static void finish_block(struct ranking *r)
 		must(encoder_finish(&r->enc, &r->out, &failure));
 	if (block_full(&r->out))
 		must_flush(r->to, &r->out);
-	progress("%" PRIu64 " cells", r->enc.cells);
+	progress_cells(r->enc.cells, r->expected);
 }
 
 void ranking_add(struct ranking *r, const struct block *counts)

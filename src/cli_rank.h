@@ -2,7 +2,7 @@
  * From counts to a tokens stream, with the options and messages of rankenc: for rankenc itself and for h5tok --rank.
  *
  *     struct ranking *r = ranking_new(&cli, vocab);
- *     ranking_start(r, header, name, NULL);
+ *     ranking_start(r, header, name, NULL, cells);
  *     for each block of counts
  *             ranking_add(r, &block);
  *     char *summary = ranking_commit(r);
@@ -30,7 +30,7 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab);
 
 /* Look up the genes and create the output, for counts with this header, called `name` in messages. map: --map of rankenc, or NULL. Dies if
  * too few genes are in the vocabulary. */
-void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map);
+void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map, uint64_t cells);
 
 /* Encode a block. Other threads work on it while the caller reads the next one, so it must stay as it is until the next call of ranking_add
  * or ranking_commit: the caller fills two blocks in turns. */

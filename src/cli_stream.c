@@ -25,13 +25,13 @@ struct stream *cli_open_all(const struct cli *c)
 	return s;
 }
 
-struct stream *cli_create(const struct cli *c, const struct header *h)
+struct stream *cli_create(const struct cli *c, const struct header *h, uint64_t expected)
 {
 	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
 	struct outfile f;
 	cli_output(c, &f);
-	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &failure);
+	struct stream *s = stream_create_in(&f, c->output, h, c->raw, expected, &failure);
 	must(!s);
 	return s;
 }

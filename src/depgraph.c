@@ -90,7 +90,7 @@ static void read_corpus(struct corpus *c, struct stream *in)
 		must(copies_refuse(&b, stream_name(in), &failure));
 		if (corpus_add(c, &b, cell, token, &failure))
 			die("%s: %s", stream_name(in), failure.msg);
-		progress("%llu cells read", (unsigned long long)c->seen);
+		progress_cells(c->seen, stream_expected(in));
 	}
 	block_release(&b);
 	corpus_sort(c);
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 		h.kind = xstrdup("graph");
 		graph_columns(&h, weight, m.name, m.n);
 		cli_provenance(&cli, &h, "");
-		struct stream *out = cli_create(&cli, &h);
+		struct stream *out = cli_create(&cli, &h, ROWS_UNKNOWN);
 		must(graph_write(&g, m.of, m.n, out, &failure));
 		must_commit(out);
 	}

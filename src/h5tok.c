@@ -101,6 +101,7 @@ struct job {
 	const struct header *header; /* of the counts */
 	struct stream *out; /* of the counts, or NULL: */
 	struct ranking *rank; /* with --rank */
+	uint64_t expected; /* cells of all files */
 	uint64_t cells, counts, known, repeats;
 	uint64_t unlogged; /* cells whose counts came back */
 	double off; /* the largest distance of a value from its count */
@@ -297,7 +298,8 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		row += (uint64_t)got;
 		j->named += (size_t)got;
 		sandbox_reading(cli.operand[i]);
-		progress("%" PRIu64 " cells", j->cells);
+		if (!j->rank)
+			progress_cells(j->cells, j->expected);
 	}
 	must(got < 0);
 	explain_distance(h);
@@ -455,6 +457,7 @@ static void survey_files(struct job *j, struct h5ad *file)
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
 		survey_cells(j, file);
+		j->expected += file->ncell;
 		if (!want.annotation)
 			survey_genes(j, file, i);
 		if (n > 1)
@@ -536,9 +539,9 @@ static void open_output(struct job *j)
 {
 	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
 	if (j->rank)
-		ranking_start(j->rank, j->header, name, NULL);
+		ranking_start(j->rank, j->header, name, NULL, j->expected);
 	else
-		j->out = cli_create(&cli, j->header);
+		j->out = cli_create(&cli, j->header, j->expected);
 	free(name);
 }
 

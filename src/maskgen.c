@@ -508,7 +508,7 @@ static void open_output(struct run *r)
 	if (resume)
 		resume_from(r);
 	if (!audit_path)
-		r->out = cli_create(&cli, &r->header);
+		r->out = cli_create(&cli, &r->header, ROWS_UNKNOWN);
 }
 
 static void mask_all(struct run *r)

@@ -47,7 +47,7 @@ static int encode(void)
 	if (!vocab_path)
 		usage_error("a vocabulary is needed: -m FILE (make one with rankenc --fit)");
 	struct ranking *r = ranking_new(&cli, vocab_path);
-	ranking_start(r, stream_header(in), stream_name(in), map_path);
+	ranking_start(r, stream_header(in), stream_name(in), map_path, stream_expected(in));
 	for (int k = 0; must_read(in, b + k); k = !k)
 		ranking_add(r, b + k);
 	char *summary = ranking_commit(r);

@@ -78,7 +78,7 @@ struct learning {
 	uint32_t *wide; /* scratch of counts_genes */
 	size_t wide_cap;
 	char *first; /* of the sums: the name of the first part */
-	uint64_t cells; /* of all inputs */
+	uint64_t cells, expected; /* of all inputs */
 	uint64_t passes;
 };
 
@@ -191,6 +191,7 @@ static void open_cells(struct learning *l)
 			must(stream_index(s, &failure)); /* to read it again */
 			check_copies(l, i);
 		}
+		l->expected = rows_add(l->expected, stream_expected(s));
 		if (l->o->after)
 			number_genes(l, i, &row);
 		else
@@ -215,7 +216,7 @@ static void add_cells(struct learning *l, int i, uint64_t row)
 	medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
 		(int)l->o->cli->threads);
 	l->cells += b->rows;
-	progress("pass %" PRIu64 ", %" PRIu64 " cells", l->passes, l->cells);
+	progress("pass %" PRIu64 ", %s", l->passes, cells_done(l->cells, l->expected));
 }
 
 /* One pass over the cells of all inputs. */
@@ -304,7 +305,7 @@ static void write_sums(struct learning *l)
 	if (l->aliases->child)
 		cJSON_AddItemToObject(h.extra, ALIASES, cJSON_Duplicate(l->aliases, 1));
 	cli_provenance(l->o->cli, &h, "");
-	struct stream *out = cli_create(l->o->cli, &h);
+	struct stream *out = cli_create(l->o->cli, &h, ROWS_UNKNOWN);
 	must(medians_write(&l->fit, out, &failure));
 	must_commit(out);
 	header_release(&h);

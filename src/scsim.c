@@ -224,12 +224,12 @@ static void init(struct sim *s)
 		usage_error("%s", failure.msg);
 }
 
-static struct stream *open_output(const struct sim *s)
+static struct stream *open_output(const struct sim *s, uint64_t n)
 {
 	struct header h;
 	make_header(&h, s);
 	cli_provenance(&cli, &h, "");
-	struct stream *out = cli_create(&cli, &h);
+	struct stream *out = cli_create(&cli, &h, n);
 	header_release(&h);
 	return out;
 }
@@ -271,8 +271,9 @@ int main(int argc, char **argv)
 	struct sim s;
 	cli_init(&cli, argc, argv);
 	init(&s);
-	struct stream *out = open_output(&s);
-	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);
+	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells);
+	struct stream *out = open_output(&s, n);
+	uint64_t entries = write_cells(out, &s, n);
 	must_commit(out);
 	cli_measured("cells_out", (double)n);
 	cli_measured("entries", (double)entries);

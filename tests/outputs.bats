@@ -271,7 +271,11 @@ sctrain mlm: the memory limit (ulimit -v) leaves no room for OpenBLAS, which nee
 
 # same WRITER FILE1 FILE2
 same() {
-	case $1 in *"O h5ad"*) cmp <(h5tok -q "$2" -o -) <(h5tok -q "$3" -o -) ;; *) cmp "$2" "$3" ;; esac
+	case $1 in
+		*"O h5ad"*) cmp <(h5tok -q "$2" -o -) <(h5tok -q "$3" -o -) ;;
+		h5tok*|scsample*) cmp <(zstd -dcq "$2") <(zstd -dcq "$3") ;; # a pipe may have its number of rows, which is no content
+		*) cmp "$2" "$3" ;;
+	esac
 }
 
 @test "outputs: /dev/stdout, >(command) and a FIFO get what a file gets; what the shell wrote before stays" {

@@ -105,6 +105,87 @@ setup() {
 	assert_success
 }
 
+@test "scstream: a pipe says how many rows will come at most; saved, it is the same stream" {
+	need_tool scsim
+	for raw in "" -u; do
+		# shellcheck disable=SC2086
+		{
+			scsim -q --cells 5000 --genes 100 $raw -o file.counts
+			scsim -q --cells 5000 --genes 100 $raw | cat > pipe.counts
+			rankenc -q --fit pipe.counts -o rows.vocab
+			rankenc -q -m rows.vocab $raw file.counts | scsample -q $raw -o file.tok
+			rankenc -q -m rows.vocab $raw pipe.counts | scsample -q $raw | cat > pipe.tok
+		}
+		for f in counts tok; do
+			p=pipe.$f
+			[ "$(stat -c %s $p)" = $(($(stat -c %s file.$f) + 24)) ]
+			cmp <(zstd -dcq file.$f) <(zstd -dcq $p) # content and digest
+			cmp <(scview file.$f) <(scview $p)
+			$PYTHON "$CASES" same file.$f $p
+			run -0 scview --check $p
+			assert_line --partial "complete"
+			run -0 scview --check < $p
+		done
+	done
+	# in any order; as one of several; from a pipe once more; and Python reads a pipe
+	cmp <(maskgen -q --strategy random --epochs 2 file.tok) <(maskgen -q --strategy random --epochs 2 pipe.tok)
+	cmp <(scview -n 3 file.tok) <(scview -n 3 pipe.tok)
+	scsample -q -n 1000 pipe.counts -o some
+	scsample -q -n 1000 file.counts | cmp <(scview some) <(scview -)
+	cmp <(maskgen -q --strategy random file.tok) <(cat pipe.tok | maskgen -q --strategy random -)
+	run -0 bash -c "scsim -q --cells 10 | $PYTHON $BATS_TEST_DIRNAME/../python/scstream -"
+	assert_output --partial '"counts"'
+	# a file says it at its end, and an unfinished one is refused as before
+	run -1 scview --check <(head -c 3000 pipe.counts)
+	assert_output --partial "cut short"
+}
+
+@test "scstream: the number of rows is refused where it is damaged, of another length, twice, or not first" {
+	$PYTHON "$CASES" pipe tokens.scs piped.scs
+}
+
+# the last line of progress of a tool
+last_of() { grep "^$1: [0-9]" err | tail -n 1; }
+
+@test "progress: in a pipe of tools, each says how many cells will come, and the time to go" {
+	need_tool scsim
+	export CORRMASK_LOG_SECONDS=0.000001
+	scsim -q --cells 9000 --genes 100 -o p.counts
+	rankenc -q --fit p.counts -o p.vocab
+	rankenc -q -m p.vocab p.counts -o p.tok
+	{ scsim --cells 9000 --genes 100 -u | rankenc -m p.vocab -o p1; } 2> err
+	assert_regex "$(last_of rankenc)" "^rankenc: 9000 of 9000 cells, 00:00:00 to go$"
+	{ rankenc -m p.vocab -u < p.counts | scsample -u | depgraph -o p.graph; } 2> err
+	assert_regex "$(last_of rankenc)" "^rankenc: 9000 of 9000 cells, 00:00:00 to go$"
+	assert_regex "$(last_of scsample)" "^scsample: [0-9]+ of 9000 cells, [0-9:]+ to go; "
+	assert_regex "$(last_of depgraph)" "^depgraph: 9000 of 9000 cells, 00:00:00 to go$"
+	# what is left after a choice; several files as one, and one whose number is not known; a pipe that does not know
+	{ scsample -n 700 p.tok | depgraph -o p.graph; } 2> err
+	assert_regex "$(last_of depgraph)" "^depgraph: 700 of 700 cells, "
+	scsample -q -n 700 p.tok -o few.tok
+	scsample -q --where cell_type!=type1 p.tok -o 1.tok
+	scsample -q --where cell_type=type1 p.tok -o 2.tok
+	depgraph 1.tok 2.tok -o p.graph 2> err
+	assert_regex "$(last_of depgraph)" "^depgraph: 9000 of 9000 cells, "
+	depgraph 1.tok <(cat 2.tok) -o p.graph 2> err
+	assert_regex "$(last_of depgraph)" "^depgraph: 9000 cells$"
+	screduce pca -k 2 p.counts -o p.emb 2> err
+	assert_regex "$(last_of "screduce pca")" "^screduce pca: 9000 of 9000 cells, "
+	$PYTHON -c 'if 1:
+		import sys; sys.path.insert(0, sys.argv[1])
+		import corrmask.stream as s
+		r = s.read("p.tok"); s.write("-", r.header, r)' "$BATS_TEST_DIRNAME/../python" | depgraph -o p.graph 2> err
+	assert_regex "$(last_of depgraph)" "^depgraph: 9000 cells$"
+	# perturbed cells, where their number is known: the bound
+	genes=$(sed -n '5p;6p' p.vocab | cut -f 2 | paste -sd ,)
+	{ scperturb apply --delete "$genes" p.tok | scsample -q -o p2; } 2> err
+	assert_regex "$(last_of "scperturb apply")" "^scperturb apply: 9000 of 9000 cells, "
+	scperturb apply -q --delete "$genes" few.tok | head -c 24 > frame
+	assert_equal "$(od -An -tu8 -j 12 -N 8 frame | tr -d ' ')" 2100
+	scperturb apply -q --delete all few.tok | head -c 4 > frame || true
+	assert_equal "$(od -An -tx4 frame | tr -d ' ')" fd2fb528
+}
+
 @test "scview -O h5ad: every type as anndata reads it, missing values and odd names too" {
 	scview -O h5ad -o types.h5ad types.scs
 	scview -O h5ad -o prediction.h5ad prediction.scs

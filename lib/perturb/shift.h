@@ -29,7 +29,7 @@ struct shifts {
 	uint32_t *set, *group; /* [n] number in sets; in groups */
 	double *value; /* [n, K] shift, or similarity */
 	double *control; /* [n, K] the mean of its controls, NaN: it has none */
-	uint64_t cells, missing; /* cells perturbed; rows without a vector */
+	uint64_t cells, missing, rows; /* cells perturbed; rows without a vector; all rows */
 	size_t set_cap, group_cap, value_cap, control_cap;
 	int controls; /* the stream has them */
 };

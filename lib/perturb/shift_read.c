@@ -330,6 +330,7 @@ int shifts_next(struct shift_reader *in, struct error *e)
 	struct shifts *r = in->r;
 	in->e = e;
 	int got = stream_read(in->s, &in->b, in->e);
+	r->rows += got > 0 ? in->b.rows : 0;
 	for (size_t i = 0; got > 0 && i < in->b.rows; i++) {
 		size_t before = r->n;
 		if (read_row(in, &in->b, i))

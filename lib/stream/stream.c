@@ -21,6 +21,7 @@ struct stream *stream_new(const char *name)
 	s->step = READ_STEP;
 	s->out.fd = -1;
 	s->shares = 1;
+	s->expected = ROWS_UNKNOWN;
 	s->digest = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s->digest);
 	pthread_mutex_init(&s->lock, NULL);

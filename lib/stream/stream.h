@@ -1,6 +1,7 @@
 /*
  * Streams of blocks: standard zstd frames back to back (man scstream.5).
  *     header | block | block | ... | trailer | seek table
+ * Before the header, a pipe may have the number of rows that will come.
  * An unfinished stream has no trailer, and every reader refuses it. So the failure of one program reaches all later programs of a pipe.
  * Compression and decompression run on a thread of their own. Memory is a few blocks.
  *
@@ -23,6 +24,13 @@ struct stream;
 struct stream *stream_open(const char *path, struct error *e);
 const struct header *stream_header(const struct stream *s); /* borrowed, lives as long as s */
 const char *stream_name(const struct stream *s); /* for messages */
+/* Rows that will come at most: of a file all, as its end says, of a pipe those that its writer has announced. */
+#define ROWS_UNKNOWN UINT64_MAX
+uint64_t stream_expected(const struct stream *s);
+static inline uint64_t rows_add(uint64_t a, uint64_t b)
+{
+	return a == ROWS_UNKNOWN || b == ROWS_UNKNOWN ? ROWS_UNKNOWN : a + b;
+}
 int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
 /* Several streams of one kind as one: their blocks in this order. Columns and categories are joined, and the cells numbered anew, as by
@@ -60,8 +68,8 @@ void stream_check_share(struct stream *s, uint64_t r, uint64_t n);
 
 /* Start a stream on path (NULL or "-": standard output). The header is copied and written. raw: no compression. */
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e);
-/* The same in an open file, which is the stream's from then on, also if this fails. */
-struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, struct error *e);
+/* The same in an open file, which is the stream's from then on, also if this fails. expected: rows at most, which a pipe is told, or ROWS_UNKNOWN. */
+struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, uint64_t expected, struct error *e);
 
 /* Write a block; its layout must be the header's (made by block_reset on stream_header(s)). The block may be reused at once.
  * An error of the writing thread may be returned by a later call. */

@@ -30,6 +30,16 @@ void stream_pack_header(const struct header *h, struct bytes *b)
 	free(json);
 }
 
+/* "ROWS", rows u64, and the low half of the XXH64 of both, as zstd has no checksum for skippable frames */
+void stream_pack_expected(uint64_t rows, uint8_t p[ROWS_FRAME])
+{
+	put_le32(p, ROWS_MAGIC);
+	put_le32(p + 4, ROWS_FRAME - 8);
+	memcpy(p + 8, "ROWS", 4);
+	put_le64(p + 12, rows);
+	put_le32(p + 20, (uint32_t)XXH64(p + 8, 12, 0));
+}
+
 /* "END1", rows u64, blocks u64, digest low u64, high u64, rows of every block u32 */
 void stream_pack_trailer(struct stream *s, struct bytes *b)
 {

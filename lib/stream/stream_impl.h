@@ -28,6 +28,8 @@
 #define PEEK 64 /* bytes read ahead beyond a piece of a stored frame */
 #define SEEK_MAGIC 0x184D2A5Eu
 #define SEEK_FOOTER 0x8F92EAB1u
+#define ROWS_MAGIC 0x184D2A5Du
+#define ROWS_FRAME 24 /* bytes */
 #define FRAMES_MAX (BLOCK_MAX / 4 - 9) /* so that the trailer fits into one frame */
 
 /* Frames of uncompressed blocks, as written by write_stored. */
@@ -54,6 +56,7 @@ struct stream {
 	struct seek_entry *entry; /* [nentry] header, blocks, trailer */
 	size_t nentry, entry_cap;
 	uint64_t rows; /* read or written by the caller */
+	uint64_t expected; /* stream_expected, but for several streams as one */
 	XXH3_state_t *digest; /* over all payloads before the trailer */
 
 	/* reader */
@@ -115,6 +118,8 @@ void stream_rest(struct stream *s);
 
 int stream_parse_header(struct stream *s, const struct bytes *b, struct error *e);
 void stream_pack_header(const struct header *h, struct bytes *b);
+/* The frame before the header of a pipe: its number of rows at most. */
+void stream_pack_expected(uint64_t rows, uint8_t p[ROWS_FRAME]);
 void stream_pack_trailer(struct stream *s, struct bytes *b);
 void stream_pack_seek_table(const struct stream *s, struct bytes *b);
 int stream_is_trailer(const struct bytes *b);
@@ -150,8 +155,8 @@ const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t cont
 
 /* ---- stream_index.c ---- */
 
-/* After stream_index: the state before it, but for the digest of the trailer (want). */
-void stream_forget_index(struct stream *s);
+/* Set `expected` and `want` of a file that was just opened, if its end is whole. */
+void stream_look_ahead(struct stream *s);
 /* stream_read_at with the buffers of `scratch`. */
 int stream_read_block(struct stream *s, struct stream *scratch, size_t k, struct block *b, struct error *e);
 

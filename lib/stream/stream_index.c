@@ -124,6 +124,7 @@ int stream_index(struct stream *s, struct error *e)
 		s->rows += s->entry[k + 1].rows = get_le32(t->p + 36 + 4 * k);
 	if (s->rows != get_le64(t->p + 4))
 		return stream_trailer_wrong(s, "rows", e);
+	s->expected = s->rows;
 	s->want[0] = get_le64(t->p + 20);
 	s->want[1] = get_le64(t->p + 28);
 	s->sum = xcalloc(blocks, sizeof *s->sum);
@@ -131,11 +132,15 @@ int stream_index(struct stream *s, struct error *e)
 	return blocks ? 0 : compare_digest(s, e);
 }
 
-void stream_forget_index(struct stream *s)
+void stream_look_ahead(struct stream *s)
 {
+	struct error e;
+	const struct seek_entry header = s->entry[0];
+	(void)stream_index(s, &e);
 	free(s->start);
 	free(s->sum);
 	s->start = s->sum = NULL;
+	s->entry[0] = header;
 	s->nentry = 1;
 	s->rows = 0;
 	s->indexed = 0;

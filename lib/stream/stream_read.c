@@ -281,6 +281,22 @@ static void *read_ahead(void *arg)
 	return NULL;
 }
 
+/* Take the frame that a pipe may have before its header; its bytes, 0 if there is none, or -1. */
+static int take_expected(struct stream *s, struct error *e)
+{
+	uint8_t want[ROWS_FRAME];
+	if (stream_fill(s, ROWS_FRAME, e) < 0)
+		return -1;
+	if (s->in.n < 4 || get_le32(s->in.p) != ROWS_MAGIC)
+		return 0;
+	stream_pack_expected(s->in.n < ROWS_FRAME ? 0 : get_le64(s->in.p + 12), want);
+	if (s->in.n < ROWS_FRAME || memcmp(s->in.p, want, ROWS_FRAME))
+		return error_set(e, "%s: the stream is damaged: its first frame does not say its number of rows", s->name);
+	s->expected = get_le64(want + 12);
+	s->at = ROWS_FRAME;
+	return ROWS_FRAME;
+}
+
 struct stream *stream_open(const char *path, struct error *e)
 {
 	int std = strcmp(path, "-") == 0;
@@ -297,12 +313,15 @@ struct stream *stream_open(const char *path, struct error *e)
 	}
 	if (S_ISFIFO(st.st_mode))
 		(void)fcntl(s->fd, F_SETPIPE_SZ, 1 << 20); /* fewer context switches between the programs of a pipe */
-	int got = read_frame(s, &s->payload, e);
+	int before = take_expected(s, e), got = before < 0 ? -1 : read_frame(s, &s->payload, e);
 	if (got == 0)
 		error_set(e, "%s: empty, expected a stream", s->name);
 	if (got < 1 || stream_parse_header(s, &s->payload, e))
 		goto fail;
 	XXH3_128bits_update(s->digest, s->payload.p, s->payload.n);
+	s->entry[0].packed += (uint32_t)before;
+	if (S_ISREG(st.st_mode))
+		stream_look_ahead(s);
 	return s;
 fail:
 	stream_free(s);

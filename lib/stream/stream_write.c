@@ -90,10 +90,10 @@ static void *write_behind(void *arg)
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e)
 {
 	struct outfile f;
-	return outfile_open(&f, path, 0, e) ? NULL : stream_create_in(&f, path, h, raw, e);
+	return outfile_open(&f, path, 0, e) ? NULL : stream_create_in(&f, path, h, raw, ROWS_UNKNOWN, e);
 }
 
-struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, struct error *e)
+struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, uint64_t expected, struct error *e)
 {
 	struct stream *s = stream_new(path && strcmp(path, "-") ? path : "standard output");
 	s->out = *f;
@@ -112,13 +112,19 @@ struct stream *stream_create_in(struct outfile *f, const char *path, const struc
 		goto fail;
 	}
 	struct stat st;
-	if (s->out.direct && fstat(s->out.fd, &st) == 0 && S_ISFIFO(st.st_mode))
+	const int fifo = s->out.direct && fstat(s->out.fd, &st) == 0 && S_ISFIFO(st.st_mode), announces = fifo && expected != ROWS_UNKNOWN;
+	if (fifo)
 		(void)fcntl(s->out.fd, F_SETPIPE_SZ, 1 << 20);
+	uint8_t rows[ROWS_FRAME];
+	stream_pack_expected(expected, rows);
+	if (announces && outfile_write(&s->out, rows, sizeof rows, e))
+		goto fail;
 	s->cctx = xchecked(ZSTD_createCCtx());
 	ZSTD_CCtx_setParameter(s->cctx, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(s->cctx, ZSTD_c_checksumFlag, 1);
 	if (write_frame(s, &s->payload, 0, e))
 		goto fail;
+	s->entry[0].packed += announces ? ROWS_FRAME : 0;
 	XXH3_128bits_update(s->digest, s->payload.p, s->payload.n);
 	return s;
 fail:

@@ -275,7 +275,7 @@ struct writer {
 	struct term_columns term; /* with --ontology */
 	double *p; /* [classes] scratch */
 	uint32_t *order; /* [classes] scratch */
-	uint64_t cells, unknown, empty, of_untested, known;
+	uint64_t cells, expected, unknown, empty, of_untested, known; /* expected: cells, at most */
 	uint64_t *may_be; /* [classes] cells that may be of an untested class */
 };
 
@@ -455,7 +455,7 @@ static void write_gathered(struct writer *w, struct gathered *g, const struct me
 	sparse_clear(&g->d.sparse);
 	free(logit);
 	free(far);
-	progress("%" PRIu64 " cells", w->cells);
+	progress_cells(w->cells, w->expected);
 }
 
 static void write_new(struct writer *w, struct stream *in, const struct method *m, struct shift *shift)
@@ -463,6 +463,7 @@ static void write_new(struct writer *w, struct stream *in, const struct method *
 	struct block b = {0};
 	struct gathered g;
 	gathered_init(&g, in, w->r);
+	w->expected = stream_expected(in);
 	while (next_block(in, &b)) {
 		gather(&g, &b, w->out.rows, stream_name(in));
 		block_take(&w->out, w->map, &b, NULL, b.rows);
@@ -535,7 +536,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	held_out_predict(&h, &r, &m, all);
 	calibrate_on(&c, &h, &r);
 	writer_open(&w, &r, &c, stream_header(in), 0, 1);
-	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
+	writer_start(&w, cli_create(&transfer_cli, &w.h, stream_expected(in)), stream_header(in));
 	write_new(&w, in, &m, &c.shift);
 	warn_names(&r.classes, label);
 	if (w.empty)

@@ -83,7 +83,7 @@ static void output_open(struct output *o, const struct inference *r, size_t C, i
 		o->by = header_add_categorical(&o->h, by, class->name, class->n);
 	o->x = header_add_fixed(&o->h, "x", F32, (uint32_t)C);
 	cli_provenance(r->cli, &o->h, r->identity);
-	o->to = cli_create(r->cli, &o->h);
+	o->to = cli_create(r->cli, &o->h, ROWS_UNKNOWN);
 	block_reset(&o->b, stream_header(o->to));
 }
 
@@ -159,7 +159,7 @@ static void add_cells(struct inference *r, struct sums *s, const struct block *b
 		s->square[row] += square;
 		s->n[row]++;
 	}
-	progress("%" PRIu64 " cells", r->cells);
+	progress_cells(r->cells, stream_expected(r->in));
 }
 
 /* The cells of a block in batches of one class each; class [rows], MISSING_CODE and others than those of s are passed over. */

@@ -130,7 +130,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 			add(&p->of[y], &row);
 		}
 		must(!k && labels_check(&l, 0, label, stream_name(in), &failure)); /* now: each class takes memory */
-		progress("%" PRIu64 " cells", at);
+		progress_cells(at, stream_expected(in));
 	}
 	if (!k)
 		labels_read(&l, label, stream_name(in), "are left out");

@@ -87,7 +87,7 @@ int scgenes_network(int argc, char **argv)
 	h.provenance = cJSON_Duplicate(stream_header(in)->provenance, 1);
 	graph_columns(&h, "rho", NULL, 0);
 	cli_provenance(&network_cli, &h, "");
-	struct stream *out = cli_create(&network_cli, &h);
+	struct stream *out = cli_create(&network_cli, &h, ROWS_UNKNOWN);
 	must(graph_write(&graph, NULL, 0, out, &failure));
 	must_commit(out);
 	cli_measured("genes", (double)g.n);

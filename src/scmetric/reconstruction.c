@@ -107,7 +107,7 @@ int scmetric_reconstruction(int argc, char **argv)
 	while (must_read(in, &b)) {
 		for (size_t i = 0; i < b.rows; i++)
 			score_cell(&s, &c, &b, i, name);
-		progress("%" PRIu64 " cells scored", s.cells);
+		progress_cells(s.cells, stream_expected(in));
 	}
 	if (s.cells == s.undefined)
 		die("%s: no cell to score among %" PRIu64 ": true or expected counts of the masked genes are all the same", name, s.cells);

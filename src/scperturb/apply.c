@@ -57,7 +57,7 @@ struct run {
 	uint32_t *count_of; /* [vocab] of the tokens of a cell, if they have counts */
 	uint32_t *base, *draw; /* the last base that was written; a control */
 	size_t nbase, base_cap, draw_cap;
-	uint64_t cells, perturbed, rows, without_control;
+	uint64_t cells, expected, perturbed, rows, without_control; /* expected: cells, at most */
 };
 
 /* ---- output ---- */
@@ -211,7 +211,7 @@ static void work(struct run *r, const struct block *b)
 		if (chosen[row])
 			perturb_row(r, b, row);
 		r->cells++;
-		progress("%" PRIu64 " cells in, %" PRIu64 " rows out", r->cells, r->rows);
+		progress_cells(r->cells, r->expected);
 	}
 	free(chosen);
 }
@@ -393,6 +393,18 @@ static void run_release(struct run *r, struct header *h)
 	free(r->draw);
 }
 
+/* Of so many cells. A gene that is overexpressed in a full cell also has a base. The genes of `all` and `screened` are not known before. */
+static uint64_t rows_at_most(uint64_t cells)
+{
+	uint64_t each = 1;
+	for (int k = 0; k < PERTURB_KINDS; k++) {
+		if (kinds[k].all || kinds[k].screened)
+			return ROWS_UNKNOWN;
+		each += kinds[k].n * (uint64_t)(1 + controls) * (k == PERTURB_OVEREXPRESS ? 2 : 1);
+	}
+	return cells > UINT64_MAX / each ? ROWS_UNKNOWN : cells * each;
+}
+
 int scperturb_apply(int argc, char **argv)
 {
 	struct run r = {0};
@@ -402,10 +414,11 @@ int scperturb_apply(int argc, char **argv)
 	check_options();
 	struct stream *in = cli_open(&apply_cli, 0);
 	r.name = stream_name(in);
+	r.expected = stream_expected(in);
 	open_input(&r, in);
 	read_sets(&r, &stream_header(in)->vocab);
 	make_header(&r, &h, stream_header(in));
-	r.to = cli_create(&apply_cli, &h);
+	r.to = cli_create(&apply_cli, &h, rows_at_most(r.expected));
 	block_reset(&r.out, stream_header(r.to));
 	while (must_read(in, &b))
 		work(&r, &b);

@@ -202,7 +202,7 @@ static void read_shifts(
 	must(!in);
 	int got;
 	while ((got = shifts_next(in, &failure)) > 0)
-		progress("%zu perturbations of %" PRIu64 " cells", r->n, r->cells);
+		progress_cells(r->rows, stream_expected(s));
 	must(got < 0);
 	shifts_close(in);
 	if (!group)

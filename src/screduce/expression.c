@@ -143,7 +143,7 @@ static void choose_genes(struct baseline *m, struct source *in)
 				square[block_id(&in->b, in->gene, i)] += v * v;
 			}
 		n += in->b.rows;
-		progress("%zu cells", n);
+		progress_cells(n, stream_expected(in->s));
 	}
 	if (n < 2)
 		die("%s: %s: expected at least two to learn from", in->name, n ? "one cell" : "no cells");
@@ -225,7 +225,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 				row[c] -= m->mean[c];
 			if (++n == CHUNK) {
 				pca_add(&m->pca, x, n, threads);
-				progress("%zu cells", m->pca.n);
+				progress_cells(m->pca.n, stream_expected(in->s));
 				n = 0;
 			}
 		}
@@ -313,7 +313,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 	struct block out = {0};
 	uint64_t cells = 0;
 	make_header(&h, in, m, fitted, cli);
-	struct stream *to = cli_create(cli, &h);
+	struct stream *to = cli_create(cli, &h, stream_expected(in->s));
 	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x");
 	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
 	size_t most = BLOCK_BYTES / (sizeof(float) * h.col[x].n) + 1;
@@ -330,7 +330,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 			must_flush(to, &out);
 		}
 		cells += in->b.rows;
-		progress("%" PRIu64 " cells", cells);
+		progress_cells(cells, stream_expected(in->s));
 	}
 	must_commit(to);
 	free(map);

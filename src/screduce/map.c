@@ -28,7 +28,7 @@ static struct stream *create(struct header *h, const struct stream *in)
 	header_drop(h, position);
 	header_add_fixed(h, position, F32, 2);
 	cli_provenance(&map_cli, h, "");
-	return cli_create(&map_cli, h);
+	return cli_create(&map_cli, h, stream_expected(in));
 }
 
 /* The positions xy [d->n, 2] of the cells that have an embedding as those of all rows [d->rows, 2]: the others are NaN. Frees xy. */

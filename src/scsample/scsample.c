@@ -82,7 +82,6 @@ struct inputs {
 	int indexed;
 	size_t at; /* next input */
 	struct block raw, row;
-	uint64_t total;
 };
 
 static void open_inputs(struct inputs *in)
@@ -110,13 +109,20 @@ static void open_inputs(struct inputs *in)
 
 static void rewind_inputs(struct inputs *in)
 {
-	for (size_t i = 0; i < in->n && !in->indexed; i++) {
+	for (size_t i = 0; i < in->n && !in->indexed; i++)
 		must(stream_index(in->s[i], &failure));
-		in->total += stream_rows(in->s[i]);
-	}
 	in->indexed = 1;
 	in->at = 0;
 	in->all.cells = 0;
+}
+
+/* Rows of all inputs, at most. */
+static uint64_t expected(const struct inputs *in)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < in->n; i++)
+		n = rows_add(n, stream_expected(in->s[i]));
+	return n;
 }
 
 /* Next block of the joined stream, or NULL at the end. */
@@ -208,7 +214,7 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 	for (const struct block *b; (b = next_block(in)); at += b->rows) {
 		filter_rows(f, b, dropped);
 		choice_add(&c, b, f->keep, in->all.cell);
-		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, in->total);
+		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, expected(in));
 	}
 	choice_make(&c, dropped);
 	uint8_t *keep = c.keep;
@@ -238,7 +244,7 @@ static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes 
 		rewind_inputs(in);
 		for (const struct block *b; (b = next_block(in)); at += b->rows) {
 			genes_add(g, b, chosen + at);
-			progress("genes of %" PRIu64 " of %" PRIu64 " cells", at, in->total);
+			progress("genes of %" PRIu64 " of %" PRIu64 " cells", at, expected(in));
 		}
 	} while (genes_again(g));
 	rewind_inputs(in);
@@ -259,12 +265,16 @@ static char *drop_report(void)
 	return report;
 }
 
-static struct stream *create_output(const struct header *like)
+/* chosen: as first_pass returns it, or NULL */
+static struct stream *create_output(const struct inputs *in, const struct header *like, const uint8_t *chosen)
 {
 	struct header h;
+	uint64_t all = expected(in), n = chosen ? 0 : all;
+	for (uint64_t i = 0; chosen && i < all; i++)
+		n += chosen[i] != 0;
 	header_copy(&h, like);
 	cli_provenance(&cli, &h, "");
-	struct stream *to = cli_create(&cli, &h);
+	struct stream *to = cli_create(&cli, &h, n);
 	header_release(&h);
 	return to;
 }
@@ -285,7 +295,7 @@ int main(int argc, char **argv)
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;
-	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
+	struct sink s = {.to = create_output(&in, like, chosen), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
 	if (some)
 		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
 	else
@@ -296,7 +306,7 @@ int main(int argc, char **argv)
 		if (!chosen)
 			filter_rows(&f, b, dropped);
 		emit(&s, b, chosen ? chosen + seen : f.keep);
-		progress("%" PRIu64 " cells in, %" PRIu64 " out", seen, stream_rows(s.to));
+		progress("%s; %" PRIu64 " out", cells_done(seen, expected(&in)), stream_rows(s.to));
 	}
 	must_flush(s.to, &s.out);
 	uint64_t written = stream_rows(s.to);

@@ -401,7 +401,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 			score_rows(r, y, m, s, &b);
 		else
 			score_block(y, m, s, &b, input_tokens_max(y->list));
-		progress("%llu cells", (unsigned long long)y->cells);
+		progress_cells(y->cells, stream_expected(s->in));
 	}
 	if (!(score_count(y) > 0))
 		die("%s: it has no masked position%s", s->name, own_objective(y->list) ? "" : ", and no cell a label that the model knows");

@@ -41,6 +41,8 @@ def main(where):
         open(path, "wb").write(b"P" + parts)
         if name in ("counts", "masked"):
             open(path + "-file", "wb").write(b"F" + data)
+        if name == "counts":
+            open(path + "-pipe", "wb").write(b"F" + cases.piped(data, 2))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
     scstream_cases.py kinds A...    A keeps the conventions of its kind
     scstream_cases.py agree DIR N   N streams with damaged payloads in sound frames: Python and scview --check refuse the same ones
                                     (DIR: tests/fuzz/seeds/fuzz_stream)
+    scstream_cases.py pipe A B      B is A as it comes from a pipe; scview --check refuses it with a damaged number of rows, or one elsewhere
 """
 import ctypes
 import ctypes.util
@@ -289,6 +290,35 @@ def frames(payloads):
     return b"".join(out) + struct.pack("<II", scstream.SEEK_MAGIC, 8 * n + 9) + b"".join(table) + struct.pack("<IBI", n, 0, scstream.SEEK_FOOTER)
 
 
+def piped(data, rows):
+    """The stream as it comes from a pipe whose writer knows its number of rows."""
+    body = b"ROWS" + struct.pack("<Q", rows)
+    first = struct.pack("<II", 0x184D2A5D, 16) + body + struct.pack("<I", xxhash.xxh64_intdigest(body) & 0xFFFFFFFF)
+    at = len(data) - 9 - 8 * struct.unpack_from("<I", data, len(data) - 9)[0]
+    return first + data[:at] + struct.pack("<I", struct.unpack_from("<I", data, at)[0] + len(first)) + data[at + 4:]
+
+
+def pipe(a, b):
+    data = open(a, "rb").read()
+    rows = scstream.ends_with(a)[0]
+    whole = piped(data, rows)
+
+    def check(what, stream, good):
+        open(b, "wb").write(stream)
+        for how in ([b], ["-"]):
+            got = subprocess.run(["scview", "--check"] + how, input=stream, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert (got.returncode == 0) == good and got.returncode < 2 and (good or len(got.stderr.splitlines()) == 1), (what, how, got)
+    check("whole", whole, True)
+    check("loose bound", piped(data, rows + 7), True)
+    for i in range(24):
+        check(i, whole[:i] + bytes([whole[i] ^ 4]) + whole[i + 1:], False)
+    first, header = whole[:24], struct.unpack_from("<I", data, len(data) - 9 - 8 * struct.unpack_from("<I", data, len(data) - 9)[0])[0]
+    check("longer", whole[:4] + struct.pack("<I", 17) + whole[8:24] + b"x" + whole[24:], False)
+    check("twice", first + whole, False)
+    check("after the header", data[:header] + whole[:24] + data[header:], False)
+    check("not in the seek table", first + data, False)
+
+
 def damage(rng, p):
     at, how = rng.randrange(len(p)), rng.randrange(6)
     if how < 2:
@@ -329,4 +359,4 @@ def agree(seeds, n):
 
 if __name__ == "__main__":
     {"make": make, "same": same, "copy": copy, "hash": hash_test, "prefixes": prefixes, "table": table,
-     "kinds": kinds, "agree": agree}[sys.argv[1]](*sys.argv[2:])
+     "kinds": kinds, "agree": agree, "pipe": pipe}[sys.argv[1]](*sys.argv[2:])
