@@ -238,7 +238,9 @@ scored() {
 }
 
 @test "make pretrain: what is wrong with values and files is said before the work, with the name of the file" {
-	for bad in EPOCHS=0 EPOCHS=99999999999 MAXLEN=1 DEVICE=foo LR=0; do
+	run -2 pretrain DATA=in RESULTS=no LR=0
+	names "LR=0 rate"
+	for bad in EPOCHS=0 EPOCHS=99999999999 MAXLEN=1 DEVICE=foo LR=x; do
 		run -2 pretrain DATA=in RESULTS=no $bad
 		names "$bad expected"
 	done
