@@ -32,9 +32,12 @@ void print_obs(const struct cli *cli, const struct header *h)
 void checked_open(struct checked_columns *c, const struct header *h, const char *label, const char *group, const char *name)
 {
 	*c = (struct checked_columns){.column = {label, group}, .name = name, .b.header = h};
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
+		if (c->column[k] && header_find(h, c->column[k]) < 0)
+			die("%s: no obs column '%s': h5tok --list-obs lists those that it has", name, c->column[k]);
 		if (c->column[k])
 			labels_open(&c->l[k], h, c->column[k], &c->c[k], name);
+	}
 }
 
 void checked_file(struct checked_columns *c, struct obs *obs, struct h5ad *file, const char *path, int threads)

@@ -301,6 +301,7 @@ explained() {
 	assert_equal "$(explained no_label | grep ^kind:)" "kind: Unassigned 4, nan 4, no value 4"
 	h5tok --explain --obs none odd.h5ad >explain.tsv
 	assert_equal "$(explained no_label)" ""
+	fails "odd.h5ad no obs column nothing" h5tok --list-obs --label nothing odd.h5ad
 	run -1 h5tok --explain --obs nothing csr_gzip.h5ad
 	names "error nothing"
 	run -2 h5tok --explain --list-obs csr_gzip.h5ad

@@ -13,7 +13,7 @@ const struct magic *magic_find(const void *p, size_t n)
 		{{"an HDF5 file (h5tok reads AnnData and 10x)", NULL, 0}, "\x89HDF\r\n\x1a\n", 8},
 		{{"a gzip file", "gunzip", 0}, "\x1f\x8b", 2},
 		{{"a zip file", "unzip", 0}, "PK\x03\x04", 4},
-		{{"a zstd file or stream", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
+		{{"a zstd file or a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
 		{{"a stream from a pipe", NULL, 0}, "\x5d\x2a\x4d\x18", 4},
 		{{"a NumPy array", NULL, 0}, "\x93NUMPY", 6},
 		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x04\x95", 3},

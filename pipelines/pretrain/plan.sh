@@ -43,7 +43,8 @@ awk -F '\t' -v OFS='\t' -v rate="$rate" -v per_cell="$per_cell" -v valid="${vali
 		line("time", "the whole training about " span(seconds) " on this machine: " sep(rate) " tokens a second in the first steps" (ranks > 1 ? " of " ranks " ranks" : ""))
 		line("memory", size(memory) (ranks > 1 ? " for all ranks" : "") ", of " size(available) " that are available here")
 		line("disk", size(disk) " for checkpoints and model, of " size(free) " that are free")
-		line("progress", by " plot-train MODEL=" run "/model draws the loss, " run "/log/sctrain.log has a line a minute; the same command goes on after a kill")
+		line("progress", by " plot-train MODEL=" run "/model draws the loss, " run "/log/sctrain.log has a line a minute")
+		line("again", "the same command goes on after a kill")
 		every = int(60 * rate / (batch * per_cell)); if (every > 1000) every = 1000; if (every < 10) every = 10
 		print every > (run "/save_every") # a checkpoint every minute
 		if (disk > free) { print "the training needs " size(disk) " on the disk, and " size(free) " are free" > "/dev/stderr"; exit 1 }

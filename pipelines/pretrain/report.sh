@@ -25,7 +25,7 @@ seconds=$(awk -F '\t' 'END { printf "%.1f", $6 }' "$run/model/train.tsv")
 whole "$run/findings.txt"
 
 echo "corrmask pretrain: ${data:-simulated cells}, masks $strategy"
-sed '/^progress/d' "$run/plan.txt"
+sed '/^progress\|^again/d' "$run/plan.txt"
 echo
 cat "$run/findings.txt"
 echo
