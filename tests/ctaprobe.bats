@@ -37,6 +37,8 @@ value() {               # value KEY FILE
 	names "warning: many.emb 6000 24 0.00136 $sample"
 	assert_line --index 1 --regexp "^ctaprobe cells: many.emb: more than [0-9]+ cells of 24 values take "
 	run -1 ctaprobe cells -l cell_type - <many.emb
+	names "warning: standard input 6000 24 0.00136 $sample"
+	run -1 ctaprobe cells -l cell_type - < <(cat many.emb) # which does not say how many come
 	assert_line --index 0 --regexp "^ctaprobe cells: standard input: more than "
 	run -0 ctaprobe cells -l cell_type some.emb
 	names "warning: some.emb 5000 24 0.00113 $sample"
