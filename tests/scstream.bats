@@ -135,6 +135,8 @@ setup() {
 	cmp <(maskgen -q --strategy random file.tok) <(cat pipe.tok | maskgen -q --strategy random -)
 	run -0 bash -c "scsim -q --cells 10 | $PYTHON $BATS_TEST_DIRNAME/../python/scstream -"
 	assert_output --partial '"counts"'
+	run -1 rankenc -q -m pipe.counts pipe.counts -o no # not text, as a stream of a file is not
+	assert_output --partial "stream of corrmask"
 	# a file says it at its end, and an unfinished one is refused as before
 	run -1 scview --check <(head -c 3000 pipe.counts)
 	assert_output --partial "cut short"

@@ -14,7 +14,7 @@ const struct magic *magic_find(const void *p, size_t n)
 		{{"a gzip file", "gunzip", 0}, "\x1f\x8b", 2},
 		{{"a zip file", "unzip", 0}, "PK\x03\x04", 4},
 		{{"a zstd file or a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
-		{{"a stream from a pipe", NULL, 0}, "\x5d\x2a\x4d\x18", 4},
+		{{"a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x5d\x2a\x4d\x18", 4},
 		{{"a NumPy array", NULL, 0}, "\x93NUMPY", 6},
 		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x04\x95", 3},
 		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x03}", 3},
