@@ -102,7 +102,7 @@ setup() {
 	run -0 corrmask table2 --help
 	assert_line --regexp '^    STRATEGIES=random pmi pmi-rand corrmask-100 corrmask$'
 	run -0 corrmask fig3 --help
-	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -oE '^ +[A-Z]+=' | tr -d ' \n')" SEEDS=SCALE=SEED=THREADS=CLUSTER=MEMORY=RESULTS=
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -oE '^ +[A-Z]+=' | tr -d ' \n')" SEEDS=SCALE=SEED=THREADS=CLUSTER=MEMORY=RESULTS=LAYER=ROUND=UNLOG=
 }
 
 @test "corrmask EXPERIMENT FILE: the file is DATA, several files too, whatever their names" {
