@@ -435,7 +435,7 @@ static void choose_progress(const struct cli *c)
 		progress_lines = seconds ? atof(seconds) : 30;
 	progress_last = progress_on ? 0 : started;
 	const char *note = getenv("CORRMASK_PROGRESS");
-	if (note && *note)
+	if (note && *note && progress_choice != PROGRESS_NEVER && !feeds_pipe(c))
 		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
