@@ -210,6 +210,13 @@ scored() {
 	ask() { PATH=/usr/bin:/bin make -s -f pipelines/Makefile BIN=bin THREADS=2 RESULTS=grow pretrain SCALE=tiny DATA=atlas HELD_OUT=donor LABEL=cell_type "$@"; }
 	run -0 ask
 	scored $R
+	# killed before the losses, and another run of the same corpus in between
+	one=$(realpath $R)
+	cp "$one/losses.tsv" losses.first
+	rm "$one/losses.tsv" "$one"/report.*
+	run -0 ask MAXLEN=20
+	run -0 ask
+	cmp "$one/losses.tsv" losses.first
 	cp $R/model/vocab.tsv fixed.tsv
 	cp $R/model/config.json fixed.json
 	run -0 ask VOCAB=fixed.tsv

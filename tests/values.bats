@@ -307,6 +307,11 @@ def turned(name, obs, **columns):
         f.create_group("layers")
 symbols = ["G%d" % i for i in range(40)]
 turned("by_id", ids)
+b = ad.AnnData(x.T.copy(), obs=pd.DataFrame(index=ids), var=pd.DataFrame(index=["cell%d" % i for i in range(60)]))
+b.write_h5ad("by_number.h5ad")
+adt = adata(x, ["CD%d-%s" % (i, c[:12]) for i, c in enumerate(codes[:40])])
+adt.obs_names = codes
+adt.write_h5ad("adt.h5ad")
 turned("by_column", symbols, gene_ids=ids)
 turned("by_barcode", symbols)
 a = adata(x, symbols)
@@ -319,8 +324,15 @@ a.write_h5ad("own.h5ad")'
 	run -1 h5tok --explain by_id.h5ad
 	assert_line --partial $'by_id.h5ad\terror\t'
 	run -0 h5tok screen.h5ad -o a.counts
-	refused "own.h5ad transpose" h5tok own.h5ad
+	# pseudobulks of knockouts have ids, too; barcodes of antibodies stand beside those of cells
+	for f in own by_number; do
+		run -0 h5tok $f.h5ad -o a.counts
+		names "warning $f.h5ad transpose"
+	done
 	run -0 h5tok --gene-column index own.h5ad -o a.counts
+	refute_output --partial transpose
+	run -0 h5tok adt.h5ad -o a.counts
+	refute_output --partial transpose
 }
 
 @test "values: values that are logged twice are refused with --round too; small counts with fractions are not" {
@@ -336,6 +348,7 @@ everywhere("small", z.astype("f4"))'
 			refute_output --partial "need --round"
 		done
 	done
+	run -0 h5tok --layer X --round twice.h5ad -o a.counts # the user's word
 	for f in $(everywhere small); do run -0 h5tok --round "$f" -o a.counts; done
 }
 

@@ -126,7 +126,7 @@ static int refuse_empty(struct h5ad *h, const char *matrix, struct error *e)
 static int take(
 	struct h5ad *h, const struct h5ad_options *opt, struct candidate *c, const char *looked, const char *layers, struct error *e)
 {
-	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer != NULL) : "";
+	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer ? NAMED_BY_USER : NAMED_NOT) : "";
 	if (c && is_empty(c) && c->mat.nrow && !opt->layer && refuse_empty(h, c->of.path, e))
 		return -1;
 	if (hint)
@@ -139,7 +139,7 @@ static int take(
 	h->var = c->of.var;
 	c->mat = (struct countmat){0};
 	c->values = (struct values){0};
-	return values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
+	return values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_BY_USER, e);
 }
 
 /*

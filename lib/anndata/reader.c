@@ -142,20 +142,50 @@ static int count_refused_cells(struct h5ad *h, struct error *e)
 
 enum { TURNED_LOOK = 1 << 16 }; /* names that are looked at */
 
-/* Are the genes of the file cells, and its cells genes? Where no gene has an Ensembl id: do the cells have them, or are the names of genes barcodes? */
-static int is_turned(struct h5ad *h)
+/* Do the cells have Ensembl ids, of which no two are the same, for names or in a column? */
+static int cells_have_ids(struct h5ad *h)
 {
 	struct texts t = {0};
 	struct error ignored;
 	size_t n = h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK;
-	int turned = gene_barcodes(&h->genes.id);
-	for (size_t i = 0; i <= h->obs.ncol && !turned; i++) {
+	int have = 0;
+	for (size_t i = 0; i <= h->obs.ncol && !have; i++) {
 		struct dataframe_column *c = i ? h->obs.col + i - 1 : &h->obs.index;
 		if (c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n))
-			turned = dataframe_texts(c, 0, n, &t, &ignored) == 0 && gene_ids(&t);
+			have = dataframe_texts(c, 0, n, &t, &ignored) == 0 && gene_ids(&t);
 	}
 	texts_release(&t);
-	return turned;
+	return have;
+}
+
+static int cells_are_barcodes(struct h5ad *h)
+{
+	struct texts t = {0};
+	struct error ignored;
+	int are = h->obs.index.kind == DATAFRAME_STR &&
+		dataframe_texts(&h->obs.index, 0, h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK, &t, &ignored) == 0 &&
+		gene_barcodes(&t);
+	texts_release(&t);
+	return are;
+}
+
+/*
+ * Are the genes of the file cells, and its cells genes? If no gene has an Ensembl id: names of genes that are barcodes, where those of cells are
+ * none, are an error; cells with Ensembl ids can be pseudobulks of knockouts, so they are a note.
+ */
+static int refuse_turned(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	const char *where = h->reader->across ? "columns" : "rows";
+	if (h->genes.ensembl || opt->gene_column)
+		return 0;
+	if (gene_barcodes(&h->genes.id) && !cells_are_barcodes(h))
+		return error_set(e,
+			"%s: %s has genes in %s: transpose it (adata.T); if these barcodes are features, --gene-column says where their names are",
+			h->path, h->matrix, where);
+	if (cells_have_ids(h))
+		h5ad_note(h, "%s: cells have Ensembl ids, and genes have none: if %s has genes in %s, transpose it (adata.T)", h->path,
+			h->matrix, where);
+	return 0;
 }
 
 /* Find the reader of an open file, and read with it everything but the entries of the matrix. */
@@ -183,10 +213,7 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 		h->why = xstrdup("the only matrix");
 	h->ngene = h->mat.ncol;
 	int failed = h->reader->features(h, opt, e);
-	if (!h->genes.ensembl && !opt->gene_column && is_turned(h))
-		return error_set(
-			e, "%s: %s has genes in %s: transpose it (adata.T)", h->path, h->matrix, h->reader->across ? "columns" : "rows");
-	if (failed || check_shape(h, e) || refuse_options(h, opt, 1, e))
+	if (refuse_turned(h, opt, e) || failed || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
 	drop_other_genomes(h);
 	return 0;

@@ -71,7 +71,8 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 	if (r == 0)
 		r = countmat_open_rows(&h->mat, &h->store, h->part, (uint64_t)dim[1], (uint64_t)dim[0], e);
 	if (r == 0)
-		r = values_of_matrix(&h->values, &h->mat, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
+		r = values_of_matrix(&h->values, &h->mat, e) ? -1
+							     : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 	h->matrix = xstrdup(h->part);
 	h5array_release(&shape);
 	free(path);
@@ -453,7 +454,7 @@ static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct e
 		return -1;
 	countmat_release(&h->mat);
 	countmat_entries(&h->mat, t.path, (uint64_t)shape[1], (uint64_t)shape[0], (uint64_t)shape[2]);
-	int r = look_at_entries(&h->values, &t, shape, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, 1, e);
+	int r = look_at_entries(&h->values, &t, shape, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 	tsv_close(&t);
 	return r;
 }

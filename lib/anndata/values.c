@@ -266,7 +266,8 @@ void values_judge(struct values *v, const struct sample *s)
 	} else {
 		/* of numbers that have nothing to do with whole ones, one in 500 is so near to one; log(1 + 10,000) is 9.2 */
 		int none = v->largest <= 9 && 50 * s->near < s->tried;
-		v->kind = none ? VALUES_NORMALISED : VALUES_FRACTIONS;
+		v->kind = VALUES_FRACTIONS;
+		v->unlikely = none;
 		v->what = xasprintf("%s%.3g %% of the values are fractions, such as %.6g%s", none ? "normalised or log-transformed: " : "",
 			100 * (double)(s->tried - s->near) / (double)s->tried, s->fraction,
 			none                                   ? ", and none is above 9"
@@ -281,7 +282,7 @@ int values_rank(const struct values *v)
 	case VALUES_COUNTS:
 		return 0;
 	case VALUES_FRACTIONS:
-		return v->whole ? 1 : 3;
+		return v->whole ? 1 : v->unlikely ? 6 : 3;
 	case VALUES_NORMALISED:
 		return v->unlog ? 2 : 6;
 	case VALUES_DOUBTFUL:
@@ -294,13 +295,17 @@ int values_rank(const struct values *v)
 	return 7;
 }
 
-const char *values_refused(const struct values *v, int round, int unlog, int named)
+const char *values_refused(const struct values *v, int round, int unlog, enum values_named named)
 {
 	switch (v->kind) {
 	case VALUES_COUNTS:
 	case VALUES_DOUBTFUL:
 		return NULL;
 	case VALUES_FRACTIONS:
+		if (v->unlikely)
+			return round && named == NAMED_BY_USER
+				? NULL
+				: "keep raw counts in .raw or in layers['counts']; if these are counts, name them: --layer NAME --round";
 		return round ? NULL : NEED_ROUND;
 	case VALUES_NORMALISED:
 		return !v->unlog ? "keep raw counts in .raw or in layers['counts'] when you normalise"
@@ -314,7 +319,7 @@ const char *values_refused(const struct values *v, int round, int unlog, int nam
 	return LEAVE_OUT;
 }
 
-int values_take(struct countmat *m, const struct values *v, int round, int unlog, int named, struct error *e)
+int values_take(struct countmat *m, const struct values *v, int round, int unlog, enum values_named named, struct error *e)
 {
 	const char *hint = values_refused(v, round, unlog, named);
 	if (hint)

@@ -20,6 +20,7 @@ struct values {
 	enum values_kind kind;
 	char *what; /* the kind with its reason: "log-transformed (exp(value) - 1: all cells have the sum 10000)" */
 	enum unlog unlog; /* normalised: how the counts of all cells that were looked at come back; else UNLOG_NOT */
+	int unlikely; /* fractions: nothing says that they are counts */
 	int whole; /* at least half of the values are whole within 1e-3 */
 	uint32_t largest; /* of the values that were looked at, rounded */
 	size_t cells; /* whose sums are known */
@@ -30,11 +31,13 @@ void values_release(struct values *v); /* accepts a zeroed struct */
 /* Lower is better: the matrix to take. What --round and --unlog would accept does not depend on whether they were given. */
 int values_rank(const struct values *v);
 
-/* NULL: h5tok takes values of this kind with these options. Else what to do, "" for nothing. named: no other matrix could be meant. */
-const char *values_refused(const struct values *v, int round, int unlog, int named);
+enum values_named { NAMED_NOT, NAMED_ALONE, NAMED_BY_USER }; /* why this matrix: found among others, the only one, named */
 
-/* Set the matrix to make counts of these values, or say why it cannot: -1 with e set. named as above. */
-int values_take(struct countmat *m, const struct values *v, int round, int unlog, int named, struct error *e);
+/* NULL: h5tok takes values of this kind with these options. Else what to do, "" for nothing. */
+const char *values_refused(const struct values *v, int round, int unlog, enum values_named named);
+
+/* Set the matrix to make counts of these values, or say why it cannot: -1 with e set. */
+int values_take(struct countmat *m, const struct values *v, int round, int unlog, enum values_named named, struct error *e);
 
 /* Values of a matrix, collected. */
 struct sample {

@@ -84,9 +84,10 @@ pt_settings = $(pt_corpus) $(call quote,INPUTS=$(pt_inputs)) $(call settings,VOC
 PT := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/pretrain' $(pt_settings))
 PT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric scsample scview)
 pt_stage = $(call stage_in,$(PT),$1)
-pt_done := $(wildcard $(PT)/model/model.safetensors)
-$(call stop,$(if $(and $(pt_done),$(wildcard $(BIN)/scview)),$(shell $(BIN)/scview -q --check $(PT)/model 2>&1 >/dev/null | sed 's|^scview: ||; s|$$|: remove \
-	$(pt_done), and the same command makes the model again from its newest checkpoint|')))
+pt_trained := $(wildcard $(PT)/model/model.safetensors)
+pt_done := $(wildcard $(PT)/losses.tsv)
+$(call stop,$(if $(and $(pt_trained),$(wildcard $(BIN)/scview)),$(shell $(BIN)/scview -q --check $(PT)/model 2>&1 >/dev/null | sed 's|^scview: ||; s|$$|: remove \
+	$(pt_trained), and the same command makes the model again from its newest checkpoint|')))
 ifneq ($(wildcard $(PT)/report.html),)
 $(info $(PT): finished, with the same settings and files: nothing to do)
 endif
@@ -95,7 +96,7 @@ $(PT)/settings: FORCE
 	@$(PIPELINES)/run.sh settings '$(RESULTS)/corpus' $(pt_corpus)
 	@$(PIPELINES)/run.sh settings '$(RESULTS)/pretrain' $(pt_settings)
 
-# Until the training has ended, the corpus is looked at again: it may have been another one in between
+# Until the losses are measured, the corpus is looked at again: it may have been another one in between
 $(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(PT_TOOLS) $(if $(value DATA),,$(PT_FILES))
 	@$(job) BIN=$(BIN) SCALE=$(SCALE) $(PIPELINES)/pretrain/inputs.sh $(PT) $(PT_CORPUS) --data $(call quote,$(PT_FILES)) --where $(call text,WHERE) --held-out $(call text,HELD_OUT) \
 		--share $(call text,HELD_OUT_SHARE) --label $(call text,LABEL) --refused $(call text,REFUSED) --vocab $(call text,VOCAB) --token-table $(call text,TOKEN_TABLE) \

@@ -41,7 +41,7 @@ RAW = ("counts", "raw_counts", "raw")       # layers in which h5tok looks for co
 RESERVED = ("cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap",
             "x", "logit")
 SUMS = ("n_counts", "total_counts", "nCount_RNA", "raw_sum")     # columns of obs by which it tells counts from other whole numbers
-NAMES = ["object", "string", "category", "bool"]       # types of columns of var that say what a row is
+NAMES = ["object", "string", "category", "bool", "integer"]       # types of columns of var that say what a row is
 
 
 def __getattr__(name: str) -> Any:
@@ -106,6 +106,10 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
     if cells.isbacked:
         return _check_backed(cells, columns)
     import anndata
+    layer = None if layer == "X" and "X" not in cells.layers else layer
+    if layer is None and counts and cells.raw is None and cells.n_obs and len(cells.layers) and not any(k in cells.layers for k in RAW):
+        if cells.X is None or not (cells.X != 0).sum():
+            raise Error("corrmask: X is empty; layer= names the layer with the counts, one of: %s" % ", ".join(cells.layers))
     if layer is not None and layer not in cells.layers:
         raise Error("corrmask: no layer %r; it has: %s" % (layer, ", ".join(name for name in cells.layers if name) or "none"))    # anndata 0.13: None is X
     obs = cells.obs[columns].copy()
