@@ -197,6 +197,14 @@ sums() { find "$1" -type f -exec md5sum {} + | sort; }
 	head -n 4 mlm.model/train.tsv >theirs/train.tsv
 	sctrain mlm -q "${words[@]}" -o theirs 1.mlm
 	cmp theirs/model.safetensors mlm.model/model.safetensors
+	# what a power cut leaves of its curve: nothing, a part, zeros
+	for left in 0 3 46; do
+		rm theirs/*.safetensors theirs/*.json theirs/*.tsv
+		rm -rf theirs/checkpoint-*
+		if [ $left = 46 ]; then head -c 46 /dev/zero; else head -c $left mlm.model/train.tsv; fi >theirs/train.tsv
+		sctrain mlm -q "${words[@]}" -o theirs 1.mlm
+		cmp theirs/model.safetensors mlm.model/model.safetensors
+	done
 	[ "$(sort -u theirs/{README.md,notes.txt,training.log})" = "my notes" ]
 	# and so does one that was killed before its weights were written
 	rm theirs/model.safetensors

@@ -17,16 +17,19 @@
 
 typedef unsigned long long ull; /* for messages */
 
-/* Is a file of a name that the training writes of somebody else? The curve of a training that was killed before its first checkpoint is ours. */
+/* Is a file of a name that the training writes of somebody else? The curve of a training that was killed before its first checkpoint is ours, and so
+ * is what a power cut leaves of it: nothing, a part, or zeros. */
 static int is_foreign(const char *model, const char *name)
 {
 	static const char ours[] = "step\tloss\t";
 	char *path = xasprintf("%s/%s", model, name), begin[sizeof ours] = "";
-	FILE *f = strcmp(name, CHECKPOINT_TRAIN) ? NULL : fopen(path, "re");
-	size_t n = f ? fread(begin, 1, sizeof ours - 1, f) : 1;
-	int foreign = n && strcmp(begin, ours) && access(path, F_OK) == 0;
-	if (f)
+	int foreign = access(path, F_OK) == 0;
+	FILE *f = foreign && !strcmp(name, CHECKPOINT_TRAIN) ? fopen(path, "re") : NULL;
+	if (f) {
+		size_t n = fread(begin, 1, sizeof ours - 1, f);
+		foreign = *begin && strncmp(begin, ours, n);
 		fclose(f);
+	}
 	free(path);
 	return foreign;
 }
