@@ -17,10 +17,11 @@ find_python() {
 	exit 1
 }
 # shellcheck disable=SC2034 # the scripts'
-# find_scstream: scstream becomes the command, of PATH or of the sources; it finds its Python
+# find_scstream: scstream becomes the command, of PATH, of the sources or of make install; it finds its Python
 find_scstream() {
+	local place
 	scstream=(scstream)
-	command -v scstream > /dev/null || scstream=("$here/../python/scstream")
+	for place in "$here/../../../bin" "$here/../python"; do command -v scstream > /dev/null || [ ! -x "$place/scstream" ] || scstream=("$place/scstream"); done
 }
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}

@@ -104,7 +104,7 @@ run_page() {
 }
 
 # bats test_tags=slow
-@test "pretrain.md: every command runs; a model on the other donors, one after a new file of which alone is read, one by a job" {
+@test "pretrain.md: every command runs; a model on the other donors, one after a new file, one by a job" {
 	sctrain --version | grep -q 'Open MPI' && command -v mpirun > /dev/null || skip "no MPI"
 	# Slurm on this machine: the job at once, with one rank
 	mkdir -p "$BATS_TEST_TMPDIR/slurm" "$BATS_TEST_TMPDIR/pretrain"
@@ -117,7 +117,7 @@ run_page() {
 	PATH=$BATS_TEST_TMPDIR/slurm:$PATH run -0 run_page pretrain
 	cd "$BATS_TEST_TMPDIR/pretrain"
 	assert_line --regexp '^cells  .* 1 of 6 donors'
-	assert_line --regexp '^  tokens: 1 file to read'
+	assert_line --regexp '^  tokens: 2 files to read' # the new one, and one whose held-out donors are others now
 	assert_equal "$(find results/pretrain/atlas-*/model/model.safetensors atlas.model/model.safetensors | wc -l)" 3
 	[ "$(scview -q -c cell held-out.emb | sed 1d | wc -l)" -gt 20 ]
 	# the text says what is printed before the training
