@@ -33,10 +33,13 @@ void checked_open(struct checked_columns *c, const struct header *h, const char 
 {
 	*c = (struct checked_columns){.column = {label, group}, .name = name, .b.header = h};
 	for (int k = 0; k < 2; k++) {
-		if (c->column[k] && header_find(h, c->column[k]) < 0)
+		if (!c->column[k])
+			continue;
+		char *renamed = xasprintf("obs_%s", c->column[k]); /* labels_open says it */
+		if (header_find(h, c->column[k]) < 0 && header_find(h, renamed) < 0)
 			die("%s: no obs column '%s': h5tok --list-obs lists those that it has", name, c->column[k]);
-		if (c->column[k])
-			labels_open(&c->l[k], h, c->column[k], &c->c[k], name);
+		free(renamed);
+		labels_open(&c->l[k], h, c->column[k], &c->c[k], name);
 	}
 }
 
