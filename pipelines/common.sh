@@ -19,9 +19,10 @@ find_python() {
 # shellcheck disable=SC2034 # the scripts'
 # find_scstream: scstream becomes the command, of PATH, of the sources or of make install; it finds its Python
 find_scstream() {
-	local place
 	scstream=(scstream)
-	for place in "$here/../../../bin" "$here/../python"; do command -v scstream > /dev/null || [ ! -x "$place/scstream" ] || scstream=("$place/scstream"); done
+	! command -v scstream > /dev/null || return 0
+	scstream=("$here/../python/scstream")
+	[ -x "${scstream[0]}" ] || scstream=("$here/../../../bin/scstream")
 }
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}

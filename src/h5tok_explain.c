@@ -111,43 +111,48 @@ static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncel
 	struct classes classes = {0};
 	struct labels l = {.classes = &classes, .rule = LABEL_WORDS_ASIDE};
 	struct dataframe_values v = {0};
+	uint64_t *cells = xcalloc(c->ncategory + 1, sizeof *cells), missing = 0; /* of each category */
 	int r = 0;
 	for (uint64_t row = 0; !r && row < ncell; row += v.n) {
 		r = dataframe_read(c, row, ncell - row < EXPLAIN_ROWS ? (size_t)(ncell - row) : EXPLAIN_ROWS, &v, 1, e);
 		for (size_t i = 0; !r && i < v.n; i++) {
 			const char *s;
 			char buf[32];
-			int missing;
-			size_t n = dataframe_text(c, &v, i, buf, &s, &missing);
-			if (missing || label_is_none(s, n))
+			int none = c->kind == DATAFRAME_CATEGORICAL && v.code[i] == MISSING_CODE;
+			if (c->kind == DATAFRAME_CATEGORICAL && !none) {
+				cells[v.code[i]]++;
+				continue;
+			}
+			size_t n = dataframe_text(c, &v, i, buf, &s, &none);
+			if (none)
+				missing++;
+			else if (label_is_none(s, n))
 				labels_name(&l, s, n, 1);
 		}
 	}
+	for (size_t k = 0; !r && k < c->ncategory; k++)
+		if (cells[k])
+			labels_name(&l, c->category[k], strlen(c->category[k]), cells[k]);
+	labels_name(&l, "", 0, missing);
 	if (!r && l.aside + l.empty) {
 		char *aside = labels_aside(&l);
 		explain_say(file, "no_label", "%s: %s", c->name, aside);
 		free(aside);
 	}
+	free(cells);
 	dataframe_values_release(&v);
 	labels_release(&l);
 	classes_release(&classes);
 	return r;
 }
 
-static int is_asked(const struct asked *asked, const char *column)
+/* Of the columns that are read. */
+static int state_no_labels(cJSON *file, struct h5ad *h, struct obs *obs, struct error *e)
 {
-	for (size_t i = 0; i < asked->nobs; i++)
-		if (!strcmp(asked->obs[i], column))
-			return 1;
-	return asked->all;
-}
-
-static int state_no_labels(cJSON *file, struct h5ad *h, const struct asked *asked, struct error *e)
-{
-	for (size_t i = 0; i < h->obs.ncol; i++) {
-		struct dataframe_column *c = h->obs.col + i;
-		int words = c->kind == DATAFRAME_CATEGORICAL || c->kind == DATAFRAME_STR;
-		if (words && is_asked(asked, c->name) && state_no_label(file, c, h->ncell, e))
+	obs_file(obs, h);
+	for (size_t i = 0; i < obs->ncol; i++) {
+		struct dataframe_column *c = obs->col[i].from;
+		if (c && (c->kind == DATAFRAME_CATEGORICAL || c->kind == DATAFRAME_STR) && state_no_label(file, c, h->ncell, e))
 			return -1;
 	}
 	return 0;
@@ -164,7 +169,7 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 		obs_add(obs, &h, asked->all, asked->obs, asked->nobs, &failure) ||
 		gene_join_texts(genes, path, &h.genes.id, &h.genes.symbol, h.drop, &failure);
 	cJSON *file = h5ad_explain(&h);
-	bad = bad || state_no_labels(file, &h, asked, &failure);
+	bad = bad || state_no_labels(file, &h, obs, &failure);
 	*table = bad ? -1 : (int)genes->ntable - 1;
 	if (obs->skipped)
 		cJSON_AddItemToArray(cJSON_GetObjectItem(file, "warning"), cJSON_CreateString(obs->skipped));

@@ -142,29 +142,14 @@ static int count_refused_cells(struct h5ad *h, struct error *e)
 
 enum { TURNED_LOOK = 1 << 16 }; /* names that are looked at */
 
-/* Do the cells have Ensembl ids, of which no two are the same, for names or in a column? */
-static int cells_have_ids(struct h5ad *h)
+/* Is it so of the names of cells, or of their values in another column of obs? */
+static int cells_are(struct h5ad *h, struct dataframe_column *c, int (*so)(const struct texts *t))
 {
 	struct texts t = {0};
 	struct error ignored;
 	size_t n = h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK;
-	int have = 0;
-	for (size_t i = 0; i <= h->obs.ncol && !have; i++) {
-		struct dataframe_column *c = i ? h->obs.col + i - 1 : &h->obs.index;
-		if (c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n))
-			have = dataframe_texts(c, 0, n, &t, &ignored) == 0 && gene_ids(&t);
-	}
-	texts_release(&t);
-	return have;
-}
-
-static int cells_are_barcodes(struct h5ad *h)
-{
-	struct texts t = {0};
-	struct error ignored;
-	int are = h->obs.index.kind == DATAFRAME_STR &&
-		dataframe_texts(&h->obs.index, 0, h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK, &t, &ignored) == 0 &&
-		gene_barcodes(&t);
+	int words = c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n);
+	int are = words && dataframe_texts(c, 0, n, &t, &ignored) == 0 && so(&t);
 	texts_release(&t);
 	return are;
 }
@@ -178,11 +163,14 @@ static int refuse_turned(struct h5ad *h, const struct h5ad_options *opt, struct 
 	const char *where = h->reader->across ? "columns" : "rows";
 	if (h->genes.ensembl || opt->gene_column)
 		return 0;
-	if (gene_barcodes(&h->genes.id) && !cells_are_barcodes(h))
+	if (gene_barcodes(&h->genes.id) && !cells_are(h, &h->obs.index, gene_barcodes))
 		return error_set(e,
 			"%s: %s has genes in %s: transpose it (adata.T); if these barcodes are features, --gene-column says where their names are",
 			h->path, h->matrix, where);
-	if (cells_have_ids(h))
+	int ids = cells_are(h, &h->obs.index, gene_ids);
+	for (size_t i = 0; i < h->obs.ncol && !ids; i++)
+		ids = cells_are(h, h->obs.col + i, gene_ids);
+	if (ids)
 		h5ad_note(h, "%s: cells have Ensembl ids, and genes have none: if %s has genes in %s, transpose it (adata.T)", h->path,
 			h->matrix, where);
 	return 0;

@@ -431,9 +431,9 @@ if [ -n "$held_out" ]; then
 		listed held
 	} > held-out.txt.new
 	whole held-out.txt
-	for part in train held; do
-		[ -z "$label" ] || samples "$part" > "sample.$part.txt.new"
-		[ -z "$label" ] || whole "sample.$part.txt"
+	[ -z "$label" ] || for part in train held; do
+		samples "$part" > "sample.$part.txt.new"
+		whole "sample.$part.txt"
 	done
 fi
 scview -n 0 @corpus.txt > joined || {

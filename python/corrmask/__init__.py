@@ -107,9 +107,6 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
         return _check_backed(cells, columns)
     import anndata
     layer = None if layer == "X" and "X" not in cells.layers else layer
-    if layer is None and counts and cells.raw is None and cells.n_obs and len(cells.layers) and not any(k in cells.layers for k in RAW):
-        if cells.X is None or not (cells.X != 0).sum():
-            raise Error("corrmask: X is empty; layer= names the layer with the counts, one of: %s" % ", ".join(cells.layers))
     if layer is not None and layer not in cells.layers:
         raise Error("corrmask: no layer %r; it has: %s" % (layer, ", ".join(name for name in cells.layers if name) or "none"))    # anndata 0.13: None is X
     obs = cells.obs[columns].copy()
@@ -119,8 +116,9 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
     if counts:
         obs = obs.assign(**{c: cells.obs[c].to_numpy() for c in SUMS if c in cells.obs and c not in obs})
         var = cells.var.select_dtypes(NAMES).copy()
+        empty = layer is None and cells.X is not None and not (cells.X != 0).sum()       # then h5tok says which layers hold values
         small = anndata.AnnData(X=_matrix(cells.X) if layer is None else None, obs=obs, var=var,
-                                layers={k: _matrix(cells.layers[k]) for k in ([layer] if layer else RAW) if k in cells.layers})
+                                layers={k: _matrix(cells.layers[k]) for k in ([layer] if layer else cells.layers if empty else RAW) if k in cells.layers})
         if cells.raw is not None and layer is None:
             small.raw = anndata.AnnData(X=_matrix(cells.raw.X), obs=obs, var=cells.raw.var.select_dtypes(NAMES).copy())
     path = os.path.join(folder, name + ".h5ad")

@@ -116,6 +116,9 @@ other.layers["counts"], other.obs["total_counts"] = new.X.copy(), np.asarray(new
 other.X = scipy.sparse.csr_matrix(new.X + (new.X > 0))
 for cells, options in (logs, {"unlog": True}), (near, {"round": True}), (other, {}):
     assert np.allclose(corrmask.embed(cells, "small.model", copy=True, **options, **quiet).obsm["X_corrmask"], x, atol=2e-6), options
+nothing = other.copy()
+nothing.layers["mine"], nothing.X = nothing.layers.pop("counts"), scipy.sparse.csr_matrix(new.shape, dtype="f4")
+refused("mine", lambda: corrmask.tokenize(nothing, "vocab.tsv", **quiet))
 hidden = atlas.copy()
 hidden.layers["mine"], hidden.X = atlas.X.copy(), scipy.sparse.csr_matrix(atlas.X / 2)
 corrmask.annotate(logs, hidden, label="cell_type", reference_layer="mine", unlog=True, **quiet)
