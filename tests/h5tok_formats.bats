@@ -299,6 +299,10 @@ explained() {
 	edit csr_gzip.h5ad odd.h5ad 'f["obs"].attrs["column-order"] = np.append(f["obs"].attrs["column-order"], "kind"); f["obs/kind"] = np.array([b"T", b"B", b"Unassigned", b"", b"nan"] * 4 + [b"T"] * 3); f["obs/kind"].attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})'
 	h5tok --explain odd.h5ad >explain.tsv
 	assert_equal "$(explained no_label | grep ^kind:)" "kind: Unassigned 4, nan 4, no value 4"
+	printf 'barcode\tstate\n' >state.tsv # a category and missing values
+	h5tok -q odd.h5ad | scview -c barcode - | awk 'NR > 1 { print $1 "\t" (NR % 3 ? NR % 3 == 1 ? "Unknown" : "T" : "") }' >>state.tsv
+	h5tok --explain --obs-table state.tsv odd.h5ad >explain.tsv
+	assert_equal "$(explained no_label | grep ^state:)" "state: Unknown 7, no value 8"
 	h5tok --explain --obs none odd.h5ad >explain.tsv
 	assert_equal "$(explained no_label)" ""
 	fails "odd.h5ad no obs column nothing" h5tok --list-obs --label nothing odd.h5ad

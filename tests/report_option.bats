@@ -126,6 +126,8 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	CORRMASK_REPORT=/dev/full run -1 scsim -q --cells 5 -o x.counts
 	assert_output --partial "CORRMASK_REPORT"
 	CORRMASK_PROGRESS=p scsim -q --cells 400 --genes 200 -o x.counts
+	CORRMASK_PROGRESS=feeds scsim -q --cells 400 --genes 200 -u | cat > piped.counts # the last tool of a pipe alone
+	assert_not_exist feeds
 	grep -qE '^[0-9]+ of 400 cells(, 00:00:0[0-9] to go)?$' p
 	assert_equal "$(wc -l < p)" 1
 }
