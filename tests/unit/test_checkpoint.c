@@ -393,7 +393,7 @@ static void checkpoints(void **state)
 	free(x);
 	free(had);
 	free(model);
-	cJSON_Delete(s.settings);
+	train_state_release(&s);
 	vocab_release(&v);
 	model_free(m);
 	model_free(to);
