@@ -5,16 +5,15 @@
 #include "cli_labels.h"
 #include "cli_report.h"
 
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/option.h"
 #include "nn/blas.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,182 +21,17 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
 
-enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
-
-#define WARNING "warning: "
-
-const char *cli_program = "corrmask";
-static int quiet, want_help, want_version;
-static int progress_choice, progress_on, progress_shown;
-static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
-static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
-static double started, progress_last, pass_started;
-static const char *volatile library_message; /* cli_library */
-
-static void clear_progress(void)
-{
-	if (progress_shown)
-		fputs("\r\033[K", stderr);
-	progress_shown = 0;
-}
-
-char *printable(char *s)
-{
-	for (unsigned char *p = (unsigned char *)s; *p;) {
-		size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
-		size_t good = n ? 1 : 0;
-		while (good && good < n && (p[good] & 0xc0) == 0x80)
-			good++;
-		int control = *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
-		if (n && good == n && !control)
-			p += n;
-		else
-			*p++ = '?';
-	}
-	return s;
-}
-
-int stdout_lost(void)
-{
-	return fflush(stdout) || ferror(stdout); /* the first failure may be one of an earlier part */
-}
-
-static void say(const char *level, const char *fmt, va_list ap)
-{
-	fflush(stdout);
-	clear_progress();
-	char *text = NULL, cut[512];
-	va_list again;
-	va_copy(again, ap);
-	if (vasprintf(&text, fmt, ap) < 0) {
-		text = NULL;
-		vsnprintf(cut, sizeof cut, fmt, again);
-	}
-	va_end(again);
-	char *shown = printable(text ? text : cut);
-	int warning = strcmp(level, WARNING) == 0;
-	if (!warning || !quiet)
-		fprintf(stderr, "%s: %s%s\n", cli_program, level, shown);
-	if (warning)
-		cli_report_warning(shown);
-	free(text);
-}
-
-void die(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	say("", fmt, ap);
-	va_end(ap);
-	outfile_cleanup();
-	library_message = NULL;
-	exit(1);
-}
-
-void complain(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	say("", fmt, ap);
-	va_end(ap);
-}
-
-void usage_error(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	say("", fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "Try '%s --help'.\n", cli_program);
-	library_message = NULL;
-	exit(2);
-}
-
-void warn(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	say(WARNING, fmt, ap);
-	va_end(ap);
-}
-
-void info(const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	if (!quiet)
-		say("note: ", fmt, ap);
-	va_end(ap);
-}
-
-static int due(double *last, double every)
-{
-	double now = clock_seconds();
-	if (every <= 0 || now - *last < every)
-		return 0;
-	*last = now;
-	return 1;
-}
-
-void progress(const char *fmt, ...)
-{
-	static double noted; /* in the file */
-	int show = due(&progress_last, progress_on ? 0.2 : progress_lines), note = progress_file >= 0 && due(&noted, 1);
-	char *text = NULL;
-	va_list ap;
-	va_start(ap, fmt);
-	if ((show || note) && vasprintf(&text, fmt, ap) >= 0) {
-		printable(text);
-		if (show)
-			fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", cli_program, text);
-		if (note && ftruncate(progress_file, 0) == 0)
-			dprintf(progress_file, "%s\n", text);
-		free(text);
-		fflush(stderr);
-		progress_shown |= show && progress_on;
-	}
-	va_end(ap);
-}
-
-char *time_left(double share)
-{
-	static char text[32];
-	double rest = share > 0 ? (clock_seconds() - pass_started) / share * (1 - share) : 0;
-	*text = 0;
-	if (share > 0 && rest < 360000)
-		snprintf(text, sizeof text, ", %02d:%02d:%02d to go", (int)(rest / 3600), (int)(rest / 60) % 60, (int)rest % 60);
-	return text;
-}
-
-char *cells_done(uint64_t done, uint64_t of)
-{
-	static char text[96];
-	static uint64_t last;
-	if (done < last)
-		pass_started = clock_seconds();
-	last = done;
-	if (of == ROWS_UNKNOWN || done > of)
-		snprintf(text, sizeof text, "%" PRIu64 " cells", done);
-	else
-		snprintf(text, sizeof text, "%" PRIu64 " of %" PRIu64 " cells%s", done, of, time_left((double)done / (double)of));
-	return text;
-}
-
-void progress_cells(uint64_t done, uint64_t of)
-{
-	progress("%s", cells_done(done, of));
-}
+static int want_help, want_version, progress_choice;
 
 void cli_report(const struct cli *c, const char *fmt, ...)
 {
-	clear_progress();
+	progress_clear();
 	labels_report();
 	must(outfile_publish(&failure));
-	double seconds = clock_seconds() - started;
+	double seconds = messages_seconds();
 	if (c->verbose) {
 		struct rusage r;
 		getrusage(RUSAGE_SELF, &r);
@@ -208,31 +42,12 @@ void cli_report(const struct cli *c, const char *fmt, ...)
 		va_end(ap);
 		fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", seconds, (double)r.ru_maxrss / 1024);
 	}
-	cli_report_end(seconds);
-}
-
-void cli_library(const char *message)
-{
-	library_message = message;
-}
-
-/* The library calls exit, or has crashed: only calls that are safe in a signal handler. */
-static _Noreturn void library_ends(void)
-{
-	const char *part[] = {cli_program, ": ", library_message, "\n"};
-	struct iovec line[4];
-	for (int i = 0; i < 4; i++)
-		line[i] = (struct iovec){(void *)part[i], strlen(part[i])};
-	outfile_cleanup();
-	if (writev(STDERR_FILENO, line, 4) < 0)
-		_exit(1); /* nobody reads it */
-	_exit(1);
+	must(cli_report_end(seconds, &failure));
 }
 
 static void on_exit_call(void)
 {
-	if (library_message)
-		library_ends();
+	cli_library_ended();
 	outfile_cleanup();
 }
 
@@ -246,8 +61,7 @@ static void on_signal(int sig)
 #ifndef __SANITIZE_ADDRESS__
 static void on_crash(int sig)
 {
-	if (library_message)
-		library_ends();
+	cli_library_ended();
 	on_signal(sig);
 }
 #endif
@@ -283,6 +97,23 @@ static struct option_def *common_table(struct cli *c)
 	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
 	t[n++] = (struct option_def){'V', "version", OPT_FLAG, &want_version, NULL, "print versions"};
 	return t;
+}
+
+void cli_moved(const char *word)
+{
+	static const struct {
+		const char *tool, *word, *now;
+	} moved[] = {
+		{"scembed", "--expression", "screduce expression"},
+		{"scembed", "--pca", "screduce pca --components K"},
+		{"scembed", "--screen", "scperturb screen --top K"},
+		{"scembed", "--predict", "scpredict cells or genes"},
+		{"scembed", "--reconstruct", "scpredict expression"},
+		{"scembed", "--attribute", "scpredict attribution --head NAME"},
+	};
+	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
+		if (strcmp(cli_program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)
+			usage_error("%s is now %s", word, moved[i].now);
 }
 
 static struct option_def no_options[1];
@@ -426,23 +257,9 @@ static int feeds_pipe(const struct cli *c)
 	return (c->common & CLI_OUT) && (!c->output || !strcmp(c->output, "-")) && fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-static void choose_progress(const struct cli *c)
-{
-	int terminal = isatty(STDERR_FILENO);
-	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && terminal && !feeds_pipe(c)));
-	const char *seconds = getenv("CORRMASK_LOG_SECONDS");
-	if (!quiet && !terminal && progress_choice == PROGRESS_AUTO)
-		progress_lines = seconds ? atof(seconds) : 30;
-	progress_last = progress_on ? 0 : started;
-	const char *note = getenv("CORRMASK_PROGRESS");
-	if (note && *note && progress_choice != PROGRESS_NEVER && !feeds_pipe(c))
-		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-}
-
 void cli_init(struct cli *c, int argc, char **argv)
 {
-	pass_started = started = clock_seconds();
-	cli_program = c->name;
+	messages_begin(c->name);
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
@@ -481,9 +298,10 @@ void cli_init(struct cli *c, int argc, char **argv)
 	read_operands(c, argv + 1);
 	set_environment(c->threads);
 	must(blas_core_check(&failure));
-	cli_report_open(c->report, c->name);
-	quiet = c->quiet;
-	choose_progress(c);
+	if (c->report && strcmp(c->report, "-") == 0)
+		usage_error("--report needs a file, not '-'");
+	must(cli_report_open(c->report, c->name, &failure));
+	messages_choose(c->quiet, (enum progress_when)progress_choice, feeds_pipe(c));
 	int most = !c->operands ? 0 : strstr(c->operands, "...") ? c->noperand : 1;
 	if (c->noperand > most)
 		usage_error("unexpected argument '%s'%s", c->operand[most], most ? ": expected one input (scsample joins streams)" : "");
@@ -537,10 +355,9 @@ void cli_rank(struct cli *c, int rank)
 	if (!rank)
 		return;
 	cli_report_leave();
-	c->quiet = quiet = 1;
-	c->verbose = progress_on = 0;
-	progress_lines = 0;
-	progress_file = -1;
+	c->quiet = 1;
+	c->verbose = 0;
+	messages_choose(1, PROGRESS_NEVER, 0);
 }
 
 void cli_provenance(const struct cli *c, struct header *h, const char *more)
@@ -552,12 +369,4 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 	header_provenance(h, c->name, all);
 	free(how);
 	free(all);
-}
-
-void cli_output(const struct cli *c, struct outfile *f)
-{
-	if (c->opened)
-		*f = *c->opened;
-	else
-		must(outfile_open(f, c->output, 0, &failure));
 }

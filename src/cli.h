@@ -1,5 +1,6 @@
 /*
- * Shared by all tools: options, messages, input and output streams, exit status.
+ * Shared by all tools: the command line, the report, exit status. A file that says something and no more includes cli_message.h, one that
+ * reads or writes streams cli_stream.h, one that has a table of options base/option.h.
  *
  *     static struct cli cli = {.name = "rankenc", .operands = "[FILE...]", .summary = "...", .options = options,
  *                              .common = CLI_STREAM_OUT};
@@ -19,9 +20,9 @@
  */
 #pragma once
 
-#include "base/error.h"
-#include "base/option.h"
-#include "stream/stream.h"
+#include "cli_stream.h"
+
+struct option_def;
 
 enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16, CLI_LISTS = 32 };
 
@@ -59,8 +60,6 @@ const struct option_def *cli_option(const void *to);
 int given(const void *to);
 /* A usage error if an option was given that does not belong to this mode (opt_check_mode). */
 void cli_mode(unsigned mode, const char *why, ...) __attribute__((format(printf, 2, 3)));
-/* Write what is buffered for standard output. 1: this, or a write before it, failed; it is the exit status then. */
-int stdout_lost(void);
 /* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */
 #define refuse(why, ...) refuse_list(why, (const void *const[]){__VA_ARGS__, NULL})
 void refuse_list(const char *why, const void *const *to);
@@ -98,63 +97,8 @@ void cli_write_results(const struct cli *c, struct results *of);
 /* A table, with tabs, (freed here) to -o; on a terminal its columns are aligned by spaces. */
 void cli_write_table(const struct cli *c, char *text);
 
-/* Streams (cli_stream.c). All die if they fail. Operand i, standard input when there is none; all operands as one stream (stream_open_all); a new
- * stream to -o, which refuses a terminal, with this number of rows at most, or ROWS_UNKNOWN. */
-struct stream *cli_open(const struct cli *c, int i);
-struct stream *cli_open_all(const struct cli *c);
-struct stream *cli_create(const struct cli *c, const struct header *h, uint64_t expected);
-/* stream_open; stream_read (1 a block, 0 the end); stream_write of a block that may be empty, and is empty then; stream_commit and stream_free;
- * header_kind; header_need. */
-struct stream *must_open(const char *path);
-int must_read(struct stream *s, struct block *b);
-void must_flush(struct stream *s, struct block *b);
-void must_commit(struct stream *s);
-void must_kind(const struct stream *s, const char *kind);
-int must_column(const struct stream *s, const char *column, enum column_type type, enum column_shape shape);
-
-/* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
-_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* must(call(..., &failure)): die with the message if the call failed, which is not zero. Each thread has its own. */
-extern _Thread_local struct error failure;
-static inline void must(int failed)
-{
-	if (failed)
-		die("%s", failure.msg);
-}
-/* Texts of damaged or foreign files get into messages: make bytes that are no UTF-8 or control the terminal question marks. Returns s. */
-char *printable(char *s);
-/* Print an error, but do not exit. */
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * From here on a library runs that may end the program by itself, by exit or a crash: HDF5, igraph and MPI do if memory is out. Such an end
- * is the line `message` and status 1 instead, and leaves no output. NULL: the library is done. The text is kept.
- */
-void cli_library(const char *message);
-
 /* This process is one of several equal ones: messages name its rank, and ranks above 0 print errors only. */
 void cli_rank(struct cli *c, int rank);
-
-/* On a terminal one line that is rewritten at most five times a second; messages clear it. Elsewhere a line every 30 seconds, or as many
- * as the environment variable CORRMASK_LOG_SECONDS says (0: none). A tool that writes into a pipe shows none on a terminal, which the last
- * tool of the pipe has. --progress selects. */
-void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* ", 00:01:02 to go": the time left if this share of the work took the time since the program began; "" where nothing can be said. */
-char *time_left(double share);
-/* Progress: "10 of 40 cells, 00:01:02 to go", or "10 cells" of ROWS_UNKNOWN (stream_expected). The second has such a text; a number below the last
- * one begins another pass, and the time is that of this pass. */
-void progress_cells(uint64_t done, uint64_t of);
-char *cells_done(uint64_t done, uint64_t of);
-
-/* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 1 MB is kept. */
-void cli_measured(const char *name, double value);
-/* Of `cells`, `cut` were too long for `most` tokens and lost so many; `tokens` are left. */
-void cli_cut(uint64_t cut, uint64_t cells, uint64_t lost, uint64_t tokens, size_t most);
-/* The same with a line of text. */
-void cli_stated(const char *name, const char *text);
 
 /* Under -v: the message, then time and peak memory. Ends the table of --report. Call it last: files beside the main output appear here. */
 void cli_report(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

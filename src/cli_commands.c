@@ -7,23 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cli_moved(const char *word)
-{
-	static const struct {
-		const char *tool, *word, *now;
-	} moved[] = {
-		{"scembed", "--expression", "screduce expression"},
-		{"scembed", "--pca", "screduce pca --components K"},
-		{"scembed", "--screen", "scperturb screen --top K"},
-		{"scembed", "--predict", "scpredict cells or genes"},
-		{"scembed", "--reconstruct", "scpredict expression"},
-		{"scembed", "--attribute", "scpredict attribution --head NAME"},
-	};
-	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
-		if (strcmp(cli_program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)
-			usage_error("%s is now %s", word, moved[i].now);
-}
-
 static const char *summary_of(const struct cli_command *c)
 {
 	return c->cli ? c->cli->summary : c->summary;

@@ -1,5 +1,6 @@
 /* Embeddings of cells in memory, with a label, a number and a group for each cell. */
 #include "cli_embeddings.h"
+#include "cli.h"
 
 #include "cli_genes.h"
 #include "cli_labels.h"

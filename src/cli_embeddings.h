@@ -1,7 +1,7 @@
 /* Shared by the tools that read embeddings of cells or of genes, or cells, into memory. The functions die on errors. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "base/sparse.h"
 #include "label/label.h"
 #include "stream/embedding.h"

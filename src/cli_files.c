@@ -3,6 +3,7 @@
 #include "cli_manifest.h"
 
 #include "base/file.h"
+#include "base/option.h"
 #include "eval/results.h"
 
 #include <stdlib.h>
@@ -156,6 +157,14 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 		free(l.file[i].path);
 	}
 	free(l.file);
+}
+
+void cli_output(const struct cli *c, struct outfile *f)
+{
+	if (c->opened)
+		*f = *c->opened;
+	else
+		must(outfile_open(f, c->output, 0, &failure));
 }
 
 void cli_write(const char *path, char *text)

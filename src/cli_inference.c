@@ -1,7 +1,9 @@
 #include "cli_inference.h"
+#include "cli.h"
 
 #include "cli_model.h"
 #include "cli_recalibrate.h"
+#include "base/option.h"
 #include "nn/device.h"
 #include "train/weights.h"
 

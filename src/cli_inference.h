@@ -11,7 +11,9 @@
  */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
+
+#include "base/option.h"
 #include "label/label.h"
 #include "train/batch.h"
 #include "train/config.h"

@@ -1,7 +1,7 @@
 /* Shared by the tools with a column of labels or of groups, such as donors: which values are none (label/label.h), what is said of them, and the option. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "label/label.h"
 
 extern int keep_unknown_labels;

@@ -1,4 +1,5 @@
 #include "cli_model.h"
+#include "cli.h"
 
 #include "base/json.h"
 #include "mask/masked.h"

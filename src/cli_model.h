@@ -1,7 +1,7 @@
 /* Shared by the tools that run a model. The functions die on errors. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "nn/model.h"
 #include "train/groups.h"
 

@@ -1,6 +1,8 @@
 #include "cli_rank.h"
+#include "cli.h"
 
 #include "cli_genes.h"
+#include "base/option.h"
 #include "genes/gene_name.h"
 
 #include <inttypes.h>

@@ -9,7 +9,9 @@
  */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
+
+#include "base/option.h"
 #include "encode/encoder.h"
 
 /* Modes of rankenc and h5tok: these write tokens; rankenc --fit. */

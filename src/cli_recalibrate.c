@@ -1,4 +1,5 @@
 #include "cli_recalibrate.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdlib.h>

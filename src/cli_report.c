@@ -3,14 +3,13 @@
  * once the output is in place.
  */
 #include "cli_report.h"
-#include "cli.h"
+#include "cli_message.h"
 
 #include "base/decimal.h"
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,21 +43,19 @@ __attribute__((format(printf, 1, 2))) static void row(const char *fmt, ...)
 		table->left_out++;
 }
 
-void cli_report_open(const char *path, const char *name)
+int cli_report_open(const char *path, const char *name, struct error *e)
 {
 	const char *add = getenv("CORRMASK_REPORT");
 	shared = add && *add ? add : NULL;
 	wanted = path != NULL;
 	table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (table == MAP_FAILED)
-		die("out of memory");
-	if (wanted && strcmp(path, "-") == 0)
-		usage_error("--report needs a file, not '-'");
+		return error_set(e, "out of memory");
 	row("name\tvalue\nprogram\t%s\nversion\t%s\n", name, CORRMASK_VERSION);
 	if (!wanted)
-		return;
+		return 0;
 	head = table->length; /* written now: a full device fails before there is any output */
-	must(outfile_open(&file, path, 0, &failure) || outfile_write(&file, table->text, head, &failure));
+	return outfile_open(&file, path, 0, e) || outfile_write(&file, table->text, head, e) ? -1 : 0;
 }
 
 void cli_report_leave(void)
@@ -77,40 +74,28 @@ void cli_measured(const char *name, double value)
 	row("%s\t%s\n", name, decimal_print(number, value));
 }
 
-void cli_cut(uint64_t cut, uint64_t cells, uint64_t lost, uint64_t tokens, size_t most)
-{
-	if (!cut)
-		return;
-	double percent = 100 * (double)lost / (double)(lost + tokens);
-	info("%" PRIu64 " of %" PRIu64 " cells have more than %zu tokens: those of the lowest rank, %.1f %% of all, are left out", cut,
-		cells, most, percent);
-	cli_measured("cells_cut", (double)cut);
-	cli_measured("cut_to", (double)most);
-	cli_measured("percent_of_tokens_cut", percent);
-}
-
 void cli_stated(const char *name, const char *text)
 {
 	row("%s\t%s\n", name, text);
 }
 
-static void add_to_shared(size_t length)
+static int add_to_shared(size_t length, struct error *e)
 {
 	int fd = open(shared, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0 || write(fd, table->text, length) != (ssize_t)length || close(fd))
-		die("%s (CORRMASK_REPORT): %s", shared, strerror(errno));
+		return error_set(e, "%s (CORRMASK_REPORT): %s", shared, strerror(errno));
+	return 0;
 }
 
-void cli_report_write(void)
+int cli_report_write(struct error *e)
 {
 	size_t length = table->length < sizeof table->text ? table->length : 0; /* a child had the table */
-	if (shared)
-		add_to_shared(length);
-	if (wanted) {
-		must(length > head && outfile_write(&file, table->text + head, length - head, &failure));
-		must(outfile_commit(&file, &failure));
-	}
+	if (shared && add_to_shared(length, e))
+		return -1;
+	if (wanted && ((length > head && outfile_write(&file, table->text + head, length - head, e)) || outfile_commit(&file, e)))
+		return -1;
 	wanted = 0;
+	return 0;
 }
 
 static double seconds_of(struct timeval t)
@@ -118,7 +103,7 @@ static double seconds_of(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-void cli_report_end(double seconds)
+int cli_report_end(double seconds, struct error *e)
 {
 	struct rusage r;
 	getrusage(RUSAGE_SELF, &r);
@@ -126,6 +111,5 @@ void cli_report_end(double seconds)
 		row("rows_left_out\t%zu\n", table->left_out);
 	row("seconds\t%.3f\ncpu_seconds\t%.3f\npeak_memory_mb\t%.0f\n", seconds, seconds_of(r.ru_utime) + seconds_of(r.ru_stime),
 		(double)r.ru_maxrss / 1024);
-	if (!elsewhere)
-		cli_report_write();
+	return elsewhere ? 0 : cli_report_write(e);
 }

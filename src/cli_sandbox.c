@@ -1,9 +1,11 @@
 #include "cli_sandbox.h"
+#include "cli.h"
 #include "cli_report.h"
 
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
 #include "base/file.h"
+#include "base/option.h"
 #include "base/sort.h"
 
 #include <dirent.h>
@@ -438,7 +440,7 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 		must(outfile_commit(out, &failure));
 	outfile_abort(out);
 	if (WEXITSTATUS(status) == 0)
-		cli_report_write();
+		must(cli_report_write(&failure));
 	exit(WEXITSTATUS(status));
 }
 

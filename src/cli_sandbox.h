@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 /* Returns in the child only. Call it before any thread is started. The output of the tool, c->output, is open from then on (c->opened). All
  * operands and the values of all text options may be read. only_reads: the program does nothing but read, so its memory and its time are

@@ -1,11 +1,10 @@
 /* Streams of the tools: every call dies if it fails. */
 #include "cli.h"
+#include "cli_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-_Thread_local struct error failure;
 
 struct stream *cli_open(const struct cli *c, int i)
 {

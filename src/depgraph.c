@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/decimal.h"
+#include "base/option.h"
 #include "cells/copies.h"
 #include "graph/corpus.h"
 #include "base/file.h"

@@ -1,5 +1,6 @@
 /* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
+#include "cli.h"
 #include "cli_sandbox.h"
 #include "h5tok_explain.h"
 #include "h5tok_obs.h"
@@ -7,6 +8,7 @@
 #include "cli_genes.h"
 
 #include "base/file.h"
+#include "base/option.h"
 #include "base/tsv.h"
 #include "anndata/crosscheck.h"
 #include "anndata/obs.h"

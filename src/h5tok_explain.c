@@ -1,4 +1,5 @@
 #include "cli_sandbox.h"
+#include "cli.h"
 #include "h5tok_explain.h"
 
 #include "anndata/obs.h"

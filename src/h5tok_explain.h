@@ -1,7 +1,7 @@
 /* h5tok --explain, and the same rows in --report and in the header: what was decided about each file. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 #include "anndata/explain.h"
 #include "anndata/obstable.h"

@@ -1,4 +1,5 @@
 #include "h5tok_obs.h"
+#include "cli.h"
 #include "cli_sandbox.h"
 
 #include "base/file.h"

@@ -1,10 +1,12 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
 #include "maskgen.h"
+#include "cli.h"
 #include "cli_genes.h"
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/option.h"
 #include "mask/masking.h"
 #include "mask/masked.h"
 #include "train/train_state.h"

@@ -1,7 +1,7 @@
 /* The parts of maskgen: maskgen.c, and --shard in maskgen_shard.c. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 #include "stream/loader.h"
 

@@ -1,7 +1,10 @@
 /* rankenc: a counts stream to a tokens stream (rank value encoding), or to a vocabulary (--fit). */
 #include "rankenc.h"
+#include "cli.h"
 
 #include "cli_rank.h"
+
+#include "base/option.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* The parts of rankenc: rankenc.c encodes, rankenc_fit.c learns a vocabulary (--fit). */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 struct fit_options {
 	const struct cli *cli;

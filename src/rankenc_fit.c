@@ -3,6 +3,7 @@
  * or the sums of one pass over parts of the corpus, which are added.
  */
 #include "cli_files.h"
+#include "cli.h"
 #include "cli_genes.h"
 #include "rankenc.h"
 

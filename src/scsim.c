@@ -1,6 +1,7 @@
 /* scsim: simulated cells with known modules and cell types; the generators of the CorrMask paper's appendix B. */
 #include "cli.h"
 
+#include "base/option.h"
 #include "base/threads.h"
 #include "cells/simulate.h"
 

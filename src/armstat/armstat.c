@@ -1,5 +1,6 @@
 /* armstat: statistics of differences between arms of an experiment. Each command is in COMMAND.c. */
 #include "armstat.h"
+#include "cli.h"
 
 static const struct cli_command commands[] = {
 	{"compare", armstat_compare, &compare_cli, NULL},

@@ -1,7 +1,7 @@
 /* The commands of armstat; argv[0] is the name of the command. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "eval/results.h"
 
 int armstat_compare(int argc, char **argv);

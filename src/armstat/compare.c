@@ -1,7 +1,9 @@
 /* armstat compare: are the values of one arm larger than those of another? Differences with 95 % intervals and tests, from tables in long form. */
 #include "armstat.h"
+#include "cli.h"
 
 #include "base/decimal.h"
+#include "base/option.h"
 #include "eval/arms.h"
 
 #include <math.h>

@@ -3,8 +3,10 @@
  * by each metric, where the largest value has rank 1 and equal values share the smallest rank [R2MAE's tables].
  */
 #include "armstat.h"
+#include "cli.h"
 
 #include "base/decimal.h"
+#include "base/option.h"
 #include "eval/results.h"
 
 #include <stdlib.h>

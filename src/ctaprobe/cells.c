@@ -3,8 +3,10 @@
  * and tested on two streams, or by cross-validation on one stream.
  */
 #include "cells.h"
+#include "cli.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "label/folds.h"
 
 #include <inttypes.h>

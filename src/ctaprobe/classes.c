@@ -1,5 +1,6 @@
 /* ctaprobe cells --label: fit the logistic-regression probe, with a search of its penalty, and score its predictions. */
 #include "cells.h"
+#include "cli.h"
 #include "fitted.h"
 
 #include "base/softmax.h"

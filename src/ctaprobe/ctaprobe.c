@@ -1,5 +1,6 @@
 /* ctaprobe: score embeddings and predictions. Each subcommand is in SUBCOMMAND.c. */
 #include "ctaprobe.h"
+#include "cli.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
 #include "fitted.h"
+#include "cli.h"
 
 #include "eval/moments.h"
 

@@ -4,8 +4,10 @@
  * scores are in memory at a time.
  */
 #include "genes.h"
+#include "cli.h"
 
 #include "base/json.h"
+#include "base/option.h"
 #include "base/softmax.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  * --fold`, and a logistic regression that has learned from the other folds predicts those of one. Each gene is one prediction.
  */
 #include "genes.h"
+#include "cli.h"
 #include "cli_genes.h"
 
 #include "base/softmax.h"

@@ -1,5 +1,6 @@
 /* ctaprobe cells --nearest: a cell has the class of most of its nearest training cells. */
 #include "cells.h"
+#include "cli.h"
 #include "fitted.h"
 
 #include "eval/neighbours.h"

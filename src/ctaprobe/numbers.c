@@ -1,5 +1,6 @@
 /* ctaprobe score --target: compare predicted numbers of cells with a column. */
 #include "ctaprobe.h"
+#include "cli.h"
 
 #include "base/json.h"
 #include "cells/copies.h"

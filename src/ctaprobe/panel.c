@@ -5,8 +5,10 @@
  *     deviance explained  1 - D(expected) / D(s r),  D Poisson's deviance, r the gene's counts over s in the training cells.
  */
 #include "ctaprobe.h"
+#include "cli.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "base/sort.h"
 
 #include "eval/correlation.h"

@@ -1,4 +1,5 @@
 #include "ctaprobe.h"
+#include "cli.h"
 
 #include "eval/bootstrap.h"
 #include "eval/roc.h"

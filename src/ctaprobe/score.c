@@ -1,8 +1,10 @@
 /* ctaprobe score: compare predictions of cells with a column of labels. */
 #include "score.h"
+#include "cli.h"
 #include "cli_labels.h"
 
 #include "base/json.h"
+#include "base/option.h"
 #include "base/softmax.h"
 #include "cells/copies.h"
 

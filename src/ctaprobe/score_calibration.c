@@ -1,5 +1,6 @@
 /* ctaprobe score: are the probabilities what they say, the label sets as good as promised, and the unknown cells unknown? */
 #include "score.h"
+#include "cli.h"
 
 #include "eval/calibration.h"
 #include "eval/roc.h"

@@ -1,5 +1,6 @@
 /* ctaprobe cells --target: ridge regression of a column of numbers, with a search of its penalty. */
 #include "cells.h"
+#include "cli.h"
 
 #include "eval/correlation.h"
 #include "eval/ridge.h"

@@ -1,5 +1,6 @@
 /* ctaprobe score --ontology: labels and predictions are terms of an ontology, so a prediction can say more or less than the label. */
 #include "ctaprobe.h"
+#include "cli.h"
 
 #include "eval/hierarchy.h"
 #include "label/ontology.h"

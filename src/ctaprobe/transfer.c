@@ -3,9 +3,11 @@
  * promised, and cells that are unlike all of the reference. All are calibrated on cells of the reference that their method has not seen.
  */
 #include "transfer.h"
+#include "cli.h"
 #include "cells.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "cells/expressed.h"

@@ -1,5 +1,6 @@
 /* ctaprobe transfer: what predicts the classes of cells, and the calibration of its scores on cells that it has not seen. */
 #include "transfer.h"
+#include "cli.h"
 
 #include "base/rng.h"
 #include "base/softmax.h"

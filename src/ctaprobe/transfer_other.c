@@ -1,5 +1,6 @@
 /* ctaprobe transfer: cells that are left out, and cells that are in two streams. */
 #include "transfer.h"
+#include "cli.h"
 
 #include "base/sort.h"
 

@@ -1,4 +1,5 @@
 #include "transfer_terms.h"
+#include "cli.h"
 
 #include "base/sort.h"
 

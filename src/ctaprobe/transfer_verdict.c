@@ -1,5 +1,6 @@
 /* ctaprobe transfer: what may be promised for the new cells, from the groups that were held out and the distance of the new cells to them. */
 #include "transfer.h"
+#include "cli.h"
 
 #include "base/softmax.h"
 #include "base/sort.h"

@@ -6,6 +6,7 @@
  * several of such parts the stream is read once for each, but every cell goes through the network once.
  */
 #include "scembed.h"
+#include "cli.h"
 #include "cli_labels.h"
 
 #include "cells/copies.h"

@@ -1,8 +1,11 @@
 /* scembed: vectors of cells and of genes from the hidden states of a trained model [Geneformer emb_extractor.py]. */
 #include "scembed.h"
+#include "cli.h"
 
 #include "cli_labels.h"
 #include "cli_recalibrate.h"
+
+#include "base/option.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,10 @@
  * are in a set and have an edge in one of the graphs, the same for all graphs. Pairs of genes that share a set are the truth.
  */
 #include "genesets.h"
+#include "cli.h"
 #include "cli_genes.h"
 
+#include "base/option.h"
 #include "eval/bootstrap.h"
 #include "eval/hypergeometric.h"
 #include "base/rng.h"

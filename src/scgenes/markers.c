@@ -3,9 +3,11 @@
  * them, of new cells with predicted classes. What is kept are sums by class and gene, so memory does not grow with the cells.
  */
 #include "scgenes.h"
+#include "cli.h"
 #include "cli_genes.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "base/sort.h"
 #include "base/tsv.h"
 #include "cells/copies.h"

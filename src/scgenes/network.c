@@ -1,6 +1,8 @@
 /* scgenes network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
 #include "scgenes.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "base/sort.h"
 #include "cli_embeddings.h"
 

@@ -1,5 +1,6 @@
 /* scgenes: gene networks of embeddings, the gene sets they hold, and marker genes. Each command is in COMMAND.c. */
 #include "scgenes.h"
+#include "cli.h"
 
 static const struct cli_command commands[] = {
 	{"network", scgenes_network, &network_cli, NULL},

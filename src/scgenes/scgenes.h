@@ -1,7 +1,7 @@
 /* The commands of scgenes; argv[0] is the name of the command. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 int scgenes_network(int argc, char **argv);
 int scgenes_genesets(int argc, char **argv);

@@ -1,7 +1,9 @@
 /* scmetric effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
 #include "scmetric.h"
+#include "cli.h"
 #include "cli_embeddings.h"
 
+#include "base/option.h"
 #include "cells/copies.h"
 #include "eval/factor.h"
 

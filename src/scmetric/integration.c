@@ -3,10 +3,12 @@
  * score it.
  */
 #include "scmetric.h"
+#include "cli.h"
 #include "integration.h"
 #include "cli_labels.h"
 #include "cli_sandbox.h"
 
+#include "base/option.h"
 #include "base/tsv.h"
 
 #include <errno.h>

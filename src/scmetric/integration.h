@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/classes.h"
-#include "cli.h"
+#include "cli_stream.h"
 
 #include <stddef.h>
 #include <stdint.h>

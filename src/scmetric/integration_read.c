@@ -1,5 +1,6 @@
 /* Embeddings of the same cells: streams, or arrays of one AnnData file. */
 #include "integration.h"
+#include "cli.h"
 #include "cli_embeddings.h"
 #include "cli_labels.h"
 #include "cli_sandbox.h"
@@ -7,6 +8,7 @@
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
 #include "base/file.h"
+#include "base/option.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,8 +3,10 @@
  * table of sctrain eval --gene-scores, or the last validation of a training's gene-errors.tsv.
  */
 #include "scmetric.h"
+#include "cli.h"
 #include "cli_genes.h"
 
+#include "base/option.h"
 #include "base/sort.h"
 #include "base/tsv.h"
 #include "eval/contingency.h"

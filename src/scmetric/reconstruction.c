@@ -4,7 +4,9 @@
  * over its masked genes [R2MAE's reconstruction of log-normalised expression].
  */
 #include "scmetric.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "eval/correlation.h"
 
 #include <inttypes.h>

@@ -3,8 +3,10 @@
  * lose: that of all values, and that of the gene's values.
  */
 #include "scmetric.h"
+#include "cli.h"
 
 #include "base/file.h"
+#include "base/option.h"
 #include "eval/lookup.h"
 #include "mask/masked.h"
 

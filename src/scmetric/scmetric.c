@@ -1,5 +1,6 @@
 /* scmetric: how good embeddings and predicted expression are. Each command is in COMMAND.c. */
 #include "scmetric.h"
+#include "cli.h"
 
 static const struct cli_command commands[] = {
 	{"integration", scmetric_integration, &integration_cli, NULL},

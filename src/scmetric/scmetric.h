@@ -1,7 +1,7 @@
 /* The commands of scmetric; argv[0] is the name of the command. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "eval/results.h"
 
 int scmetric_integration(int argc, char **argv);

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "base/digest.h"
+#include "base/option.h"
 #include "cells/where.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* scperturb: perturb genes of cells in silico. Each subcommand is in SUBCOMMAND.c. */
 #include "scperturb.h"
+#include "cli.h"
 
 static const struct cli_command commands[] = {
 	{"apply", scperturb_apply, &apply_cli, NULL},

@@ -1,7 +1,7 @@
 /* The subcommands of scperturb (argv[0] is the subcommand's name), and what sets.c reads for apply.c: which genes to perturb. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "perturb/shift.h"
 #include "genes/gene_find.h"
 

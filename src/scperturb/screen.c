@@ -8,7 +8,9 @@
  * expected shift are written beside the tokens, for scperturb apply --delete screened.
  */
 #include "scperturb.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "base/sort.h"
 
 #include "cli_inference.h"

@@ -1,9 +1,10 @@
 /* Which genes are perturbed together: the arguments of --delete and the options like it. */
 #include "scperturb.h"
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "cli_genes.h"
 #include "base/closest.h"
+#include "base/option.h"
 #include "base/sort.h"
 #include "base/tsv.h"
 

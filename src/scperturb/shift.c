@@ -3,8 +3,10 @@
  * nearer it is to each of them [Theodoris et al. 2023, Methods]. A line of the table is a perturbation and a state.
  */
 #include "scperturb.h"
+#include "cli.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "eval/paired.h"
 #include "eval/results.h"
 

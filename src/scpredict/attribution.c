@@ -14,8 +14,10 @@
  * since half as many steps.
  */
 #include "scpredict.h"
+#include "cli.h"
 
 #include "cli_model.h"
+#include "base/option.h"
 #include "nn/input.h"
 
 #include <float.h>

@@ -3,7 +3,9 @@
  * with an ontology also terms (terms.c); or a number.
  */
 #include "scpredict.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "base/softmax.h"
 #include "cli_model.h"
 

@@ -4,9 +4,11 @@
  * log-normalised.
  */
 #include "scpredict.h"
+#include "cli.h"
 
 #include "cli_recalibrate.h"
 
+#include "base/option.h"
 #include "base/softmax.h"
 
 #include <math.h>

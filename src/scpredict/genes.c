@@ -1,6 +1,8 @@
 /* scpredict genes: logits of tokens by a fine-tuned head [transformers BertForTokenClassification]: of held-out genes, or of all if none is known. */
 #include "scpredict.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "label/gene_labels.h"
 
 #include <stdlib.h>

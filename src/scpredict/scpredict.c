@@ -1,5 +1,6 @@
 /* scpredict: what a trained model says of cells. */
 #include "scpredict.h"
+#include "cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  */
 #include "scpredict.h"
 
+#include "base/option.h"
 #include "label/leaves.h"
 
 #include <math.h>

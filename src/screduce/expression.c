@@ -4,9 +4,11 @@
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "screduce.h"
+#include "cli.h"
 #include "cli_genes.h"
 
 #include "base/digest.h"
+#include "base/option.h"
 #include "base/sort.h"
 #include "eval/pca.h"
 

@@ -1,7 +1,9 @@
 /* screduce map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
 #include "screduce.h"
+#include "cli.h"
 #include "cli_embeddings.h"
 
+#include "base/option.h"
 #include "eval/map.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* screduce: vectors and maps of cells without a model. */
 #include "screduce.h"
+#include "cli.h"
 
 static const struct cli_command commands[] = {
 	{"expression", screduce_expression, &expression_cli, NULL},

@@ -1,7 +1,7 @@
 /* The subcommands of screduce (argv[0] is the subcommand's name): expression.c has expression and pca, map.c map. */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 
 int screduce_expression(int argc, char **argv);
 int screduce_pca(int argc, char **argv);

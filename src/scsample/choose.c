@@ -1,8 +1,10 @@
 /* Choices over the whole input: --min-class, --test-fraction, --cap, --balance, -n and -f, in this order. */
 #include "scsample.h"
+#include "cli.h"
 #include "cli_labels.h"
 
 #include "base/decimal.h"
+#include "base/option.h"
 #include "base/sort.h"
 #include "cells/sample.h"
 

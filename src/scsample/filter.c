@@ -1,5 +1,8 @@
 /* Filters on one row: --where, --min-genes, --max-mito. */
 #include "scsample.h"
+#include "cli.h"
+
+#include "base/option.h"
 
 #include <stdlib.h>
 #include <string.h>

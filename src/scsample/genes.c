@@ -1,5 +1,6 @@
 /* What changes the genes of a cell: --hvg and --keep-genes leave genes out, --thin molecules. */
 #include "scsample.h"
+#include "cli.h"
 #include "cli_labels.h"
 
 #include "cells/thin.h"

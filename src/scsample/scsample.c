@@ -4,8 +4,10 @@
  * collects a few bytes per cell and chooses (lib/cells/sample.h), the second one writes the chosen rows in order.
  */
 #include "scsample.h"
+#include "cli.h"
 #include "cli_labels.h"
 
+#include "base/option.h"
 #include "stream/concat.h"
 
 #include <inttypes.h>

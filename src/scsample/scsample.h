@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli.h"
+#include "cli_stream.h"
 #include "cells/hvg.h"
 #include "label/label.h"
 #include "cells/where.h"

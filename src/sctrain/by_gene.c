@@ -3,6 +3,7 @@
  * A gene belongs to one thread, so the table does not depend on their number.
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/file.h"
 #include "base/threads.h"

@@ -4,6 +4,7 @@
  * has chosen (columns, labels, options) is below, in indented blocks, where nothing is markup.
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/decimal.h"
 #include "base/file.h"

@@ -4,6 +4,8 @@
  */
 #include "heads.h"
 
+#include "base/option.h"
+
 static struct opt_values label;
 static int class_weight;
 

@@ -7,11 +7,13 @@
  * and C cells, the variance of m is  C / (C - 1) sum_c (L_c - m n_c)^2 / (sum_c n_c)^2,  that of a ratio of means [Cochran 1977, eq. 2.46].
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "cli_model.h"
 #include "cli_recalibrate.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/option.h"
 #include "base/softmax.h"
 #include "base/sort.h"
 #include "train/config.h"

@@ -7,6 +7,7 @@
 #include "cli_genes.h"
 
 #include "base/digest.h"
+#include "base/option.h"
 #include "label/gene_labels.h"
 
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* --head: columns of the cells to predict, beside the own objective of a training, or alone in sctrain cells. */
 #include "heads.h"
+#include "cli.h"
 
 #include "base/decimal.h"
+#include "base/option.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,11 +5,13 @@
  * in the stream's header.
  */
 #include "cli_labels.h"
+#include "cli.h"
 #include "cli_model.h"
 #include "sctrain.h"
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/option.h"
 #include "train/groups.h"
 
 #include <math.h>

@@ -1,6 +1,9 @@
 /* The command line of a training, and the settings that a checkpoint keeps. */
 #include "heads.h"
+#include "cli.h"
 #include "cli_labels.h"
+
+#include "base/option.h"
 
 #include <float.h>
 #include <stdlib.h>

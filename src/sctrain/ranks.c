@@ -3,6 +3,7 @@
  * wait until the end of a step ends this rank and all others.
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/json.h"
 

@@ -1,5 +1,6 @@
 /* The output of a training: a row of train.tsv for every finished step, the progress line, and a summary with -v. */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/clock.h"
 #include "nn/device.h"

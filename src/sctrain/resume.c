@@ -3,6 +3,7 @@
  * (trainer_state.json, config.json). Another training is refused, with all that differs.
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/json.h"
 #include "cli_files.h"

@@ -24,7 +24,7 @@
 #include "train/ranks.h"
 #include "train/step.h"
 #include "mask/masked.h"
-#include "cli.h"
+#include "cli_stream.h"
 #include "eval/gene_errors.h"
 #include "eval/metrics.h"
 

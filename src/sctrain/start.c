@@ -1,5 +1,6 @@
 /* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "cli_model.h"
 #include "nn/blas.h"

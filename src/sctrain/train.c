@@ -3,6 +3,7 @@
  * order, the batches and the masks, so the weights depend only on the stream, the options and the initial weights.
  */
 #include "sctrain.h"
+#include "cli.h"
 
 #include "base/clock.h"
 

@@ -4,6 +4,7 @@
 #include "anndata/export.h"
 #include "anndata/into.h"
 #include "base/npy.h"
+#include "base/option.h"
 
 #include <errno.h>
 #include <fcntl.h>

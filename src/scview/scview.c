@@ -1,6 +1,8 @@
 /* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
 #include "scview.h"
+#include "cli.h"
 
+#include "base/option.h"
 #include "train/model_dir.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/file.h"
-#include "cli.h"
+#include "cli_stream.h"
 
 enum view_genes { NUMBER, ID, SYMBOL };
 

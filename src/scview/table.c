@@ -1,6 +1,8 @@
 /* The records of a stream as a table. */
 #include "scview.h"
 
+#include "base/option.h"
+
 #include <stdlib.h>
 #include <string.h>
 
