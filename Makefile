@@ -83,7 +83,8 @@ ifeq ($(VARIANT),fuzz)
 CC := clang
 endif
 WARN := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wvla -Wwrite-strings -Wundef \
-	-Wformat=2 -Wno-format-nonliteral -Wno-unused-parameter -Wno-missing-field-initializers -Wshadow -Wswitch-enum $(if $(DEV),-Werror)
+	-Wformat=2 -Wno-format-nonliteral -Wno-unused-parameter -Wno-missing-field-initializers -Wshadow -Wswitch-enum \
+	-Werror=incompatible-pointer-types -Werror=int-conversion $(if $(DEV),-Werror)
 WARN += $(if $(filter fuzz,$(VARIANT)),-Wno-pass-failed) # clang at -O1 leaves some omp simd loops alone, and says so
 
 X86   := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))

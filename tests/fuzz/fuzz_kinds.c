@@ -225,10 +225,11 @@ static void check_counts(const struct header *h)
 		vocab_push(&v, h->vocab.id[i], "", i < h->vocab.nspecial ? NAN : isnan(h->vocab.median[i]) ? 1 : h->vocab.median[i]);
 	assert(vocab_index(&v, "fuzz", &e) == 0);
 	c.encodes = encoder_init(&c.encoder, &o, &v, "fuzz", &e) == 0 && encoder_header(&c.encoder, &tokens, h, "fuzz", &v, &e) == 0;
-	if (c.encodes) {
-		encoder_match(&c.encoder, &h->vocab, &v, NULL);
+	struct gene_matched matched = {0};
+	c.encodes =
+		c.encodes && encoder_match(&c.encoder, &(struct gene_tables){&h->vocab, &v, "fuzz", "fuzz", NULL, 0}, &matched, &e) == 0;
+	if (c.encodes)
 		block_reset(&c.out, &tokens);
-	}
 	c.identity = xmalloc(h->vocab.n * sizeof *c.identity);
 	for (size_t i = 0; i < h->vocab.n; i++)
 		c.identity[i] = (uint32_t)i;
