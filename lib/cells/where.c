@@ -9,7 +9,17 @@
 
 #define OPERATORS "=!<>"
 
-static const char *const op_text[] = {"=", "!=", "<", "<=", ">", ">="};
+static const struct {
+	const char *text;
+	int numbers; /* compares numbers */
+} ops[] = {
+	[WHERE_EQ] = {"=", 0},
+	[WHERE_NE] = {"!=", 0},
+	[WHERE_LT] = {"<", 1},
+	[WHERE_LE] = {"<=", 1},
+	[WHERE_GT] = {">", 1},
+	[WHERE_GE] = {">=", 1},
+};
 
 /* Read the condition at its operator at text[n..]. 0: there is none. */
 static int split(struct condition *c, const char *text, size_t n)
@@ -23,7 +33,7 @@ static int split(struct condition *c, const char *text, size_t n)
 	free(c->column);
 	free(c->value);
 	c->column = xstrndup(text, n);
-	c->value = xstrdup(p[strspn(p, " ")] || c->op > WHERE_NE ? p : "NA"); /* no value, or NA: missing */
+	c->value = xstrdup(p[strspn(p, " ")] || ops[c->op].numbers ? p : "NA"); /* no value, or NA: missing */
 	return 1;
 }
 
@@ -152,8 +162,8 @@ static int bind_categories(struct condition *c, const struct column_spec *s, con
 		c->known |= strcmp(s->category[k], c->value) == 0;
 		c->holds[k] = (uint8_t)(s->category[k][0] ? text_holds(c, s->category[k], strlen(s->category[k])) : missing_holds(c));
 	}
-	if (c->op >= WHERE_LT && !numbers && s->ncategory)
-		return error_set(e, "%s: column '%s' holds text; %s compares numbers", file, s->name, op_text[c->op]);
+	if (ops[c->op].numbers && !numbers && s->ncategory)
+		return error_set(e, "%s: column '%s' holds text; %s compares numbers", file, s->name, ops[c->op].text);
 	return 0;
 }
 
@@ -176,10 +186,10 @@ int where_bind(struct where *w, const struct header *h, const char *file, struct
 		if (s->type == U8 && (strcasecmp(c->value, "true") == 0 || strcasecmp(c->value, "false") == 0))
 			c->number = strcasecmp(c->value, "true") == 0;
 		int text = !type_is_number(s->type);
-		c->known = c->op >= WHERE_LT || means_missing(c);
-		if (isnan(c->number) && (c->op >= WHERE_LT || (!text && !means_missing(c))))
+		c->known = ops[c->op].numbers || means_missing(c);
+		if (isnan(c->number) && (ops[c->op].numbers || (!text && !means_missing(c))))
 			return error_set(
-				e, "%s: '%s' is not a number, and %s%s compares numbers", file, c->value, c->column, op_text[c->op]);
+				e, "%s: '%s' is not a number, and %s%s compares numbers", file, c->value, c->column, ops[c->op].text);
 		if (s->type == CATEGORICAL && bind_categories(c, s, file, e))
 			return -1;
 		c->known |= s->type != CATEGORICAL;

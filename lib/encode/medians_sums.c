@@ -6,13 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The columns, in this order; the last two are a list. */
+/* The columns, in this order. */
 enum { MODE, VALUES, BELOW, LO, HI, MIN, MAX, MEDIAN, KEPT, BIN, SUM, COLUMNS };
 static const struct {
 	const char *name;
 	enum column_type type;
-} columns[COLUMNS] = {{"mode", U8}, {"values", U64}, {"below", U64}, {"lo", F64}, {"hi", F64}, {"min", F64}, {"max", F64}, {"median", F64},
-	{"kept", U32}, {"bin", U16}, {"sum", F64}};
+	enum column_shape shape;
+} columns[COLUMNS] = {
+	[MODE] = {"mode", U8, SCALAR},
+	[VALUES] = {"values", U64, SCALAR},
+	[BELOW] = {"below", U64, SCALAR},
+	[LO] = {"lo", F64, SCALAR},
+	[HI] = {"hi", F64, SCALAR},
+	[MIN] = {"min", F64, SCALAR},
+	[MAX] = {"max", F64, SCALAR},
+	[MEDIAN] = {"median", F64, SCALAR},
+	[KEPT] = {"kept", U32, SCALAR},
+	[BIN] = {"bin", U16, RAGGED},
+	[SUM] = {"sum", F64, RAGGED},
+};
 
 void medians_header(struct header *h, const struct vocab *genes, uint64_t pass, uint64_t cells)
 {
@@ -20,10 +32,12 @@ void medians_header(struct header *h, const struct vocab *genes, uint64_t pass, 
 	cJSON_AddNumberToObject(o, "pass", (double)pass);
 	cJSON_AddNumberToObject(o, "cells", (double)cells);
 	vocab_copy(&h->vocab, genes);
-	for (int c = 0; c < BIN; c++)
-		header_add(h, columns[c].name, columns[c].type);
-	for (int c = BIN; c < COLUMNS; c++)
-		header_add_ragged(h, columns[c].name, columns[c].type, "bin");
+	for (int c = 0; c < COLUMNS; c++) {
+		if (columns[c].shape == RAGGED)
+			header_add_ragged(h, columns[c].name, columns[c].type, "bin");
+		else
+			header_add(h, columns[c].name, columns[c].type);
+	}
 }
 
 /* Bins, or kept values, of a gene: how many there are room for. */
@@ -121,7 +135,7 @@ static const char *take_row(struct medians *m, size_t i, const struct block *b, 
 static int find_columns(const struct header *h, int col[COLUMNS], const char *name, struct error *e)
 {
 	for (int c = 0; c < COLUMNS; c++)
-		if ((col[c] = header_need(h, columns[c].name, columns[c].type, c < BIN ? SCALAR : RAGGED, name, e)) < 0)
+		if ((col[c] = header_need(h, columns[c].name, columns[c].type, columns[c].shape, name, e)) < 0)
 			return -1;
 	if (h->col[col[BIN]].group != h->col[col[SUM]].group)
 		return error_set(e, "%s: columns bin and sum are not one list", name);

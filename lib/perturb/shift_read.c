@@ -249,7 +249,7 @@ static int read_row(struct shift_reader *in, const struct block *b, size_t i)
 	if (code == MISSING_CODE)
 		return error_set(in->e, "%s: cell %" PRIu64 ": no value in column 'perturbation'", in->name, cell_at(in, b, i));
 	int kind = in->kind_of[code];
-	if (kind >= BASE_WHOLE) {
+	if (kind == BASE_WHOLE || kind == BASE_CUT) {
 		in->key_length = 0;
 		return take_base(in, b, i, kind == BASE_WHOLE);
 	}

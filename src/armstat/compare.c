@@ -86,10 +86,11 @@ static _Noreturn void die_repeated(const struct values *v, const struct value *a
 {
 	const char *file = compare_cli.noperand ? compare_cli.operand[b->source] : "standard input", *field;
 	char *pair = xstrdup("");
-	for (int k = ARMS_PAIR; k <= ARMS_DRAW; k += ARMS_DRAW - ARMS_PAIR)
-		for (size_t i = 0, n; i < v->columns[k]; i++) {
-			field = key_field(v->key[k].name[b->key[k]], i, &n);
-			xappend(&pair, ", %s %.*s", v->column[k][i], (int)n, field);
+	static const int keys[] = {ARMS_PAIR, ARMS_DRAW};
+	for (const int *k = keys; k < keys + sizeof keys / sizeof *keys; k++)
+		for (size_t i = 0, n; i < v->columns[*k]; i++) {
+			field = key_field(v->key[*k].name[b->key[*k]], i, &n);
+			xappend(&pair, ", %s %.*s", v->column[*k][i], (int)n, field);
 		}
 	die("%s: line %u: the second value of '%s'%s; the first one is in line %u%s%s", file, b->line,
 		v->key[ARMS_BY].name[b->key[ARMS_BY]], pair, a->line, a->source == b->source ? "" : " of ",

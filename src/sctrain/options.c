@@ -110,9 +110,9 @@ static void check_best(const struct train_task *task, const struct head_kind *he
 	const char *text = "";
 	if (best_metric(head, (enum best)options.best) >= 0)
 		return;
-	for (enum best b = BEST_LOSS; b <= BEST_LAST; b++)
-		if (best_metric(head, b) >= 0)
-			text = xasprintf("%s%s%s", text, !*text ? "" : b < BEST_LAST ? ", " : " or ", best_name(b));
+	for (size_t b = 0, n = sizeof best / sizeof *best; b < n; b++)
+		if (best_metric(head, (enum best)b) >= 0)
+			text = xasprintf("%s%s%s", text, !*text ? "" : b + 1 < n ? ", " : " or ", best_name((enum best)b));
 	usage_error("--best %s: %s does not measure it: expected %s", best_name((enum best)options.best), task->name, text);
 }
 
