@@ -168,13 +168,13 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 # ---- Linters ----
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
-LINT := lint-format lint-c lint-shell lint-man check-layers check-names check-commands
+LINT := lint-format lint-c lint-shell lint-man check-layers check-names check-commands check-subjects
 .PHONY: lint format $(LINT)
 
 # Linters of Debian 12, which CI has; other versions find and format other things. $(call of_12,COMMAND,VERSION) ends the recipe with those.
 of_12 = case "$$($1 --version) " in *' $2'[.\ ]*) ;; *) echo '$@: skipped: not $1 $2'; exit 0 ;; esac
 
-lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names, check-commands
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, and the checks below
 
 format: ## format C and CUDA, with clang-format 14
 	clang-format -i $(C_FILES)
@@ -217,6 +217,13 @@ check-commands: ## scripts, recipes and examples call no command that the packag
 		README.md docs/*.md docs/experiments/*.md man/*.[1-9]) $(filter-out %/install.md,$(wildcard docs/guide/*.md))
 	@python3 -B tests/check_commands.py $(DEPS) $(DEPS_CHECK) python3-anndata -- $(wildcard cuda/*.mk docs/*.mk tests/*.mk tests/*.bats tests/*.bash) \
 		tests/analyze.sh tests/smoke.sh $(wildcard tests/faults/*.sh tests/tsan/*.sh tests/golden/*.sh tests/fuzz/*.sh)
+
+# Older subjects break the rule.
+SUBJECTS_SINCE := 69d73183
+check-subjects: ## the subject of a commit has at most 72 characters, and names the part first (skipped without git's history)
+	@git cat-file -e $(SUBJECTS_SINCE) 2>/dev/null || { echo '$@: skipped: no history'; exit 0; }; \
+	! git log --no-merges --format='%h: %s' $(SUBJECTS_SINCE).. | grep -vE '^[0-9a-f]+: .{1,72}$$' && \
+	! git log --no-merges --format='%h: %s' $(SUBJECTS_SINCE).. | grep -vE '^[0-9a-f]+: [^ ][^:]*: [^ ]'
 
 check-sizes: ## no function of more than 60 lines, no file of more than 600, and no manual page of a command of more than 400
 	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/* man/*.1)
