@@ -454,7 +454,11 @@ static void describe(struct run *r)
 		mask_schedule_json(o, "lambda", &r->lambda);
 	if (strategy->uses & PARTNERS) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
-		cJSON_AddStringToObject(o, "partners", groups() ? "group" : module ? "module" : partner_choice == WEIGHTED ? "weighted" : "uniform");
+		cJSON_AddStringToObject(o, "partners",
+			groups()                             ? "group"
+				: module                     ? "module"
+				: partner_choice == WEIGHTED ? "weighted"
+							     : "uniform");
 		if (seed_share < 1)
 			cJSON_AddNumberToObject(o, "seed_share", seed_share);
 	}
