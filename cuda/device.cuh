@@ -466,6 +466,8 @@ void cuda_instructions(struct ops *o, uint32_t *out, const void *in);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 
+struct ops *cuda_new(cudaStream_t stream, int is_bf16); /* the table, with its memory; corrmask_cuda_open calls it */
+
 /* Attention's second path: tensor cores (attention_mma.cu), bf16 and some head sizes; attention.cu does the rest. */
 int attention_mma_head(size_t D); /* is it one of them? */
 /* The same for heads of 64, if c->wgmma. */

@@ -7,8 +7,6 @@ extern "C" {
 #include "nn/ops_cuda.h"
 }
 
-struct ops *cuda_new(cudaStream_t stream, int is_bf16);
-
 /* small: batches are filled up to few tokens and the loss has small tiles, since fibers are slow */
 extern "C" struct ops *cuda_emulated(int fp32, int small)
 {
