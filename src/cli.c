@@ -367,6 +367,5 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 			o->seen = 1;
 	char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
 	header_provenance(h, c->name, all);
-	free(how);
-	free(all);
+	free_all(how, all);
 }

@@ -58,10 +58,7 @@ static int same_file(const char *a, const char *b)
 	char *to = file_target(a), *also = file_target(b);
 	char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
 	int same = in && too && cli_same_place(in, too) && strcmp(file_name(to), file_name(also)) == 0;
-	free(to);
-	free(also);
-	free(in);
-	free(too);
+	free_all(to, also, in, too);
 	return same;
 }
 
@@ -72,9 +69,7 @@ static int lies_in(const char *path, const char *folder)
 	int inside = 0;
 	for (size_t n = real ? strlen(real) : 0; n && !inside; n = (size_t)(file_name(real) - real) - 1, real[n] = 0)
 		inside = cli_same_place(real, folder);
-	free(to);
-	free(in);
-	free(real);
+	free_all(to, in, real);
 	return inside;
 }
 
@@ -153,8 +148,7 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 			if (k != i)
 				compare(l.file + i, l.file + k);
 	for (size_t i = 0; i < l.n; i++) {
-		free(l.file[i].name);
-		free(l.file[i].path);
+		free_all(l.file[i].name, l.file[i].path);
 	}
 	free(l.file);
 }

@@ -40,8 +40,6 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 
 void gene_vectors_release(struct gene_vectors *g)
 {
-	free(g->x);
-	free(g->token);
-	free(g->cells);
+	free_all(g->x, g->token, g->cells);
 	*g = (struct gene_vectors){0};
 }

@@ -197,9 +197,7 @@ void inference_release_input(struct inference *r)
 	packed_release(&r->packed);
 	labels_release(&r->labels);
 	groups_release(&r->groups);
-	free(r->group);
-	free(r->row);
-	free(r->map);
+	free_all(r->group, r->row, r->map);
 	stream_free(r->in);
 }
 

@@ -202,6 +202,5 @@ void ranking_free(struct ranking *r)
 	block_release(&r->out);
 	encoder_release(&r->enc);
 	vocab_release(&r->v);
-	free(r->like);
-	free(r);
+	free_all(r->like, r);
 }

@@ -111,8 +111,7 @@ void recalibration_free(struct recalibration *x)
 		return;
 	for (size_t i = 0; i < x->n; i++)
 		block_release(&x->block[i]);
-	free(x->block);
-	free(x->masked);
+	free_all(x->block, x->masked);
 	inference_release_input(&x->of);
 	free(x);
 }

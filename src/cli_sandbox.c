@@ -96,8 +96,7 @@ static void allow_operand(int rules, const char *path)
 		char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &failure);
 		if (to)
 			allow(rules, to);
-		free(file);
-		free(to);
+		free_all(file, to);
 	}
 	if (d)
 		closedir(d);

@@ -262,8 +262,7 @@ static void copy_messages(FILE *f, const char *name)
 	}
 	if (last && !any)
 		fputs(last, stderr);
-	free(last);
-	free(line);
+	free_all(last, line);
 }
 
 /* Run make, with the terminal known to stage (common.sh), as standard error leads here. The end of make is that of this program. */

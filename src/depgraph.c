@@ -311,11 +311,9 @@ int main(int argc, char **argv)
 	cli_measured("edges", (double)(g.offset[g.n] / 2));
 	cli_report(&cli, "%u genes with partners, %llu edges", linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++) {
-		free(m.name[i]);
-		free(m.of[i]);
+		free_all(m.name[i], m.of[i]);
 	}
-	free(m.name);
-	free(m.of);
+	free_all(m.name, m.of);
 	graph_release(&g);
 	header_release(&h);
 	return 0;

@@ -518,8 +518,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 
 static void release(struct job *j)
 {
-	free(j->panel);
-	free(j->read);
+	free_all(j->panel, j->read);
 	free_list(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	free_list(j->name, j->nname);
 	cJSON_Delete(j->decided);

@@ -41,8 +41,7 @@ static void add_row(void *number, const char *property, const char *value)
 {
 	char *name = xasprintf("input:%d:%s", *(int *)number, property), *text = tsv_escaped(value);
 	cli_stated(name, text);
-	free(name);
-	free(text);
+	free_all(name, text);
 }
 
 void explain_report(const struct cli *c, const cJSON *files)
@@ -84,8 +83,7 @@ static void print_row(void *to, const char *property, const char *value)
 	struct table *t = to;
 	char *text = tsv_escaped(value), *line = xasprintf("%s\t%s\t%s\n", t->file, property, text);
 	must(outfile_write(&t->f, line, strlen(line), &failure));
-	free(line);
-	free(text);
+	free_all(line, text);
 }
 
 static void print_table(const struct cli *c, const cJSON *files)

@@ -370,12 +370,9 @@ int fit_main(const struct fit_options *o)
 	}
 	gene_join_release(&l.join);
 	cJSON_Delete(l.aliases);
-	free(l.first);
-	free(l.in);
-	free(l.col);
+	free_all(l.first, l.in, l.col);
 	block_release(&l.block);
-	free(l.to);
-	free(l.wide);
+	free_all(l.to, l.wide);
 	medians_release(&l.fit);
 	vocab_release(&l.genes);
 	return 0;

@@ -88,8 +88,7 @@ static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 									       : "target",
 						   g + 1);
 	vocab_push(v, id, symbol, NAN);
-	free(id);
-	free(symbol);
+	free_all(id, symbol);
 }
 
 static void make_header(struct header *h, const struct sim *s)
@@ -258,9 +257,7 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 	}
 	must_flush(out, &block);
 	for (int i = 0; i < CHUNK; i++) {
-		free(b.cell[i].gene);
-		free(b.cell[i].count);
-		free(b.cell[i].scratch);
+		free_all(b.cell[i].gene, b.cell[i].count, b.cell[i].scratch);
 	}
 	block_release(&block);
 	return entries;

@@ -8,10 +8,7 @@
 
 void countrows_release(struct countrows *r)
 {
-	free(r->start);
-	free(r->gene);
-	free(r->count);
-	free(r->total);
+	free_all(r->start, r->gene, r->count, r->total);
 	*r = (struct countrows){0};
 }
 
@@ -146,10 +143,7 @@ void countmat_release(struct countmat *m)
 	h5array_release(&m->indices);
 	h5array_release(&m->indptr);
 	spill_release(&m->spill);
-	free(m->values);
-	free(m->by_gene);
-	free(m->start);
-	free(m->ptr);
+	free_all(m->values, m->by_gene, m->start, m->ptr);
 	*m = (struct countmat){0};
 }
 

@@ -61,10 +61,7 @@ struct row { /* one row being put in order */
 
 static void row_release(struct row *row)
 {
-	free(row->gene);
-	free(row->count);
-	free(row->pair);
-	free(row->value);
+	free_all(row->gene, row->count, row->pair, row->value);
 }
 
 /* Where row i starts in m->values: its indices or its data. */

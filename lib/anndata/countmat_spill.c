@@ -4,7 +4,6 @@
 #include "anndata/countmat_impl.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COLUMN_ENTRIES ((size_t)1 << 20) /* entries of sparse columns read at a time */
@@ -65,10 +64,7 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 		}
 		entry += n;
 	}
-	free(ptr);
-	free(row);
-	free(count);
-	free(buf);
+	free_all(ptr, row, count, buf);
 	return r;
 }
 
@@ -94,8 +90,7 @@ static int spill_chunks(struct countmat *m, struct error *e)
 						&m->spill, (uint32_t)at[m->across], (uint32_t)at[!m->across], count[at[1] - box[1]], e);
 		}
 	}
-	free(buf);
-	free(count);
+	free_all(buf, count);
 	return r;
 }
 

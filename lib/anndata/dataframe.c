@@ -15,11 +15,7 @@ void dataframe_column_release(struct dataframe_column *c)
 	if (!c->where)
 		return;
 	free_list(c->category, c->ncategory);
-	free(c->name);
-	free(c->why);
-	free(c->note);
-	free(c->where);
-	free(c->row);
+	free_all(c->name, c->why, c->note, c->where, c->row);
 	texts_release(&c->held);
 	h5array_release(&c->values);
 	h5array_release(&c->mask);
@@ -217,8 +213,7 @@ static int named_categories(struct dataframe_column *c, struct store *s, const c
 		char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
 		r = read_categories(c, s, full, e) ? -1 : 1;
 		c->ordered = r > 0 && is_ordered(s, full);
-		free(name);
-		free(full);
+		free_all(name, full);
 	}
 	texts_release(&t);
 	return r;
@@ -370,8 +365,7 @@ static int open_group(struct dataframe *f, struct store *s, const char *path, st
 	if (store_attribute_texts(s, path, "column-order", &order))
 		store_names(s, path, &order);
 	int r = open_index(f, s, path, name, e) || open_columns(f, s, path, &order, e) ? -1 : 0;
-	free(name);
-	free(sub);
+	free_all(name, sub);
 	texts_release(&order);
 	texts_release(&index);
 	return r;
@@ -480,8 +474,7 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 	}
 	H5Tclose(member);
 	H5free_memory(name);
-	free(sub);
-	free(categories);
+	free_all(sub, categories);
 	return r;
 }
 
@@ -524,8 +517,7 @@ void dataframe_release(struct dataframe *f)
 	for (size_t i = 0; i < f->ncol; i++)
 		dataframe_column_release(f->col + i);
 	dataframe_column_release(&f->index);
-	free(f->col);
-	free(f->where);
+	free_all(f->col, f->where);
 	*f = (struct dataframe){0};
 }
 

@@ -15,10 +15,7 @@
 void dataframe_values_release(struct dataframe_values *v)
 {
 	texts_release(&v->str);
-	free(v->code);
-	free(v->i64);
-	free(v->f64);
-	free(v->missing);
+	free_all(v->code, v->i64, v->f64, v->missing);
 	*v = (struct dataframe_values){0};
 }
 

@@ -57,8 +57,7 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	h5out_text_attribute(&w->h5, obs, "_index", index_name(w));
 	h5out_text_list(&w->h5, obs, "column-order", order, w->nobs);
 	H5Gclose(obs);
-	free(order);
-	free(hidden);
+	free_all(order, hidden);
 }
 
 /* One row a gene, label or dimension. */
@@ -320,10 +319,7 @@ void h5ad_writer_free(struct h5ad_writer *w)
 		free(w->obs[i].name);
 	for (size_t i = 0; i < w->nobsm; i++)
 		free(w->obsm[i].name);
-	free(w->obs);
-	free(w->obsm);
-	free(w->scratch);
-	free(w->pool);
+	free_all(w->obs, w->obsm, w->scratch, w->pool);
 	h5out_release(&w->h5);
 	free(w);
 }

@@ -102,9 +102,7 @@ static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec 
 	h5out_array(&w->h5, &a, g, "categories", type, type, 0, "array");
 	h5out_append(&w->h5, &a, whole ? (void *)i64 : real ? (void *)f64 : (void *)b, s->ncategory);
 	h5out_close(&w->h5, &a);
-	free(i64);
-	free(f64);
-	free(b);
+	free_all(i64, f64, b);
 }
 
 /* values and, for what may be missing, a mask */

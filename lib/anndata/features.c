@@ -45,8 +45,7 @@ int features_is_control(const char *column)
 
 void features_release(struct features *f)
 {
-	free(f->kinds);
-	free(f->unknown);
+	free_all(f->kinds, f->unknown);
 	*f = (struct features){0};
 }
 

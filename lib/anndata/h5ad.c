@@ -111,8 +111,7 @@ static int refuse_empty(struct h5ad *h, const char *matrix, struct error *e)
 			xappend(&list, "%s%s", *list ? ", " : "", name);
 		countmat_release(&c.mat);
 		values_release(&c.values);
-		free(name);
-		free(path);
+		free_all(name, path);
 	}
 	int r = *list ? error_set(e, "%s: %s is empty, and layers hold values; --layer takes the counts from one of them: %s", h->path,
 				matrix, list)
@@ -185,8 +184,7 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 		values_release(&try[i].values);
 	}
 	h->layers = reader_names(h, "layers", h->matrix && !strncmp(h->matrix, "layers/", 7) ? h->matrix + 7 : "");
-	free(layers);
-	free(layer);
+	free_all(layers, layer);
 	return r;
 }
 

@@ -192,11 +192,7 @@ void h5array_release(struct h5array *a)
 	}
 	if (a->zarr)
 		zarr_array_release(a->zarr);
-	free(a->zarr);
-	free(a->where);
-	free(a->tail);
-	free(a->raw);
-	free(a->job);
+	free_all(a->zarr, a->where, a->tail, a->raw, a->job);
 	for (int i = 0; i < a->nscratch; i++)
 		h5chunk_scratch_release(a->scratch + i);
 	free(a->scratch);

@@ -4,7 +4,6 @@
 
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -12,8 +11,7 @@ void h5chunk_scratch_release(struct h5chunk_scratch *s)
 {
 	if (s->inflate)
 		libdeflate_free_decompressor(s->inflate);
-	free(s->step);
-	free(s->whole);
+	free_all(s->step, s->whole);
 	zarr_scratch_release(&s->zarr);
 	*s = (struct h5chunk_scratch){0};
 }

@@ -66,18 +66,11 @@ void h5ad_into_free(struct h5ad_into *w)
 	}
 	dataframe_release(&w->obs);
 	h5out_release(&w->w.h5);
-	free(w->w.scratch);
-	free(w->w.pool);
+	free_all(w->w.scratch, w->w.pool);
 	strmap_release(&w->row);
 	header_release(&w->columns);
 	block_release(&w->table);
-	free(w->first);
-	free(w->seen);
-	free(w->fixed);
-	free(w->scalar);
-	free(w->shown);
-	free(w->stream);
-	free(w);
+	free_all(w->first, w->seen, w->fixed, w->scalar, w->shown, w->stream, w);
 }
 
 /* The names of the file's cells. */
@@ -233,8 +226,7 @@ static int make_table(struct h5ad_into *w, struct error *e)
 					name);
 			else
 				taken(w, "obs", name, "", e);
-			free(name);
-			free(companion);
+			free_all(name, companion);
 			return -1;
 		}
 		struct scalar *c = &w->scalar[w->nscalar++];
@@ -441,8 +433,7 @@ static void texts_to_categories(struct h5ad_into *w, const struct scalar *c)
 	to->data = code;
 	to->cap = w->ncell * sizeof *code;
 	classes_release(&found);
-	free(order);
-	free(rank);
+	free_all(order, rank);
 }
 
 /* A column of obs. gaps: some cells have no value. */

@@ -12,16 +12,10 @@ void obs_release(struct obs *o)
 		struct obs_column *c = o->col + i;
 		free_list(c->category, c->ncategory);
 		strmap_release(&c->code);
-		free(c->source);
-		free(c->name);
-		free(c->recode);
+		free_all(c->source, c->name, c->recode);
 		dataframe_values_release(&c->values);
 	}
-	free(o->col);
-	free(o->index);
-	free(o->names);
-	free(o->elsewhere);
-	free(o->skipped);
+	free_all(o->col, o->index, o->names, o->elsewhere, o->skipped);
 	*o = (struct obs){0};
 }
 

@@ -27,8 +27,7 @@ static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struc
 					e, "%s: cell %zu holds %g, which is too large for float32", a->where, from + i / d, rows[i]);
 		}
 	}
-	free(rows);
-	free(raw);
+	free_all(rows, raw);
 	return bad;
 }
 

@@ -17,8 +17,7 @@ void obstable_release(struct obstable *t)
 	}
 	free(t->col);
 	strmap_release(&t->row);
-	free(t->path);
-	free(t->typical);
+	free_all(t->path, t->typical);
 	*t = (struct obstable){0};
 }
 
@@ -180,8 +179,7 @@ static int find_rows(const struct obstable *t, struct h5ad *h, const char *sampl
 			if (!at && !i && t->typical)
 				error_set(e, "%s: no barcode is in %s: they are like '%.80s' here and like '%.80s' there", h->path, t->path,
 					unique ? unique : name, t->typical);
-			free(unique);
-			free(name);
+			free_all(unique, name);
 		}
 	}
 	texts_release(&names);

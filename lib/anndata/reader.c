@@ -84,8 +84,7 @@ static int has_sign(struct store *s, const char *sign)
 	for (size_t i = 0; i < names.n && !there; i++) {
 		char *name = texts_dup(&names, i), *path = xasprintf("%s/%s", name, sign + 2);
 		there = store_type(s, name) == STORE_GROUP && store_has(s, path);
-		free(path);
-		free(name);
+		free_all(path, name);
 	}
 	texts_release(&names);
 	return there;
@@ -299,17 +298,10 @@ void h5ad_release(struct h5ad *h)
 	texts_release(&h->elsewhere);
 	texts_release(&h->notes);
 	gene_names_release(&h->genes);
-	free(h->drop);
-	free(h->why);
-	free(h->layers);
-	free(h->refused);
+	free_all(h->drop, h->why, h->layers, h->refused);
 	features_release(&h->features);
 	values_release(&h->values);
-	free(h->matrix);
-	free(h->path);
-	free(h->stem);
-	free(h->modality);
-	free(h->part);
+	free_all(h->matrix, h->path, h->stem, h->modality, h->part);
 	store_release(&h->store);
 	beneath_release(&h->root);
 	if (h->file >= 0)

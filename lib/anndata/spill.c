@@ -22,10 +22,7 @@ void spill_release(struct spill *s)
 		free(s->run[i].buf);
 	if (s->entry && s->fd >= 0)
 		close(s->fd);
-	free(s->run);
-	free(s->row_n);
-	free(s->entry);
-	free(s->sorted);
+	free_all(s->run, s->row_n, s->entry, s->sorted);
 	*s = (struct spill){0};
 }
 
@@ -90,8 +87,7 @@ int spill_finish(struct spill *s, struct error *e)
 		return -1;
 	s->reading = 1;
 	if (s->nrun) {
-		free(s->sorted);
-		free(s->entry);
+		free_all(s->sorted, s->entry);
 		s->sorted = NULL;
 		s->entry = xmalloc(1);
 		s->ahead = s->max / s->nrun < 8192 ? s->max / s->nrun + 1 : 8192;

@@ -93,8 +93,7 @@ static int read_names(struct h5ad *h, const char *ids, const char *symbols, cons
 	texts_release(&id);
 	texts_release(&symbol);
 	texts_release(&type);
-	free(source);
-	free(path);
+	free_all(source, path);
 	return r;
 }
 
@@ -134,8 +133,7 @@ static void find_genomes(struct h5ad *h, struct texts *genomes)
 		char *name = texts_dup(&names, i), *genes = xasprintf("%s/genes", name);
 		if (store_type(&h->store, name) == STORE_GROUP && store_type(&h->store, genes) != STORE_NONE)
 			texts_push(genomes, name, strlen(name));
-		free(genes);
-		free(name);
+		free_all(genes, name);
 	}
 	texts_release(&names);
 }
@@ -232,8 +230,7 @@ static int open_file(struct tsv *t, const char *path, int named, struct error *e
 	if (r > 0 && tsv_open_fd(t, fd, path, e))
 		r = -1;
 	beneath_release(&b);
-	free(to);
-	free(folder);
+	free_all(to, folder);
 	return r;
 }
 

@@ -75,8 +75,7 @@ static double exact_unit(const double *value, size_t n, enum unlog by, double *c
 	memcpy(v, value, n * sizeof *v);
 	int r = unlog_cell(by, v, v + n, n, count, &u);
 	*chance = u.chance;
-	free(v);
-	free(count);
+	free_all(v, count);
 	return r ? 0 : u.unit;
 }
 
@@ -434,9 +433,7 @@ static int from_columns(struct sample *s, struct countmat *m, size_t cells, stru
 		if (r == 0 && number_indices(m->indices.type, index, n, m->nrow, cell) == n)
 			add_values(s, m, data, n, at, 1, cell, 0);
 	}
-	free(data);
-	free(index);
-	free(cell);
+	free_all(data, index, cell);
 	return r ? -1 : (int)cells;
 }
 

@@ -54,8 +54,7 @@ static cJSON *read_json(struct store *s, const char *path, const char *folder, c
 	}
 	if (f)
 		fclose(f);
-	free(text);
-	free(file);
+	free_all(text, file);
 	return j;
 }
 

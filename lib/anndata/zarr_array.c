@@ -17,11 +17,7 @@ void zarr_array_release(struct zarr_array *a)
 {
 	if (a->where && a->shard_file >= 0)
 		close(a->shard_file);
-	free(a->where);
-	free(a->folder);
-	free(a->fill_text);
-	free(a->index);
-	free(a->raw);
+	free_all(a->where, a->folder, a->fill_text, a->index, a->raw);
 	texts_release(&a->text);
 	zarr_scratch_release(&a->scratch);
 	*a = (struct zarr_array){0};

@@ -68,8 +68,5 @@ void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
 		classes_add(c, name[k], strlen(name[k]));
 		free(name[k]);
 	}
-	free(name);
-	free(used);
-	free(order);
-	free(rank);
+	free_all(name, used, order, rank);
 }

@@ -130,9 +130,14 @@ void xappend(char **text, const char *fmt, ...)
 	va_end(ap);
 	xchecked(n < 0 ? NULL : more);
 	char *all = *text ? xasprintf("%s%s", *text, more) : xstrdup(more);
-	free(more);
-	free(*text);
+	free_all(more, *text);
 	*text = all;
+}
+
+void free_each(void *const *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(p[i]);
 }
 
 void free_list(char **list, size_t n)

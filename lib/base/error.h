@@ -33,6 +33,9 @@ char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library allocated */
+/* free_all(a, b): frees each; NULL is none. */
+#define free_all(...) free_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+void free_each(void *const *p, size_t n);
 /* Put more text behind a malloced one; NULL is "". Free n texts and their list; copy them. */
 void xappend(char **text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void free_list(char **list, size_t n);

@@ -91,8 +91,7 @@ char *file_target(const char *path)
 			return at;
 		to[n] = 0;
 		char *dir = file_folder(at), *next = *to == '/' ? xstrdup(to) : xasprintf("%s/%s", dir, to);
-		free(dir);
-		free(at);
+		free_all(dir, at);
 		at = next;
 	}
 	free(at);

@@ -47,8 +47,7 @@ static void put(struct places *p, const cJSON *a, const cJSON *b)
 		fputs(", ", p->text);
 		print_value(p->text, y, same, p->in_b);
 	}
-	free(x);
-	free(y);
+	free_all(x, y);
 }
 
 static void find(struct places *p, const cJSON *a, const cJSON *b)

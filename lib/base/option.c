@@ -294,8 +294,7 @@ static int refuse_mode(struct option_def *const *tables, const struct option_def
 		refuse(o, "does not go with", other, 1, e);
 	else
 		refuse(o, "needs", own, 1, e);
-	free(own);
-	free(other);
+	free_all(own, other);
 	return -1;
 }
 

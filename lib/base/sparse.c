@@ -4,7 +4,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_BYTES = 10, SMALL = 32 }; /* of a number; counts whose values are kept while a row is read */
@@ -116,9 +115,7 @@ void sparse_counts(const struct sparse *x, size_t i, struct sparse_row *r)
 
 void sparse_row_release(struct sparse_row *r)
 {
-	free(r->count);
-	free(r->own_column);
-	free(r->own_value);
+	free_all(r->count, r->own_column, r->own_value);
 	*r = (struct sparse_row){0};
 }
 
@@ -160,9 +157,6 @@ void sparse_clear(struct sparse *s)
 
 void sparse_release(struct sparse *s)
 {
-	free(s->offset);
-	free(s->column);
-	free(s->value);
-	free(s->packed);
+	free_all(s->offset, s->column, s->value, s->packed);
 	*s = (struct sparse){0};
 }

@@ -2,16 +2,12 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 void strmap_release(struct strmap *m)
 {
-	free(m->slot);
-	free(m->value);
-	free(m->length);
-	free(m->bytes);
+	free_all(m->slot, m->value, m->length, m->bytes);
 	*m = (struct strmap){0};
 }
 
@@ -47,9 +43,7 @@ static void enlarge(struct strmap *m)
 		m->value[k] = old.value[i];
 		m->length[k] = old.length[i];
 	}
-	free(old.slot);
-	free(old.value);
-	free(old.length);
+	free_all(old.slot, old.value, old.length);
 }
 
 uint32_t strmap_put(struct strmap *m, const char *key, size_t n, uint32_t value)

@@ -6,8 +6,7 @@
 
 void texts_release(struct texts *t)
 {
-	free(t->bytes);
-	free(t->offset);
+	free_all(t->bytes, t->offset);
 	*t = (struct texts){0};
 }
 

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -38,9 +37,7 @@ void tsv_close(struct tsv *t)
 {
 	if (t->file)
 		gzclose(t->file);
-	free(t->path);
-	free(t->text);
-	free(t->field);
+	free_all(t->path, t->text, t->field);
 	*t = (struct tsv){0};
 }
 

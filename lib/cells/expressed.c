@@ -58,9 +58,7 @@ int expressed_init(struct expressed *x, const struct header *h, const char *name
 
 void expressed_release(struct expressed *x)
 {
-	free(x->feature);
-	free(x->column);
-	free(x->some);
+	free_all(x->feature, x->column, x->some);
 	*x = (struct expressed){0};
 }
 

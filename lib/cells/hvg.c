@@ -41,13 +41,8 @@ static struct hvg_batch *batch_at(struct hvg *h, size_t batch)
 void hvg_release(struct hvg *h)
 {
 	for (size_t b = 0; b < h->batches; b++) {
-		free(h->batch[b].sum);
-		free(h->batch[b].square);
-		free(h->batch[b].mean);
-		free(h->batch[b].var);
-		free(h->batch[b].clip);
-		free(h->batch[b].expected);
-		free(h->batch[b].score);
+		free_all(h->batch[b].sum, h->batch[b].square, h->batch[b].mean, h->batch[b].var, h->batch[b].clip, h->batch[b].expected,
+			h->batch[b].score);
 	}
 	free(h->batch);
 	*h = (struct hvg){0};
@@ -167,10 +162,7 @@ static void score_dispersions(struct hvg_batch *b, enum hvg_flavor flavor, const
 			if (bin[i] == k)
 				b->score[gene[i]] = (disp[i] - centre) / scale;
 	}
-	free(mean);
-	free(disp);
-	free(in);
-	free(bin);
+	free_all(mean, disp, in, bin);
 }
 
 /*
@@ -213,9 +205,7 @@ static int expect(struct hvg_batch *b, size_t genes, struct error *e)
 		memset(b->sum, 0, genes * sizeof *b->sum);
 		memset(b->square, 0, genes * sizeof *b->square);
 	}
-	free(x);
-	free(y);
-	free(fitted);
+	free_all(x, y, fitted);
 	return m >= FITTED_MIN ? 0 : error_set(e, "%zu genes vary, but seurat_v3 needs at least %d", m, FITTED_MIN);
 }
 
@@ -304,8 +294,7 @@ static void order_by_rank(const struct hvg *h, struct candidate *all)
 		all[g].first = n[g] > 0 ? -quantile(rank + g * h->batches, (size_t)n[g], 0.5) : -INFINITY;
 		all[g].second = n[g];
 	}
-	free(rank);
-	free(n);
+	free_all(rank, n);
 }
 
 size_t hvg_choose(struct hvg *h, uint8_t *take)

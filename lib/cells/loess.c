@@ -163,7 +163,5 @@ void loess(const double *x, const double *y, size_t n, double span, double *fitt
 		fit_vertex(&f, &f.v[k]);
 	for (size_t i = 0; i < n; i++)
 		fitted[i] = between(&f, x[i]);
-	free(f.p);
-	free(f.row);
-	free(f.v);
+	free_all(f.p, f.row, f.v);
 }

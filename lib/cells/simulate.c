@@ -167,14 +167,7 @@ int sim_init_blocks(struct sim *s, struct error *e)
 
 void sim_release(struct sim *s)
 {
-	free(s->module);
-	free(s->frequency);
-	free(s->depth_of);
-	free(s->level);
-	free(s->load);
-	free(s->shift);
-	free(s->chosen);
-	free(s->driven);
+	free_all(s->module, s->frequency, s->depth_of, s->level, s->load, s->shift, s->chosen, s->driven);
 	*s = (struct sim){0};
 }
 
@@ -303,6 +296,5 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 	qsort(v, n, sizeof *v, compare_ranked_down);
 	for (uint32_t i = 0; i < n; i++)
 		rank[v[i].at] = n - 1 - i;
-	free(v);
-	free(order);
+	free_all(v, order);
 }

@@ -30,8 +30,7 @@ static int split(struct condition *c, const char *text, size_t n)
 	int two = p[1] == '=';
 	c->op = *p == '=' ? WHERE_EQ : *p == '!' ? WHERE_NE : *p == '<' ? (two ? WHERE_LE : WHERE_LT) : (two ? WHERE_GE : WHERE_GT);
 	p += 1 + two;
-	free(c->column);
-	free(c->value);
+	free_all(c->column, c->value);
 	c->column = xstrndup(text, n);
 	c->value = xstrdup(p[strspn(p, " ")] || ops[c->op].numbers ? p : "NA"); /* no value, or NA: missing */
 	return 1;
@@ -84,19 +83,14 @@ static int choose_column(struct condition *c, const struct header *h, const char
 			split_column(c, c->text, n, h);
 		first = first ? first : xstrdup(one.column);
 	}
-	free(first);
-	free(one.column);
-	free(one.value);
+	free_all(first, one.column, one.value);
 	return bad;
 }
 
 void where_release(struct where *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
-		free(w->c[i].text);
-		free(w->c[i].column);
-		free(w->c[i].value);
-		free(w->c[i].holds);
+		free_all(w->c[i].text, w->c[i].column, w->c[i].value, w->c[i].holds);
 	}
 	free(w->c);
 	*w = (struct where){0};

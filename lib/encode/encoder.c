@@ -69,21 +69,11 @@ void encoder_release(struct encoder *enc)
 {
 	for (int i = 0; enc->scratch && i < enc->o.threads; i++) {
 		rank_cell_release(&enc->scratch[i].cell);
-		free(enc->scratch[i].gene);
-		free(enc->scratch[i].high);
-		free(enc->scratch[i].found);
+		free_all(enc->scratch[i].gene, enc->scratch[i].high, enc->scratch[i].found);
 	}
-	free(enc->scratch);
-	free(enc->name);
-	free(enc->map);
-	free(enc->panel_of);
+	free_all(enc->scratch, enc->name, enc->map, enc->panel_of);
 	panels_release(&enc->measured);
-	free(enc->out);
-	free(enc->score);
-	free(enc->tie_of);
-	free(enc->count_of);
-	free(enc->length);
-	free(enc->row);
+	free_all(enc->out, enc->score, enc->tie_of, enc->count_of, enc->length, enc->row);
 	rank_table_release(&enc->table);
 	*enc = (struct encoder){0};
 }

@@ -42,9 +42,7 @@ void medians_init(struct medians *m, size_t ngene)
 
 void medians_release(struct medians *m)
 {
-	free(m->gene);
-	free(m->coarse);
-	free(m->fine);
+	free_all(m->gene, m->coarse, m->fine);
 	*m = (struct medians){0};
 }
 
@@ -210,8 +208,7 @@ int medians_next(struct medians *m)
 			break;
 		}
 	}
-	free(m->coarse);
-	free(m->fine);
+	free_all(m->coarse, m->fine);
 	m->coarse = NULL;
 	for (size_t i = 0; i < m->ngene; i++)
 		if (m->gene[i].mode != MEDIANS_DONE)

@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The columns, in this order. */

@@ -32,20 +32,13 @@ void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, cons
 
 void rank_table_release(struct rank_table *t)
 {
-	free(t->token);
-	free(t->median);
+	free_all(t->token, t->median);
 	*t = (struct rank_table){0};
 }
 
 void rank_cell_release(struct rank_cell *c)
 {
-	free(c->token);
-	free(c->count);
-	free(c->gene);
-	free(c->x);
-	free(c->item);
-	free(c->other);
-	free(c->pair);
+	free_all(c->token, c->count, c->gene, c->x, c->item, c->other, c->pair);
 	*c = (struct rank_cell){0};
 }
 

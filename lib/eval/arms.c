@@ -128,10 +128,7 @@ static void compare_runs(struct study *s, struct difference *d, const struct val
 			d->y = all.y;
 		}
 	}
-	free(x);
-	free(y);
-	free(of);
-	free(cluster);
+	free_all(x, y, of, cluster);
 }
 
 static struct row *add_row(struct study *s, uint32_t arm, uint32_t reference, uint32_t group)
@@ -173,8 +170,6 @@ void arms_correct(struct study *s)
 
 void arms_release(struct study *s)
 {
-	free(s->start);
-	free(s->pair);
-	free(s->row);
+	free_all(s->start, s->pair, s->row);
 	values_release(&s->v);
 }

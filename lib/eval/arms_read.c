@@ -106,8 +106,7 @@ int values_read(struct values *v, const char *path, struct error *e)
 	v->sources++;
 	for (int k = 0; k < ARMS_KEYS; k++)
 		free(s.column[k]);
-	free(s.metric);
-	free(s.text);
+	free_all(s.metric, s.text);
 	tsv_close(&s.t);
 	return r;
 }

@@ -52,10 +52,7 @@ void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, c
 		for (int s = 0; (units < n || isnan(wider)) && s < BOOTSTRAP_SCORES; s++)
 			value[s] = all[s] + wider * (value[s] - all[s]);
 	}
-	free(start);
-	free(at);
-	free(t);
-	free(p);
+	free_all(start, at, t, p);
 }
 
 double bootstrap_quantile(double *v, size_t n, double q)

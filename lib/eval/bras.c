@@ -3,7 +3,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* x [d] of length 1 */
 static void unit_row(double *to, const float *x, size_t d)
@@ -61,9 +60,5 @@ void bras(double *score, const float *x, size_t n, size_t d, const uint32_t *lab
 		double own = dot(row, sum + at * d, d), rest = dot(row, all + c * d, d) - own, others = total[c] - cells[at];
 		score[c] += (1 - width(cells[at] - itself - own, cells[at], others - rest, others)) / total[c];
 	}
-	free(sum);
-	free(all);
-	free(row);
-	free(cells);
-	free(total);
+	free_all(sum, all, row, cells, total);
 }

@@ -27,14 +27,12 @@ void conformal_init(struct conformal *c, const double *score, const uint32_t *gr
 		c->score[i] = it[i].score;
 		c->mass[i + 1] = c->mass[i] + it[i].weight;
 	}
-	free(it);
-	free(cells);
+	free_all(it, cells);
 }
 
 void conformal_release(struct conformal *c)
 {
-	free(c->score);
-	free(c->mass);
+	free_all(c->score, c->mass);
 	*c = (struct conformal){0};
 }
 

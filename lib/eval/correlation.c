@@ -62,7 +62,6 @@ double correlation_spearman(const double *x, const double *y, size_t n)
 	ranks(x, n, it, a);
 	ranks(y, n, it, b);
 	double r = correlation_pearson(a, b, n);
-	free(it);
-	free(a);
+	free_all(it, a);
 	return r;
 }

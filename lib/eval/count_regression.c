@@ -4,7 +4,6 @@
 #include <lapacke.h>
 #include <lbfgs.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ITERATIONS = 150 };
@@ -115,10 +114,7 @@ static int fit_poisson(struct poisson *p, struct error *e)
 	for (size_t k = 0; k < size; k++)
 		r->w[k] = (float)(u[k] / p->scale[k % genes]);
 	lbfgs_free(u);
-	free(mean);
-	free(p->scale);
-	free(p->z);
-	free(p->g);
+	free_all(mean, p->scale, p->z, p->g);
 	return bad ? error_set(e, "Poisson regression found no optimum (L-BFGS: %d)", got) : 0;
 }
 
@@ -154,11 +150,7 @@ static int fit_ridge(struct count_regression *r, const float *x, size_t n, const
 		}
 		r->w[d * genes + j] = (float)ym[j];
 	}
-	free(mean);
-	free(a);
-	free(b);
-	free(c);
-	free(t);
+	free_all(mean, a, b, c, t);
 	return bad ? error_set(e, "ridge regression has no solution (dposv: %d)", bad) : 0;
 }
 
@@ -177,9 +169,7 @@ static void calibrate(struct count_regression *r, const float *x, size_t n, cons
 		}
 	for (size_t j = 0; j < r->genes; j++)
 		r->factor[j] = expected[j] > 0 ? seen[j] / expected[j] : 1;
-	free(mu);
-	free(expected);
-	free(seen);
+	free_all(mu, expected, seen);
 }
 
 int count_regression_fit(struct count_regression *r, int ridge, const float *x, size_t n, size_t d, const float *y, size_t genes,
@@ -209,7 +199,6 @@ void count_regression_predict(const struct count_regression *r, const float *x, 
 
 void count_regression_release(struct count_regression *r)
 {
-	free(r->w);
-	free(r->factor);
+	free_all(r->w, r->factor);
 	*r = (struct count_regression){0};
 }

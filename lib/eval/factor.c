@@ -18,9 +18,7 @@ void factor_init(struct factor *f, size_t p)
 
 void factor_release(struct factor *f)
 {
-	free(f->r);
-	free(f->chunk);
-	free(f->t);
+	free_all(f->r, f->chunk, f->t);
 	*f = (struct factor){0};
 }
 

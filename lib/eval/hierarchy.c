@@ -3,7 +3,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The terms above one, itself first, in the order of their steps. */
@@ -25,8 +24,7 @@ static void above_init(struct above *a, const struct hierarchy *h)
 
 static void above_release(struct above *a)
 {
-	free(a->term);
-	free(a->steps);
+	free_all(a->term, a->steps);
 }
 
 static void climb(struct above *a, const struct hierarchy *h, uint32_t v)

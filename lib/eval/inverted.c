@@ -59,10 +59,7 @@ static void move_centres(struct inverted *f, const float *sample, size_t m, int 
 	for (size_t c = 0; c < f->cells; c++)
 		for (size_t j = 0; size[c] > 0 && j < f->d; j++)
 			f->centre[c * f->d + j] = (float)(sum[c * f->d + j] / size[c]);
-	free(cell);
-	free(far);
-	free(sum);
-	free(size);
+	free_all(cell, far, sum, size);
 }
 
 static void find_centres(struct inverted *f, uint32_t seed, int threads)
@@ -106,10 +103,7 @@ static void fill_cells(struct inverted *f, int threads)
 	}
 	for (uint32_t i = 0; i < f->n; i++)
 		f->row[at[cell[i]]++] = i;
-	free(at);
-	free(cell);
-	free(far);
-	free(rows);
+	free_all(at, cell, far, rows);
 }
 
 /* ---- search ---- */
@@ -131,8 +125,7 @@ static struct ranked *order_cells(const struct inverted *f, const struct task *t
 			o[c].value = fmin(o[c].value, own + f->half[c] - (double)product[i * f->cells + c]);
 	}
 	qsort(o, f->cells, sizeof *o, compare_ranked);
-	free(q);
-	free(product);
+	free_all(q, product);
 	return o;
 }
 
@@ -192,12 +185,7 @@ static void search_task(void *arg, size_t number, int thread)
 			found[j] = (struct ranked){far[i * (k + 1) + j], among[near[i * (k + 1) + j]]};
 		leave_out(row, k, found, f->neighbour + at, f->distance + at);
 	}
-	free(among);
-	free(q);
-	free(x);
-	free(near);
-	free(far);
-	free(found);
+	free_all(among, q, x, near, far, found);
 }
 
 /* ---- recall ---- */
@@ -244,9 +232,7 @@ static double choose_least(struct inverted *f, double recall, uint32_t seed, int
 	memcpy(true_far, f->distance, values * sizeof *true_far);
 	for (f->least = 16 * (f->k + 1); (found = recall_of(f, true_far, threads)) < recall && f->least < f->n; f->least += f->least / 2)
 		;
-	free(true_far);
-	free(f->neighbour);
-	free(f->distance);
+	free_all(true_far, f->neighbour, f->distance);
 	f->trial = 0;
 	return found;
 }
@@ -273,11 +259,7 @@ double inverted_neighbours(
 	f.distance = distance;
 	f.todo = f.task;
 	pool_for(threads, f.tasks, search_task, &f);
-	free(f.centre);
-	free(f.half);
-	free(f.row);
-	free(f.first);
-	free(f.task);
+	free_all(f.centre, f.half, f.row, f.first, f.task);
 	return found;
 }
 

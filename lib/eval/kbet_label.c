@@ -21,9 +21,7 @@ struct part {
 
 static void part_release(struct part *p)
 {
-	free(p->g.end);
-	free(p->weight);
-	free(p->batch);
+	free_all(p->g.end, p->weight, p->batch);
 }
 
 /* The part of those vertices of g for which keep [n] is 1. */
@@ -51,8 +49,7 @@ static void take_part(
 		p->g.end[2 * p->g.m + 1] = b;
 		p->weight[p->g.m++] = weight[i];
 	}
-	free(number);
-	free(of);
+	free_all(number, of);
 }
 
 /* Divide each weight by the powers `power` of the sums of the rows of its ends. */
@@ -82,8 +79,7 @@ static int eigen_dense(const struct part *p, size_t k, double *value, double *ve
 		for (size_t i = 0; i < n; i++)
 			vector[i * k + c] = a[at * n + i];
 	}
-	free(a);
-	free(all);
+	free_all(a, all);
 	return bad ? error_set(e, "no eigenvectors of %zu cells (dsyevd: %d)", n, bad) : 0;
 }
 
@@ -98,8 +94,7 @@ static int diffuse(struct part *p, size_t k, float *at, struct error *e)
 		float l = (float)value[i % k]; /* 1 is met by its float32 */
 		at[i] = (float)vector[i] * (l >= 1 ? 1 : l / (1 - l));
 	}
-	free(value);
-	free(vector);
+	free_all(value, vector);
 	return bad;
 }
 
@@ -115,9 +110,7 @@ static int score_part(double *score, struct part *p, size_t k, size_t components
 		some_neighbours(at, p->g.n, components, k, s, neighbour, distance);
 		*score = mixing_kbet(neighbour, p->g.n, k, k + 1, p->batch, p->batches);
 	}
-	free(at);
-	free(neighbour);
-	free(distance);
+	free_all(at, neighbour, distance);
 	return bad;
 }
 
@@ -155,8 +148,7 @@ static int score_class(double *score, struct part *p, size_t *most, const struct
 			part_release(&large);
 		}
 	}
-	free(member);
-	free(keep);
+	free_all(member, keep);
 	return bad;
 }
 

@@ -163,15 +163,6 @@ double kmeans(const float *x, size_t n, size_t d, size_t k, size_t begin, uint32
 	best = begin < n ? descend(&s, sum, size, threads) : assign_all(&s, threads);
 	for (size_t i = 0; i < n; i++)
 		member[i] = s.member[place[i]];
-	free(place);
-	free(y);
-	free(sum);
-	free(least);
-	free(size);
-	free(s.centre);
-	free(s.half);
-	free(s.product);
-	free(s.nearest);
-	free(s.member);
+	free_all(place, y, sum, least, size, s.centre, s.half, s.product, s.nearest, s.member);
 	return best;
 }

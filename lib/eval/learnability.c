@@ -71,6 +71,5 @@ void learnability(struct learned_gene *gene, size_t n, double *explained)
 		g[i]->kind = kind_of(g[i]);
 	}
 	*explained = differ ? 1 - rest / squares(y, n) : NAN;
-	free(g);
-	free(x);
+	free_all(g, x);
 }

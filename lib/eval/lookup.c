@@ -31,15 +31,9 @@ void lookup_init(struct lookup *l, size_t V, size_t special, const double *media
 void lookup_release(struct lookup *l)
 {
 	for (int k = 0; k < LOOKUP_LEVELS; k++) {
-		free(l->class[k]);
-		free(l->total[k]);
+		free_all(l->class[k], l -> total[k]);
 	}
-	free(l->token);
-	free(l->rank);
-	free(l->end);
-	free(l->p);
-	free(l->key);
-	free(l->count);
+	free_all(l->token, l->rank, l->end, l->p, l->key, l->count);
 	*l = (struct lookup){0};
 }
 
@@ -89,10 +83,7 @@ static void see_ranks(const struct lookup *l, const struct lookup_cell *c, struc
 		out[i].before = others ? gene[at + (self && at >= place[i])] : NOBODY;
 		out[i].after = c->rank[i];
 	}
-	free(start);
-	free(place);
-	free(gene);
-	free(next);
+	free_all(start, place, gene, next);
 }
 
 /* What is seen of each token of a cell: out [n] */
@@ -152,8 +143,7 @@ static void enlarge(struct lookup *l)
 			l->key[at] = old.key[i];
 			l->count[at] = old.count[i];
 		}
-	free(old.key);
-	free(old.count);
+	free_all(old.key, old.count);
 }
 
 static void learn(struct lookup *l, struct seen s, uint32_t g)
@@ -273,8 +263,7 @@ void lookup_fit(struct lookup *l)
 		}
 	}
 	choose(l, kept, n);
-	free(kept);
-	free(seen);
+	free_all(kept, seen);
 }
 
 void lookup_score(const struct lookup *l, const struct lookup_cell *cell, const uint16_t *position, const uint32_t *gene, size_t n,

@@ -6,7 +6,6 @@
 #include "eval/umap.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
@@ -69,10 +68,7 @@ static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 		most = fmax(most, fabs(at[i]));
 	for (size_t i = 0; i < 2 * n; i++)
 		xy[i] = most > 0 ? (float)(at[i] / most * 10) : 0;
-	free(at);
-	free(mean);
-	free(v);
-	free(next);
+	free_all(at, mean, v, next);
 }
 
 void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads)
@@ -83,6 +79,5 @@ void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t 
 	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
 	start(xy, x, n, d, seed);
 	umap_rows(xy, neighbour, distance, n, k, seed);
-	free(neighbour);
-	free(distance);
+	free_all(neighbour, distance);
 }

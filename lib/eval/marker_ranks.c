@@ -101,15 +101,12 @@ void marker_ranks_fit(
 		for (size_t j = 0; j < m && norm > 0; j++)
 			r->type[e[j].at * k + c] = e[j].value / norm;
 	}
-	free(e);
-	free(mean);
-	free(variance);
+	free_all(e, mean, variance);
 }
 
 void marker_ranks_release(struct marker_ranks *r)
 {
-	free(r->at);
-	free(r->type);
+	free_all(r->at, r->type);
 	*r = (struct marker_ranks){0};
 }
 

@@ -18,10 +18,7 @@ void metrics_init(struct metrics *m, size_t k)
 
 void metrics_release(struct metrics *m)
 {
-	free(m->confusion);
-	free(m->support);
-	free(m->predicted);
-	free(m->f1);
+	free_all(m->confusion, m->support, m->predicted, m->f1);
 	*m = (struct metrics){0};
 }
 

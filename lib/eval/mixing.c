@@ -4,7 +4,6 @@
 #include "eval/distribution.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* p [k] of the distances d [k], rising, and beta; returns the entropy. The nearest has the weight 1 before the division, so nothing
@@ -60,8 +59,7 @@ void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance
 		}
 		lisi[i] = 1 / simpson;
 	}
-	free(p);
-	free(sum);
+	free_all(p, sum);
 }
 
 double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups)
@@ -80,7 +78,6 @@ double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, 
 			x += (count[g] - expected[g]) * (count[g] - expected[g]) / expected[g];
 		accepted += chi_squared_tail(x, groups - 1) >= 0.05;
 	}
-	free(expected);
-	free(count);
+	free_all(expected, count);
 	return (double)accepted / (double)n;
 }

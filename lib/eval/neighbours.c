@@ -185,13 +185,10 @@ static void search(struct search *s, const double *scale, int threads)
 	s->product = xmalloc((size_t)threads * ROWS * TILE * sizeof *s->product);
 	s->heap = xmalloc((size_t)threads * ROWS * s->k * sizeof *s->heap);
 	pool_for(threads, (s->m + ROWS - 1) / ROWS, search_rows, s);
-	free(s->product);
-	free(s->heap);
-	free(s->half);
+	free_all(s->product, s->heap, s->half);
 	if (s->rough_q != s->rough_x)
 		free(s->rough_q);
-	free(s->rough_x);
-	free(weight);
+	free_all(s->rough_x, weight);
 }
 
 void nearest_neighbours(const float *x, size_t n, size_t d, size_t k, int threads, uint32_t *neighbour, double *distance)

@@ -120,8 +120,7 @@ static void signed_ranks(struct difference *r, const double *d, size_t n)
 		double variance = (double)k * (double)(k + 1) * (2 * (double)k + 1) / 24 - ties / 48;
 		r->rank_p = normal_two_sided((sum - all / 2) / sqrt(variance));
 	}
-	free(item);
-	free(twice);
+	free_all(item, twice);
 }
 
 /* The counts of Mann and Whitney's U: coefficients of prod_{i <= n} (1 - q^(m + i)) / (1 - q^i); after each i they are those of a smaller n. */
@@ -190,8 +189,7 @@ static double pairs(struct difference *r, double *d, size_t *kept, const double 
 		squares = squares_of(d, k, r->mean, fmax(largest_size(a, k), largest_size(b, k)));
 		r->sd = sqrt(squares / (double)(k - 1));
 	}
-	free(a);
-	free(b);
+	free_all(a, b);
 	return squares;
 }
 
@@ -249,10 +247,7 @@ void difference_clusters(struct difference *r, const double *x, const double *y,
 	if (r->df >= CLUSTERS_DF_MIN)
 		test(r);
 	scale_back(r, unit);
-	free(d);
-	free(sum);
-	free(kept);
-	free(size);
+	free_all(d, sum, kept, size);
 }
 
 /* The numbers of x [n], without NaN, in to; returns how many */
@@ -292,8 +287,7 @@ void difference_unpaired(struct difference *r, const double *x, size_t n, const 
 	if (r->n && r->m)
 		rank_sums(r, a, r->n, b, r->m);
 	scale_back(r, unit);
-	free(a);
-	free(b);
+	free_all(a, b);
 }
 
 void difference_draws(struct difference *r, double *d, size_t n)

@@ -5,7 +5,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TILE 256 /* features: a tile of the covariance is one matrix product */
@@ -17,9 +16,7 @@ void pca_init(struct pca *p, size_t d)
 
 void pca_release(struct pca *p)
 {
-	free(p->gram);
-	free(p->w);
-	free(p->variance);
+	free_all(p->gram, p->w, p->variance);
 	*p = (struct pca){0};
 }
 
@@ -71,8 +68,6 @@ int pca_solve(struct pca *p, size_t k, struct error *e)
 		for (size_t i = 0; i < p->d; i++)
 			p->w[i * k + c] = v[top] < 0 ? -v[i] : v[i];
 	}
-	free(value);
-	free(vector);
-	free(support);
+	free_all(value, vector, support);
 	return bad ? error_set(e, "no principal components of %zu features (dsyevr: %d)", p->d, bad) : 0;
 }

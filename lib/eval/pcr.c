@@ -3,7 +3,6 @@
 #include "eval/pca.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS 1024 /* that are added at once */
@@ -57,9 +56,6 @@ int pcr_share(const float *x, size_t n, size_t d, const uint32_t *group, size_t 
 	}
 	*share = total > 0 ? fmin(explained / total, 1) : NAN;
 	pca_release(&p);
-	free(mean);
-	free(sum);
-	free(size);
-	free(rows);
+	free_all(mean, sum, size, rows);
 	return bad;
 }

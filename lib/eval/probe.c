@@ -15,7 +15,6 @@
 #include <lapacke.h>
 #include <lbfgs.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CHUNK 256 /* rows a matrix product */
@@ -243,13 +242,7 @@ static void store(struct probe *out, const struct problem *p)
 
 static void problem_release(struct problem *p)
 {
-	free(p->mean);
-	free(p->penalty);
-	free(p->weight);
-	free(p->factor);
-	free(p->part);
-	free(p->scratch);
-	free(p->theta);
+	free_all(p->mean, p->penalty, p->weight, p->factor, p->part, p->scratch, p->theta);
 }
 
 /* Run L-BFGS from theta on, in stages, until the gradient is small, max_iter iterations are done, or no better point is found (*stuck). */
@@ -333,8 +326,7 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 
 void probe_release(struct probe *p)
 {
-	free(p->w);
-	free(p->b);
+	free_all(p->w, p->b);
 	*p = (struct probe){0};
 }
 

@@ -16,8 +16,7 @@ struct results *results_new(void)
 void results_free(struct results *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		free(r->row[i].metric);
-		free(r->row[i].text);
+		free_all(r->row[i].metric, r->row[i].text);
 	}
 	free(r->row);
 	free_list(r->name, r->k);
@@ -114,8 +113,7 @@ struct results *results_mean(struct results *const *one, size_t n, const char *m
 	results_add(all, "repeats", (double)n);
 	for (size_t t = 1; t < n; t++)
 		results_free(one[t]);
-	free(repeat);
-	free(list);
+	free_all(repeat, list);
 	return all;
 }
 
@@ -235,8 +233,7 @@ char *record_print(struct record *r)
 	xmemclose(r->names, &r->names_text);
 	xmemclose(r->rows, &r->rows_text);
 	char *text = xasprintf("%s\n%s", r->names_text, r->rows_text);
-	free(r->names_text);
-	free(r->rows_text);
+	free_all(r->names_text, r->rows_text);
 	return text;
 }
 

@@ -65,12 +65,7 @@ int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, s
 
 void ridge_release(struct ridge *r)
 {
-	free(r->s);
-	free(r->vt);
-	free(r->c);
-	free(r->mean);
-	free(r->scale);
-	free(r->w);
+	free_all(r->s, r->vt, r->c, r->mean, r->scale, r->w);
 	*r = (struct ridge){0};
 }
 

@@ -4,7 +4,6 @@
 #include "base/threads.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SENSITIVITY 0.15
@@ -180,13 +179,5 @@ void sbee(double *score, const float *x, size_t n, size_t d, const uint32_t *nei
 			}
 		score[c] /= (double)seen;
 	}
-	free(first);
-	free(row);
-	free(y);
-	free(cells);
-	free(sum);
-	free(scored);
-	free(w.own);
-	free(w.near);
-	free(w.score);
+	free_all(first, row, y, cells, sum, scored, w.own, w.near, w.score);
 }

@@ -281,12 +281,5 @@ void silhouettes(const float *x, size_t n, size_t d, const uint32_t *label, cons
 	add_all(&s, threads);
 	for (size_t w = 0; w < s.m; w++)
 		take_widths(&s, w, of ? wanted[w] : w, of ? w : row[w]);
-	free(s.rows);
-	free(s.product);
-	free(s.to_label);
-	free(s.to_run);
-	free(own);
-	free(square);
-	free(row);
-	free(run);
+	free_all(s.rows, s.product, s.to_label, s.to_run, own, square, row, run);
 }

@@ -222,8 +222,7 @@ static void choose_features(struct fit *f)
 		f->kept[f->d++] = (uint32_t)j;
 	}
 	f->scale[f->d] = 2;
-	free(square);
-	free(rows);
+	free_all(square, rows);
 }
 
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
@@ -248,20 +247,14 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	unpack(&f, u);
 	*p = (struct sparse_probe){k, x->d, stride, f.w, f.b};
 	lbfgs_free(u);
-	free(f.mean);
-	free(f.kept);
-	free(f.scale);
-	free(f.g);
-	free(f.z);
-	free(f.sum);
+	free_all(f.mean, f.kept, f.scale, f.g, f.z, f.sum);
 	sparse_row_release(&f.own);
 	return isfinite(p->b[0]) ? 0 : error_set(e, "the weights are not finite");
 }
 
 void sparse_probe_release(struct sparse_probe *p)
 {
-	free(p->w);
-	free(p->b);
+	free_all(p->w, p->b);
 	*p = (struct sparse_probe){0};
 }
 
@@ -299,15 +292,12 @@ void centroids_fit(
 			c->w[j * stride + a] = (float)(s[j] / sqrt(square));
 		c->b[a] = square > 0 ? (float)(offset / sqrt(square)) : 0;
 	}
-	free(sum);
-	free(cells);
+	free_all(sum, cells);
 }
 
 void centroids_release(struct centroids *c)
 {
-	free(c->w);
-	free(c->b);
-	free(c->mean);
+	free_all(c->w, c->b, c->mean);
 	*c = (struct centroids){0};
 }
 

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-#include <stdlib.h>
-
 /* The largest number of rows a group such that together they are at most m, or 1. */
 static size_t share(const size_t *size, size_t groups, size_t n, size_t m)
 {
@@ -41,8 +39,6 @@ size_t strata_sample(uint32_t *row, double *weight, const uint32_t *group, size_
 		row[drawn] = i;
 		weight[drawn++] = stands[g];
 	}
-	free(left);
-	free(wanted);
-	free(stands);
+	free_all(left, wanted, stands);
 	return drawn;
 }

@@ -135,7 +135,5 @@ void umap_rows(float *xy, const uint32_t *neighbour, const double *distance, siz
 		most = fmax(most, weight[e]);
 	for (int epoch = 0; most > 0 && epoch < epochs; epoch++)
 		run_epoch(xy, end, weight, turn, m, most, n, epoch, 1 - (double)epoch / epochs, seed);
-	free(turn);
-	free(end);
-	free(weight);
+	free_all(turn, end, weight);
 }

@@ -14,9 +14,7 @@ void gene_names_release(struct gene_names *g)
 	texts_release(&g->symbol);
 	for (size_t i = 0; i < GENE_GENOMES; i++)
 		free(g->genome[i].name);
-	free(g->source);
-	free(g->instead);
-	free(g->other);
+	free_all(g->source, g->instead, g->other);
 	*g = (struct gene_names){0};
 }
 

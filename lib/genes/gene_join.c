@@ -38,17 +38,11 @@ struct gene_pair {
 void gene_join_release(struct gene_join *j)
 {
 	for (size_t i = 0; i < j->ntable; i++) {
-		free(j->table[i].name);
-		free(j->table[i].row);
-		free(j->table[i].moved);
+		free_all(j->table[i].name, j->table[i].row, j->table[i].moved);
 	}
 	for (size_t i = 0; i < j->nnode; i++)
 		free(j->node[i].key);
-	free(j->table);
-	free(j->node);
-	free(j->word);
-	free(j->pair);
-	free(j->known);
+	free_all(j->table, j->node, j->word, j->pair, j->known);
 	strmap_release(&j->of_key);
 	strmap_release(&j->of_name);
 	strmap_release(&j->of_pair);
@@ -351,8 +345,7 @@ static void join_stats(struct gene_join *j)
 	memset(seen, 0, j->genes.n * sizeof *seen);
 	for (uint32_t t = 0; t < j->ntable; t++)
 		join_count(j, j->table + t, tables, seen, t + 1);
-	free(tables);
-	free(seen);
+	free_all(tables, seen);
 }
 
 /* ---- is one id one gene in all tables? ---- */
@@ -416,8 +409,7 @@ static int join_check(struct gene_join *j, const char *const *text, struct error
 		if ((moved >= LEAST && 100 * moved > MOVED * compared) || (j->table[t].renamed && !j->to))
 			r = join_conflict(j, j->table + t, head[t], text, differ, compared, e);
 	}
-	free(next);
-	free(head);
+	free_all(next, head);
 	return r;
 }
 

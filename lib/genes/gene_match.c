@@ -2,7 +2,6 @@
 
 #include "genes/gene_name.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int same_key(const char *a, const char *b)
@@ -58,8 +57,7 @@ static void match_rows(uint32_t *row, const struct gene_tables *t, const struct 
 		m->n++;
 		m->by_symbol += !from->moved[i] && !same_key(t->from->id[i], t->to->id[there]);
 	}
-	free(first);
-	free(seen);
+	free_all(first, seen);
 }
 
 int gene_match(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)

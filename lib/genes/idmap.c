@@ -3,7 +3,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Add one line. The first one can be column names. */

@@ -79,8 +79,7 @@ int correlation_columns_init(
 		}
 		x->offset[j + 1] = to;
 	}
-	free(g);
-	free(count);
+	free_all(g, count);
 	x->cell = xlarge(x->offset[x->genes], sizeof *x->cell);
 	x->pos = xlarge(x->offset[x->genes], sizeof *x->pos);
 #pragma omp parallel for schedule(static, 1)
@@ -106,9 +105,6 @@ int correlation_columns_init(
 
 void correlation_columns_release(struct correlation_columns *x)
 {
-	free(x->token);
-	free(x->offset);
-	free(x->cell);
-	free(x->pos);
+	free_all(x->token, x->offset, x->cell, x->pos);
 	*x = (struct correlation_columns){0};
 }

@@ -118,11 +118,7 @@ static void score_pairs(struct pair *pair, size_t n, const struct correlation_co
 			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
 				s.where[x->cell[c]] = 0;
 		}
-		free(s.where);
-		free(s.a);
-		free(s.b);
-		free(s.count);
-		free(s.rank);
+		free_all(s.where, s.a, s.b, s.count, s.rank);
 	}
 	free(first);
 }
@@ -161,8 +157,7 @@ static void choose(struct pair *pair, size_t n, const struct correlation_columns
 			q->wanted |= q->c >= p->rho_min && q->overlap >= p->min_overlap && q->overlap;
 		}
 	}
-	free(offset);
-	free(s);
+	free_all(offset, s);
 }
 
 COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))

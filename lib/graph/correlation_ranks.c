@@ -1,7 +1,6 @@
 #include "graph/correlation_ranks.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* r' by position, the largest r' of a cell, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
@@ -108,12 +107,5 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 
 void correlation_ranks_release(struct correlation_ranks *k)
 {
-	free(k->r);
-	free(k->entry);
-	free(k->D);
-	free(k->S);
-	free(k->fine);
-	free(k->coarse);
-	free(k->chunk);
-	free(k->start);
+	free_all(k->r, k->entry, k->D, k->S, k->fine, k->coarse, k->chunk, k->start);
 }

@@ -138,8 +138,7 @@ static void all_tiles(const struct correlation_ranks *k, uint32_t neighbours, fl
 			use->products(sum, panel, k, u, nu, v, nv);
 			screen_tile(sum, use->genes, k, neighbours, rho_min, u, nu, v, nv, list);
 		}
-		free(sum);
-		free(panel);
+		free_all(sum, panel);
 	}
 	free(job);
 }

@@ -10,11 +10,7 @@
 
 void graph_release(struct graph *g)
 {
-	free(g->offset);
-	free(g->neighbour);
-	free(g->weight);
-	free(g->overlap);
-	free(g->module);
+	free_all(g->offset, g->neighbour, g->weight, g->overlap, g->module);
 	*g = (struct graph){0};
 }
 
@@ -77,9 +73,7 @@ void graph_shuffle(struct graph *g, uint32_t seed)
 	for (uint32_t i = 0; i < n; i++)
 		to[linked[i]] = order[i];
 	graph_renumber(g, to, g->n);
-	free(order);
-	free(to);
-	free(linked);
+	free_all(order, to, linked);
 }
 
 static const char *overlap_name(const char *weight)

@@ -34,8 +34,7 @@ static void linked_init(struct linked *l, const struct graph *g)
 
 static void linked_release(struct linked *l)
 {
-	free(l->net.end);
-	free(l->token);
+	free_all(l->net.end, l->token);
 }
 
 /* Of each edge of linked_init, its weight or that without sign, or its overlap. */
@@ -76,8 +75,7 @@ static void number_modules(const uint32_t *member, size_t found, const struct li
 		rank[size[c].community] = (int32_t)c;
 	for (uint32_t i = 0; i < l->net.n; i++)
 		module[l->token[i]] = rank[member[i]];
-	free(rank);
-	free(size);
+	free_all(rank, size);
 }
 
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e)
@@ -96,8 +94,7 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 			      : error_set(e, "no modules: all weights of the graph are 0"); /* igraph would not come to an end */
 	if (found > 0)
 		number_modules(member, (size_t)found, &l, module);
-	free(member);
-	free(weight);
+	free_all(member, weight);
 	linked_release(&l);
 	return found;
 }
@@ -115,8 +112,7 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 	int bad = network_springs(&l.net, weight, seed, at, e);
 	for (uint32_t i = 0; !bad && i < l.net.n; i++)
 		memcpy(xy + 2 * (size_t)l.token[i], at + 2 * (size_t)i, 2 * sizeof *at);
-	free(at);
-	free(weight);
+	free_all(at, weight);
 	linked_release(&l);
 	return bad;
 }
@@ -169,11 +165,7 @@ int graph_graphml(const struct graph *g, const struct vocab *v, const char *weig
 		vertex[3 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
 	const struct network_values edge[] = {{weight, of[0], NULL}, {strcmp(weight, "rho") ? "count" : "overlap", of[1], NULL}, {0}};
 	int bad = network_graphml(&l.net, vertex, edge, f, e);
-	free(of[0]);
-	free(of[1]);
-	free(number);
-	free(text);
-	free(vertex);
+	free_all(of[0], of[1], number, text, vertex);
 	linked_release(&l);
 	return bad;
 }

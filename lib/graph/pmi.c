@@ -95,8 +95,6 @@ struct edge *pmi_edges(const struct corpus *c, uint32_t vocab, const struct pmi_
 	}
 	for (int i = 0; i < p->threads; i++)
 		free(j.count[i]);
-	free(j.count);
-	free(j.found);
-	free(single);
+	free_all(j.count, j.found, single);
 	return edge;
 }

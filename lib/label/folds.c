@@ -93,11 +93,5 @@ void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, siz
 	}
 	for (size_t i = 0; i < n; i++)
 		fold[i] = place[group[i]];
-	free(count);
-	free(total);
-	free(share);
-	free(cells);
-	free(it);
-	free(place);
-	free(groups);
+	free_all(count, total, share, cells, it, place, groups);
 }

@@ -25,10 +25,7 @@ static void init(struct gene_labels *g, size_t rows)
 void gene_labels_release(struct gene_labels *g)
 {
 	free_list(g->name, g->nclass);
-	free(g->genes);
-	free(g->label);
-	free(g->fold);
-	free(g->held_out);
+	free_all(g->genes, g->label, g->fold, g->held_out);
 	*g = (struct gene_labels){0};
 }
 
@@ -166,9 +163,7 @@ static void number_classes(struct gene_labels *g, const struct classes *c, size_
 	for (size_t i = 0; i < nrow; i++)
 		if (g->label[i] >= 0)
 			g->label[i] = to[g->label[i]];
-	free(count);
-	free(to);
-	free(order);
+	free_all(count, to, order);
 }
 
 int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab *v, struct error *e)
@@ -220,9 +215,7 @@ int gene_labels_folds(struct gene_labels *g, const struct vocab *v, size_t nfold
 		g->held_out[i] = fold[n++] == test;
 		g->test += g->held_out[i];
 	}
-	free(y);
-	free(fold);
-	free(id);
+	free_all(y, fold, id);
 	return 0;
 }
 

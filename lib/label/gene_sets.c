@@ -11,8 +11,7 @@
 void gene_sets_release(struct gene_sets *s)
 {
 	free_list(s->name, s->n);
-	free(s->start);
-	free(s->gene);
+	free_all(s->start, s->gene);
 	*s = (struct gene_sets){0};
 }
 

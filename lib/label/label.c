@@ -88,8 +88,7 @@ void labels_release(struct labels *l)
 {
 	free(l->known);
 	classes_release(&l->word);
-	free(l->word_cells);
-	free(l->seen);
+	free_all(l->word_cells, l->seen);
 	*l = (struct labels){0};
 }
 

@@ -71,9 +71,7 @@ int leaves_of(struct leaves *l, const struct ontology *o, char *const *label, si
 
 void leaves_release(struct leaves *l)
 {
-	free(l->term);
-	free(l->kept);
-	free(l->set);
+	free_all(l->term, l->kept, l->set);
 	*l = (struct leaves){0};
 }
 

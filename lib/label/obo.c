@@ -18,15 +18,11 @@ struct reader {
 void obo_release(struct obo *o)
 {
 	for (size_t i = 0; i < o->n; i++) {
-		free(o->term[i].id);
-		free(o->term[i].name);
+		free_all(o->term[i].id, o->term[i].name);
 	}
 	for (size_t i = 0; i < o->ntags; i++)
 		free(o->tag[i].text);
-	free(o->term);
-	free(o->tag);
-	free(o->source);
-	free(o->path);
+	free_all(o->term, o->tag, o->source, o->path);
 	*o = (struct obo){0};
 }
 
@@ -224,8 +220,7 @@ int obo_read(struct obo *o, const char *path, struct error *e)
 		got = error_set(e, "%s: no [Term] in it: expected an OBO file", path);
 	const char *name = r.ontology ? r.ontology : "", *version = r.version ? r.version : "";
 	o->source = xasprintf("%s%s%s", name, *name && *version ? ", " : "", version);
-	free(r.ontology);
-	free(r.version);
+	free_all(r.ontology, r.version);
 	tsv_close(&r.t);
 	return got;
 }

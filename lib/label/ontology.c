@@ -15,20 +15,11 @@ static const char kinds[] = {'i', 'n', 's', 'N', 'S'}; /* an id of an older vers
 void ontology_release(struct ontology *o)
 {
 	for (size_t i = 0; i < o->n; i++) {
-		free(o->id[i]);
-		free(o->name[i]);
+		free_all(o->id[i], o->name[i]);
 	}
 	for (size_t i = 0; i < o->naliases; i++)
 		free(o->alias[i].text);
-	free(o->id);
-	free(o->name);
-	free(o->parent.at);
-	free(o->parent.to);
-	free(o->child.at);
-	free(o->child.to);
-	free(o->order);
-	free(o->alias);
-	free(o->source);
+	free_all(o->id, o->name, o->parent.at, o->parent.to, o->child.at, o->child.to, o->order, o->alias, o->source);
 	*o = (struct ontology){0};
 }
 
@@ -327,10 +318,7 @@ static void add_replaced(const struct builder *b)
 	for (uint32_t i = 0; i < f->n; i++)
 		if (to[i] != TERM_NONE)
 			add_alias(b->o, 'i', f->term[i].id, to[i]);
-	free(by);
-	free(chain);
-	free(to);
-	free(state);
+	free_all(by, chain, to, state);
 }
 
 static void add_labels(const struct builder *b)
@@ -379,8 +367,7 @@ void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
 	}
 	for (size_t i = 0; i < n; i++)
 		free(all[i].text);
-	free(all);
-	free(had);
+	free_all(all, had);
 }
 
 /* ---- reading and writing ---- */
@@ -394,8 +381,7 @@ static int build(struct ontology *o, const struct obo *from, struct error *e)
 	int bad = add_terms(&b, e) || add_parents(&b, e) || sort_terms(&b, e);
 	if (!bad)
 		add_labels(&b);
-	free(b.by_id);
-	free(b.term);
+	free_all(b.by_id, b.term);
 	return bad ? -1 : 0;
 }
 
@@ -472,9 +458,6 @@ char *ontology_print(const struct ontology *o, const uint8_t *chosen)
 		if (chosen[i])
 			print_term(f, o, chosen, i, &ids, &synonyms);
 	xmemclose(f, &text);
-	free(ids.at);
-	free(ids.to);
-	free(synonyms.at);
-	free(synonyms.to);
+	free_all(ids.at, ids.to, synonyms.at, synonyms.to);
 	return text;
 }

@@ -45,10 +45,7 @@ void inputs_free(struct inputs *x)
 {
 	if (!x)
 		return;
-	free(x->present);
-	free(x->batch);
-	free(x->zero);
-	free(x);
+	free_all(x->present, x->batch, x->zero, x);
 }
 
 void inputs_start(struct inputs *x)

@@ -314,8 +314,7 @@ static uint32_t mark_partners(const struct mask_plan *p, uint8_t *marked, uint32
 			marked[v] = 1;
 		}
 	}
-	free(start);
-	free(partner);
+	free_all(start, partner);
 	return count;
 }
 

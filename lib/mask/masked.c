@@ -122,8 +122,7 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 	if (!bad && put_numbers(loader, x, nx, e))
 		bad = error_prefix(e, "%s", stream_name(in));
 	block_release(&b);
-	free(c);
-	free(x);
+	free_all(c, x);
 	return bad;
 }
 
@@ -189,8 +188,7 @@ cJSON *masked_description(const struct header *h)
 		digest_bytes(text, strlen(text), hex);
 		char *in_short = xasprintf("%d entries, digest %s", cJSON_GetArraySize(x), hex);
 		cJSON_AddItemToObject(out, x->string, strlen(text) < SHORT ? cJSON_Duplicate(x, 1) : cJSON_CreateString(in_short));
-		free(in_short);
-		free(text);
+		free_all(in_short, text);
 	}
 	cJSON_Delete(loader);
 	vocab_digest(&h->vocab, hex);

@@ -468,13 +468,10 @@ void masking_release(struct masking *m)
 	for (int i = 0; m->worker && i < m->threads; i++) {
 		masker_free(m->worker[i].masker);
 		tie_order_release(&m->worker[i].order);
-		free(m->worker[i].state);
-		free(m->worker[i].gene);
+		free_all(m->worker[i].state, m->worker[i].gene);
 		inputs_free(m->worker[i].inputs);
 	}
-	free(m->worker);
-	free(m->batch);
-	free(m->map);
+	free_all(m->worker, m->batch, m->map);
 	*m = (struct masking){0};
 }
 

@@ -11,7 +11,6 @@
  * worth and alternates between two x buffers.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "nn/model_impl.h"
 #include "nn/value.h"
@@ -151,8 +150,7 @@ static void resolve(struct model *m)
 static void release(struct model *m)
 {
 	struct bert *n = m->arch_state;
-	free(n->at);
-	free(n->act);
+	free_all(n->at, n->act);
 }
 
 /* ---- activations ---- */

@@ -11,7 +11,6 @@
  * again.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "nn/model_impl.h"
 #include "nn/value.h"
@@ -140,8 +139,7 @@ static void resolve(struct model *m)
 static void release(struct model *m)
 {
 	struct llama *n = m->arch_state;
-	free(n->at);
-	free(n->act);
+	free_all(n->at, n->act);
 }
 
 /* ---- activations ---- */

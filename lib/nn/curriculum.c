@@ -1,7 +1,6 @@
 #include "nn/curriculum.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "nn/mlp.h"
@@ -62,8 +61,7 @@ void curriculum_resolve(struct curriculum_net *n, const struct curriculum *c, st
 void curriculum_release(struct curriculum_net *n)
 {
 	sinkhorn_release(&n->scaling);
-	free(n->host);
-	free(n->gene);
+	free_all(n->host, n->gene);
 }
 
 void curriculum_carve(struct curriculum_net *n, struct arena *a)

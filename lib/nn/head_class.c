@@ -119,9 +119,7 @@ static void release(struct head *h, struct model *m)
 {
 	struct class *k = (struct class *)h;
 	m->o->free(m->o, k->weight);
-	free(k->host_weight);
-	free(k->host_logit);
-	free(k->row);
+	free_all(k->host_weight, k->host_logit, k->row);
 }
 
 void head_class_weight(struct model *m, size_t i, const real *weight)

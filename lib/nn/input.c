@@ -198,9 +198,7 @@ static void add_means(struct model *m, const real *dy, real *presence)
 		for (size_t t = range[2 * b]; t < range[2 * b + 1]; t++)
 			for (size_t i = 0; i < C; i++)
 				presence[t] += dy[b * C + i] * (x[t * C + i] - y[b * C + i]) / (real)(range[2 * b + 1] - range[2 * b]);
-	free(x);
-	free(y);
-	free(range);
+	free_all(x, y, range);
 }
 
 /* After the backward. */

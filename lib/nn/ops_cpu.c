@@ -95,9 +95,7 @@ void cpu_destroy(struct ops *o)
 	struct cpu *c = (struct cpu *)o;
 	for (int i = 0; i < c->threads; i++)
 		free(c->own[i]);
-	free(c->own);
-	free(c->shared);
-	free(c);
+	free_all(c->own, c->shared, c);
 }
 
 /* ---- elementwise ---- */

@@ -27,8 +27,7 @@ struct packed {
 static void forget(struct cpu *c)
 {
 	for (size_t i = 0; i < c->npacked; i++) {
-		free(c->packed[i].across.panels);
-		free(c->packed[i].down.panels);
+		free_all(c->packed[i].across.panels, c->packed[i].down.panels);
 	}
 	free(c->packed);
 	c->packed = NULL;

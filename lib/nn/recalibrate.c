@@ -1,6 +1,5 @@
 /* The statistics of batch normalisation from given cells (model_recalibrate in model.h). */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "nn/model_impl.h"
@@ -93,8 +92,6 @@ int model_recalibrate(struct model *m, model_next *next, void *arg, struct error
 	do
 		bad = pass(m, next, arg, &x, e);
 	while (!bad && ++x.wanted < x.at);
-	free(x.sum);
-	free(x.square);
-	free(x.z);
+	free_all(x.sum, x.square, x.z);
 	return bad;
 }

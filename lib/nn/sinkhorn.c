@@ -1,6 +1,5 @@
 #include "nn/sinkhorn.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -23,12 +22,7 @@ void sinkhorn_init(struct sinkhorn *x, size_t G, size_t K, size_t iterations)
 
 void sinkhorn_release(struct sinkhorn *x)
 {
-	free(x->s);
-	free(x->ds);
-	free(x->u);
-	free(x->v);
-	free(x->du);
-	free(x->dv);
+	free_all(x->s, x->ds, x->u, x->v, x->du, x->dv);
 	*x = (struct sinkhorn){0};
 }
 

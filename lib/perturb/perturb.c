@@ -21,12 +21,7 @@ void perturb_init(struct perturb *p, size_t vocab, size_t special, size_t max_le
 
 void perturb_release(struct perturb *p)
 {
-	free(p->token);
-	free(p->place);
-	free(p->member);
-	free(p->out);
-	free(p->cut);
-	free(p->move);
+	free_all(p->token, p->place, p->member, p->out, p->cut, p->move);
 	*p = (struct perturb){0};
 }
 

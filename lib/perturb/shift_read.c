@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct shift_reader {
@@ -292,11 +291,7 @@ void shifts_close(struct shift_reader *in)
 {
 	block_release(&in->b);
 	labels_release(&in->state);
-	free(in->kind_of);
-	free(in->base);
-	free(in->before);
-	free(in->key);
-	free(in);
+	free_all(in->kind_of, in->base, in->before, in->key, in);
 }
 
 struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed, const struct states *t, struct labels *group,
@@ -343,10 +338,7 @@ int shifts_next(struct shift_reader *in, struct error *e)
 
 void shifts_release(struct shifts *r)
 {
-	free(r->set);
-	free(r->group);
-	free(r->value);
-	free(r->control);
+	free_all(r->set, r->group, r->value, r->control);
 }
 
 /* ---- states ---- */
@@ -419,7 +411,6 @@ int states_read(struct states *t, struct stream *s, int again, struct shift_name
 		got = -1;
 	block_release(&in.b);
 	labels_release(&in.state);
-	free(in.kind_of);
-	free(cells);
+	free_all(in.kind_of, cells);
 	return got;
 }

@@ -65,9 +65,7 @@ static struct background background_of(const struct shifts *r, const uint8_t *is
 
 static void background_release(struct background *b)
 {
-	free(b->value);
-	free(b->sum);
-	free(b->count);
+	free_all(b->value, b->sum, b->count);
 }
 
 /* ---- one line of the table ---- */
@@ -262,9 +260,6 @@ struct shift_row *shift_test(const struct shifts *r, const struct classes *sets,
 		for (size_t state = 0; state < r->K; state++)
 			*n += rows_of(row + *n, &t, is_kind, sets->n, state);
 	}
-	free(t.of.start);
-	free(t.of.record);
-	free(scratch);
-	free(is_kind);
+	free_all(t.of.start, t.of.record, scratch, is_kind);
 	return row;
 }

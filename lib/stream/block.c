@@ -42,13 +42,11 @@ void block_reset(struct block *b, const struct header *h)
 void block_release(struct block *b)
 {
 	for (size_t i = 0; i < b->ncol; i++) {
-		free(b->col[i].data);
-		free(b->col[i].offset);
+		free_all(b->col[i].data, b->col[i].offset);
 	}
 	for (size_t g = 0; g < b->ngroup; g++)
 		free(b->group[g].offset);
-	free(b->col);
-	free(b->group);
+	free_all(b->col, b->group);
 	*b = (struct block){0};
 }
 

@@ -278,9 +278,7 @@ void concat_release(struct concat *c)
 	for (size_t i = 0; i < c->n; i++) {
 		for (size_t k = 0; c->input[i].code && k < c->header.ncol; k++)
 			free(c->input[i].code[k]);
-		free(c->input[i].code);
-		free(c->input[i].panel);
-		free(c->input[i].map);
+		free_all(c->input[i].code, c->input[i].panel, c->input[i].map);
 	}
 	free(c->input);
 	header_release(&c->header);

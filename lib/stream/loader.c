@@ -42,17 +42,11 @@ void loader_release(struct loader *l)
 	for (uint64_t i = 0; l->lane && i < l->lanes; i++) {
 		for (uint64_t k = 0; l->lane[i].block && k < l->span; k++)
 			block_release(&l->lane[i].block[k]);
-		free(l->lane[i].block);
-		free(l->lane[i].place);
+		free_all(l->lane[i].block, l->lane[i].place);
 	}
-	free(l->lane);
-	free(l->map);
-	free(l->order);
-	free(l->row);
+	free_all(l->lane, l->map, l->order, l->row);
 	block_release(&l->all);
-	free(l->same);
-	free(l->cell);
-	free(l->shard_load);
+	free_all(l->same, l->cell, l->shard_load);
 	*l = (struct loader){0};
 }
 

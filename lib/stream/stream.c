@@ -112,13 +112,7 @@ void stream_free(struct stream *s)
 		close(s->wake);
 	for (int i = 0; i < NBUF; i++)
 		free(s->buf[i].p);
-	free(s->in.p);
-	free(s->payload.p);
-	free(s->packed.p);
-	free(s->entry);
-	free(s->start);
-	free(s->sum);
-	free(s->name);
+	free_all(s->in.p, s->payload.p, s->packed.p, s->entry, s->start, s->sum, s->name);
 	header_release(&s->header);
 	ZSTD_freeDCtx(s->dctx);
 	ZSTD_freeCCtx(s->cctx);

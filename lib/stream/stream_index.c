@@ -137,8 +137,7 @@ void stream_look_ahead(struct stream *s)
 	struct error e;
 	const struct seek_entry header = s->entry[0];
 	(void)stream_index(s, &e);
-	free(s->start);
-	free(s->sum);
+	free_all(s->start, s->sum);
 	s->start = s->sum = NULL;
 	s->entry[0] = header;
 	s->nentry = 1;
@@ -218,8 +217,7 @@ static void *check_rest(void *arg)
 		}
 	}
 	ZSTD_freeDCtx(c);
-	free(packed.p);
-	free(payload.p);
+	free_all(packed.p, payload.p);
 	pthread_mutex_lock(&s->lock);
 	s->done = 1;
 	s->result = bad ? -1 : 0;

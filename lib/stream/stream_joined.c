@@ -94,8 +94,7 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 		names[i] = j->part[i]->name;
 	}
 	bad = bad || concat_init(&j->all, h, names, n, warning, e);
-	free(h);
-	free(names);
+	free_all(h, names);
 	if (bad) {
 		stream_free(s);
 		return NULL;
@@ -118,10 +117,7 @@ void joined_free(struct joined *j)
 	}
 	concat_release(&j->all);
 	block_release(&j->raw);
-	free(j->part);
-	free(j->first);
-	free(j->cell);
-	free(j);
+	free_all(j->part, j->first, j->cell, j);
 }
 
 const struct header *joined_header(const struct joined *j)

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void tie_order_draw(struct tie_order *o, const uint16_t *tie, uint32_t n, uint32_t seed, uint64_t cell, uint32_t epoch)
@@ -39,8 +38,6 @@ void tie_order_draw(struct tie_order *o, const uint16_t *tie, uint32_t n, uint32
 
 void tie_order_release(struct tie_order *o)
 {
-	free(o->from);
-	free(o->start);
-	free(o->place);
+	free_all(o->from, o->start, o->place);
 	*o = (struct tie_order){0};
 }

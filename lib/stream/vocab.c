@@ -11,17 +11,13 @@
 void vocab_release(struct vocab *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
-		free(v->id[i]);
-		free(v->symbol[i]);
+		free_all(v->id[i], v->symbol[i]);
 		if (v->alias)
 			free(v->alias[i]);
 	}
 	free(v->alias);
 	strmap_release(&v->aliases);
-	free(v->id);
-	free(v->symbol);
-	free(v->median);
-	free(v->sorted);
+	free_all(v->id, v->symbol, v->median, v->sorted);
 	*v = (struct vocab){0};
 }
 

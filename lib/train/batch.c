@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
@@ -411,15 +410,8 @@ int batch_counts(
 
 void packed_release(struct packed *p)
 {
-	free(p->offset);
-	free(p->id);
-	free(p->rank);
+	free_all(p->offset, p->id, p->rank);
 	tie_order_release(&p->order);
-	free(p->mask);
-	free(p->target);
-	free(p->key);
-	free(p->count);
-	free(p->value);
-	free(p->cell);
+	free_all(p->mask, p->target, p->key, p->count, p->value, p->cell);
 	*p = (struct packed){0};
 }

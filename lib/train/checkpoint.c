@@ -139,10 +139,7 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	if (!bad && r.fresh)
 		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
 	bad = bad || load_moments(m, moments, e);
-	free(best_path);
-	free(moments);
-	free(weights);
-	free(dir);
+	free_all(best_path, moments, weights, dir);
 	if (bad) {
 		train_state_release(s);
 		free(*best);
@@ -184,10 +181,7 @@ static int save_model(const char *dir, struct model *m, const struct model_files
 	}
 	char *weights = at(dir, "model.safetensors");
 	bad = bad || weights_save(m, weights, file, n, e);
-	free(weights);
-	free(file[0].text);
-	free(file[1].text);
-	free(file);
+	free_all(weights, file[0].text, file[1].text, file);
 	return bad ? -1 : 0;
 }
 
@@ -198,9 +192,7 @@ static int save_into(const char *dir, struct model *m, const struct train_state 
 	int bad = save_model(dir, m, files, e) ||
 		weights_save_arrays(m, moments, moment, (const enum which[]){MOMENT1, MOMENT2}, 2, NULL, 0, e) ||
 		(s->best_step && weights_save_copy(m, files->best, best, e)) || save_text(dir, &state, e) || folder_sync(dir, e);
-	free(best);
-	free(moments);
-	free(state.text);
+	free_all(best, moments, state.text);
 	return bad ? -1 : 0;
 }
 
@@ -220,8 +212,7 @@ int checkpoint_save(
 	if (!bad && rename(tmp, dir))
 		bad = error_set(e, "%s: cannot finish: %s", dir, strerror(errno));
 	bad = bad || folder_sync(model, e);
-	free(tmp);
-	free(dir);
+	free_all(tmp, dir);
 	uint64_t *steps = NULL;
 	int64_t n = bad ? 0 : checkpoint_list(model, "", &steps, e);
 	bad = bad || n < 0;

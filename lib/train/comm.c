@@ -123,9 +123,7 @@ void comm_close(struct comm *c)
 	MPI_Finalize();
 	pthread_cond_destroy(&c->work);
 	pthread_mutex_destroy(&c->lock);
-	free(c->request);
-	free(c->came);
-	free(c);
+	free_all(c->request, c->came, c);
 }
 
 static int abort_status;

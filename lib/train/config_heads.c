@@ -269,10 +269,7 @@ void config_heads_release(struct config_heads *h)
 	for (size_t i = 0; i < HEADS_MAX; i++) {
 		for (size_t k = 0; h->own[i].label && k < h->head[i].nlabel; k++)
 			free(h->own[i].label[k]);
-		free(h->own[i].label);
-		free(h->own[i].name);
-		free(h->own[i].prefix);
-		free(h->own[i].column);
+		free_all(h->own[i].label, h->own[i].name, h->own[i].prefix, h->own[i].column);
 	}
 	*h = (struct config_heads){0};
 }

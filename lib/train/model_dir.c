@@ -17,8 +17,7 @@ int model_dir_tables(struct model_config *c, struct vocab *v, const char *dir, s
 		bad = error_set(e, "%s: %zu rows, but %s says vocab_size %u", vocab, v->n, config, c->vocab_size);
 	if (bad)
 		vocab_release(v);
-	free(config);
-	free(vocab);
+	free_all(config, vocab);
 	return bad ? -1 : 0;
 }
 

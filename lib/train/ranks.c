@@ -14,9 +14,7 @@ void ranks_init(struct ranks *r, struct comm *comm)
 void ranks_release(struct ranks *r)
 {
 	comm_close(r->comm);
-	free(r->mine);
-	free(r->sum);
-	free(r->buffers);
+	free_all(r->mine, r->sum, r->buffers);
 	ranks_init(r, NULL);
 }
 

@@ -430,8 +430,7 @@ int safetensors_check_beside(const struct safetensors *s, struct error *e)
 		char *text = read_whole(path, &n, e);
 		digest_bytes(text, n, hex);
 		bad = !text ? -1 : strcmp(hex, b->digest) ? error_set(e, "%s: damaged, or changed since %s was written", path, s->path) : 0;
-		free(text);
-		free(path);
+		free_all(text, path);
 	}
 	free(folder);
 	return bad;

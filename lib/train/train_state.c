@@ -116,8 +116,7 @@ enum train_progress checkpoint_progress(struct train_state *s, const char *model
 		struct error was = *e;
 		error_set(e, "%.800s: sctrain --force replaces the model", was.msg);
 	}
-	free(steps);
-	free(own);
+	free_all(steps, own);
 	return bad ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;
 }
 

@@ -174,8 +174,7 @@ static int check_copy(struct model *m, struct safetensors_set *set, const char *
 		model_read(m, PARAM, t, b);
 		bad = memcmp(a, b, t->n * sizeof *a) != 0;
 	}
-	free(a);
-	free(b);
+	free_all(a, b);
 	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, t->name) : 0;
 }
 

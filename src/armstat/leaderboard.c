@@ -9,7 +9,6 @@
 #include "base/option.h"
 #include "eval/results.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *metrics_text = "balanced_accuracy+macro_f1";
@@ -125,7 +124,6 @@ int armstat_leaderboard(int argc, char **argv)
 	cli_measured("metrics", (double)t.columns);
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	free_list(t.metric, t.columns);
-	free(t.file);
-	free(t.value);
+	free_all(t.file, t.value);
 	return 0;
 }

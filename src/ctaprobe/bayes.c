@@ -55,6 +55,5 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	r->fits++;
 	r->converged++;
 	sparse_row_release(&counts);
-	free(prior);
-	free(w);
+	free_all(prior, w);
 }

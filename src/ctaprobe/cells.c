@@ -114,10 +114,7 @@ static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, c
 	folds_stratified(of, class, number, groups, k, nfold, seed);
 	for (size_t i = 0; i < n; i++)
 		fold[i] = of[g[i]];
-	free(class);
-	free(of);
-	free(number);
-	free(count);
+	free_all(class, of, number, count);
 }
 
 void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint64_t seed, const char *what)
@@ -140,9 +137,7 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
 		folds_stratified(fold, y, cell, n, k, nfold, seed);
-	free(y);
-	free(g);
-	free(cell);
+	free_all(y, g, cell);
 }
 
 size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test)
@@ -172,12 +167,7 @@ static void result_init(struct result *r, const struct embeddings *train, const 
 
 static void result_release(struct result *r)
 {
-	free(r->predicted);
-	free(r->logit);
-	free(r->frequency);
-	free(r->expected);
-	free(r->penalty);
-	free(r->auroc);
+	free_all(r->predicted, r->logit, r->frequency, r->expected, r->penalty, r->auroc);
 	metrics_release(&r->metrics);
 }
 
@@ -215,8 +205,7 @@ static void train_test(struct result *r, const struct embeddings *train, const s
 	uint32_t *a = all_rows(train->n), *b = all_rows(test->n);
 	struct split s = {.from = train, .to = test, .train = a, .n = train->n, .test = b, .m = test->n, .what = "training"};
 	fit_split(r, &s, c);
-	free(a);
-	free(b);
+	free_all(a, b);
 }
 
 static void cross_validate(struct result *r, const struct embeddings *d, const struct classes *c, uint32_t *fold)
@@ -235,9 +224,7 @@ static void cross_validate(struct result *r, const struct embeddings *d, const s
 		fit_split(r, &s, c);
 		free(what);
 	}
-	free(train);
-	free(test);
-	free(all);
+	free_all(train, test, all);
 }
 
 /* ---- output ---- */
@@ -326,8 +313,7 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	block_release(&in);
 	block_release(&out);
 	header_release(&h);
-	free(map);
-	free(row);
+	free_all(map, row);
 }
 
 static struct results *metrics_of(

@@ -79,8 +79,7 @@ static void search_fold(struct result *r, const struct split *s, const struct sp
 	}
 	fitted_release(f);
 	fitted_release(f + 1);
-	free(truth);
-	free(guess);
+	free_all(truth, guess);
 }
 
 /* The C with the best mean balanced accuracy over folds of the training cells; of equal ones the smallest. */
@@ -103,11 +102,7 @@ static double search(struct result *r, const struct split *s, const struct class
 	for (int i = 1; i < GRID; i++)
 		if (score[i] > score[best] + 1e-12)
 			best = i;
-	free(fold);
-	free(train);
-	free(test);
-	free(predicted);
-	free(logit);
+	free_all(fold, train, test, predicted, logit);
 	return grid_at(best);
 }
 
@@ -190,9 +185,7 @@ static void report_roc(struct results *to, const struct embeddings *d, struct re
 		size_t n = group_means(d, probability, r->k, &mean, &label);
 		if (n)
 			results_add(to, "group_auroc", roc_macro(mean, label, n, r->k, unused));
-		free(mean);
-		free(label);
-		free(unused);
+		free_all(mean, label, unused);
 	}
 	free(probability);
 }
@@ -239,9 +232,7 @@ static void score_fold(struct results *to, const struct embeddings *d, const str
 		results_fold(to, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
 	}
 	metrics_release(&one);
-	free(probability);
-	free(each);
-	free(y);
+	free_all(probability, each, y);
 }
 
 void classes_scores(struct results *to, const struct embeddings *d, struct result *r, const uint32_t *fold)

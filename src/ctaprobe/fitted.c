@@ -10,8 +10,7 @@
 void fitted_release(struct fitted *f)
 {
 	probe_release(&f->p);
-	free(f->local);
-	free(f->back);
+	free_all(f->local, f->back);
 	*f = (struct fitted){0};
 }
 

@@ -216,8 +216,7 @@ static void score_genes(struct study *t, struct fold *f, const struct vocab *v, 
 			y[f->genes++] = (uint32_t)label;
 	}
 	f->gene_auc = auc_of(t, score, y, f->genes, f->class_gene_auc, &r);
-	free(score);
-	free(y);
+	free_all(score, y);
 }
 
 void study_begin(struct study *t, const struct vocab *v)
@@ -261,9 +260,7 @@ void study_end(struct study *t, size_t i, const struct vocab *v, const char *nam
 		t->all.confusion[k] += t->one.confusion[k];
 	t->all.n += t->one.n;
 	metrics_release(&t->one);
-	free(t->sum);
-	free(t->count);
-	free(t->gene_label);
+	free_all(t->sum, t->count, t->gene_label);
 }
 
 /* Stream i is fold i. */
@@ -387,18 +384,12 @@ static void start(struct study *t, char **text, size_t *size)
 static void study_release(struct study *t)
 {
 	for (size_t i = 0; i < t->nfold; i++) {
-		free(t->fold[i].class_auc);
-		free(t->fold[i].class_gene_auc);
+		free_all(t->fold[i].class_auc, t->fold[i].class_gene_auc);
 	}
 	for (size_t k = 0; k < t->K; k++)
 		free(t->name[k]);
 	metrics_release(&t->all);
-	free(t->name);
-	free(t->first);
-	free(t->fold);
-	free(t->p);
-	free(t->y);
-	free(t->item);
+	free_all(t->name, t->first, t->fold, t->p, t->y, t->item);
 }
 
 /* Predictions, one stream for each fold. */

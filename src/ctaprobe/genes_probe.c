@@ -75,9 +75,7 @@ static void fit(struct probe *p, const struct study *t, size_t f)
 	if (!p->converged)
 		warn("fold %zu: the probe did not converge in %d iterations (largest entry of the gradient %.2g)", f + 1, p->iterations,
 			p->gradient);
-	free(row);
-	free(y);
-	free(seen);
+	free_all(row, y, seen);
 }
 
 static void predict(struct study *t, const struct probe *p, size_t f)

@@ -6,7 +6,6 @@
 #include "eval/neighbours.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void nearest_fit(struct result *r, const struct split *s, const struct classes *c)
@@ -32,10 +31,5 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 	}
 	r->fits++;
 	r->converged++;
-	free(votes);
-	free(scale);
-	free(distance);
-	free(train);
-	free(test);
-	free(neighbour);
+	free_all(votes, scale, distance, train, test, neighbour);
 }

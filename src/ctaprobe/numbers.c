@@ -8,7 +8,6 @@
 #include "label/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct pairs {
@@ -67,6 +66,5 @@ void score_numbers(struct stream *in, const char *column)
 	results_add(to, "unpredicted", (double)p.unpredicted);
 	cli_write_results(&score_cli, to);
 	cli_report(&score_cli, "%zu cells scored", p.n);
-	free(p.x);
-	free(p.y);
+	free_all(p.x, p.y);
 }

@@ -311,8 +311,7 @@ static uint32_t inner_folds(const struct task *t, uint32_t *fold)
 		folds_grouped(fold, y, g, c->n, 1, groups, n, seed);
 	else
 		folds_stratified(fold, y, c->cell, c->n, 1, n, seed);
-	free(y);
-	free(g);
+	free_all(y, g);
 	return (uint32_t)n;
 }
 
@@ -394,9 +393,7 @@ static void choose_penalty(struct task *t)
 	}
 	for (uint32_t f = 0; f < folds; f++)
 		for (int k = 0; k < 2; k++) {
-			free(part[f][k].x);
-			free(part[f][k].y);
-			free(part[f][k].s);
+			free_all(part[f][k].x, part[f][k].y, part[f][k].s);
 		}
 	free(fold);
 }
@@ -417,8 +414,7 @@ static void nearest(const struct task *t, float *mu)
 			for (size_t g = 0; g < genes; g++)
 				mu[i * genes + g] += (float)(b->s[i] / s) * a->y[near[i * k + j] * genes + g];
 	}
-	free(near);
-	free(distance);
+	free_all(near, distance);
 }
 
 static void predict(struct task *t, float *mu)
@@ -474,8 +470,7 @@ static void score(const struct task *t, const float *mu)
 	xmemclose(f, &text);
 	if (genes_path)
 		must(outfile_text(genes_path, text, &failure));
-	free(text);
-	free(a);
+	free_all(text, a);
 	struct results *to = results_new();
 	results_add(to, "pearson", pearson / (double)n);
 	results_add(to, "spearman", spearman / (double)m);
@@ -538,14 +533,7 @@ static void run(struct task *t)
 
 static void cells_release(struct cells *c)
 {
-	free(c->cell);
-	free(c->offset);
-	free(c->group);
-	free(c->id);
-	free(c->count);
-	free(c->s);
-	free(c->x);
-	free(c->y);
+	free_all(c->cell, c->offset, c->group, c->id, c->count, c->s, c->x, c->y);
 }
 
 int ctaprobe_panel(int argc, char **argv)
@@ -571,10 +559,7 @@ int ctaprobe_panel(int argc, char **argv)
 	cells_release(&t.train);
 	cells_release(&t.test);
 	classes_release(&classes);
-	free(t.seen);
-	free(t.column);
-	free(t.hidden);
-	free(t.rate);
+	free_all(t.seen, t.column, t.hidden, t.rate);
 	stream_free(learn);
 	stream_free(in);
 	return 0;

@@ -86,13 +86,10 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 		char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
 		results_add(to, low, within(bootstrap_quantile(one, replicates, 0.025)));
 		results_add(to, high, within(bootstrap_quantile(one, replicates, 0.975)));
-		free(low);
-		free(high);
+		free_all(low, high);
 	}
 	results_add(to, "bootstrap_units", (double)units);
-	free(u);
-	free(value);
-	free(one);
+	free_all(u, value, one);
 }
 
 void report_classes(struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n)

@@ -321,9 +321,7 @@ static uint64_t *settle(struct scored *s, struct classes *classes, struct stream
 		frequency[train[i]]++;
 	for (size_t k = 0; told && k < s->model_classes; k++)
 		frequency[model[k]] += told[k];
-	free(told);
-	free(train);
-	free(model);
+	free_all(told, train, model);
 	return frequency;
 }
 
@@ -340,9 +338,7 @@ static void scored_release(struct scored *s)
 {
 	free(s->probability);
 	confident_release(&s->confident);
-	free(s->y);
-	free(s->predicted);
-	free(s->group);
+	free_all(s->y, s->predicted, s->group);
 }
 
 /* Score predictions of classes. */
@@ -362,8 +358,7 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 	cli_measured("classes", (double)classes->n);
 	cli_measured("model_classes", (double)s->model_classes);
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s->n, classes->n, s->model_classes);
-	free(known);
-	free(frequency);
+	free_all(known, frequency);
 }
 
 int ctaprobe_score(int argc, char **argv)

@@ -11,13 +11,7 @@
 
 void confident_release(struct confident *c)
 {
-	free(c->probability);
-	free(c->p_known);
-	free(c->right);
-	free(c->covered);
-	free(c->unknown);
-	free(c->novel);
-	free(c->size);
+	free_all(c->probability, c->p_known, c->right, c->covered, c->unknown, c->novel, c->size);
 	*c = (struct confident){0};
 }
 

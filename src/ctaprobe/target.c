@@ -53,9 +53,7 @@ static double search(const struct split *s)
 	for (int i = 1; i < GRID; i++)
 		if (mse[i] < mse[best])
 			best = i;
-	free(fold);
-	free(train);
-	free(test);
+	free_all(fold, train, test);
 	return grid_at(best);
 }
 

@@ -43,9 +43,7 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 		warn("%s: %zu of %zu cells have a label that is not an id, name or exact synonym of %s, and are left out: %s", name, out,
 			s->n, path, list);
 	s->n = n;
-	free(term);
-	free(listed);
-	free(list);
+	free_all(term, listed, list);
 	return out;
 }
 
@@ -109,6 +107,5 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
 	metrics_release(&m);
 	ontology_release(&o);
-	free(class);
-	free(settled);
+	free_all(class, settled);
 }

@@ -38,10 +38,7 @@ static void sums_init(struct sums *s, size_t first, size_t last, size_t V, size_
 
 static void sums_release(struct sums *s)
 {
-	free(s->sum);
-	free(s->square);
-	free(s->n);
-	free(s->h);
+	free_all(s->sum, s->square, s->n, s->h);
 	*s = (struct sums){0};
 }
 
@@ -233,8 +230,7 @@ static uint64_t contextual(struct inference *r, const char *by)
 	labels_release(&l);
 	classes_release(&found);
 	classes_release(&sorted);
-	free(rank);
-	free(class);
+	free_all(rank, class);
 	return output_close(&o);
 }
 

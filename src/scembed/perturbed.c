@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct perturbed {
@@ -229,12 +228,5 @@ void perturbed_run(struct inference *r, enum similarity similarity)
 	make_header(p, &h, r);
 	inference_run(r, &h, rows, NULL);
 	inference_report(r, "rows have only perturbed tokens: their results are NaN");
-	free(p->base_kind);
-	free(p->member);
-	free(p->id);
-	free(p->before);
-	free(p->after);
-	free(p->base);
-	free(p->h);
-	free(p);
+	free_all(p->base_kind, p->member, p->id, p->before, p->after, p->base, p->h, p);
 }

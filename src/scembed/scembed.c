@@ -163,10 +163,7 @@ static void embed(struct inference *r, struct embedding *m)
 	inference_run(r, &h, r->counts ? latent : queue, collect);
 	inference_report(
 		r, r->counts ? "cells have no counts: their vectors are NaN" : "cells have no token to embed: their vectors are NaN");
-	free(m->range);
-	free(m->weight);
-	free(m->bias);
-	free(m->state);
+	free_all(m->range, m->weight, m->bias, m->state);
 }
 
 static void check_options(void)

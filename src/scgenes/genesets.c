@@ -195,9 +195,7 @@ static void intervals(double low_high[4], const struct genesets *s, const struct
 		size_t m = i < 2 ? na : nf;
 		low_high[i] = m < 2 ? (double)NAN : bootstrap_quantile(i < 2 ? auroc : fold, m, i % 2 ? 0.975 : 0.025);
 	}
-	free(auroc);
-	free(fold);
-	free(times);
+	free_all(auroc, fold, times);
 }
 
 /* How often a graph has at least as many edges within a set if its genes are permuted, so that it keeps its hubs, and the genes their sets:
@@ -257,8 +255,7 @@ static void score_edges(struct genesets *s, FILE *f)
 		put(f, around[0]);
 		put(f, around[1]);
 		fputc('\n', f);
-		free(name);
-		free(edge);
+		free_all(name, edge);
 		progress("%d of %d graphs", i + 1, s->ngraph);
 	}
 	free(one);
@@ -328,9 +325,7 @@ static void score_modules(struct genesets *s, FILE *f)
 		free(name);
 	}
 	cli_measured("tests", (double)tests);
-	free(size);
-	free(r);
-	free(p);
+	free_all(size, r, p);
 }
 
 int scgenes_genesets(int argc, char **argv)
@@ -373,10 +368,6 @@ int scgenes_genesets(int argc, char **argv)
 	}
 	gene_sets_release(&s.sets);
 	vocab_release(&s.vocab);
-	free(s.graph);
-	free(s.name);
-	free(s.place);
-	free(s.pair);
-	free(s.together);
+	free_all(s.graph, s.name, s.place, s.pair, s.together);
 	return 0;
 }

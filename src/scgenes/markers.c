@@ -60,9 +60,7 @@ static void part_class(struct part *p, uint32_t class, size_t genes)
 static void part_release(struct part *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		free(p->of[i].sum);
-		free(p->of[i].square);
-		free(p->of[i].with);
+		free_all(p->of[i].sum, p->of[i].square, p->of[i].with);
 	}
 	free(p->of);
 }
@@ -221,8 +219,7 @@ static size_t put_class(FILE *f, uint32_t class, const struct part *known, const
 			fputc('\n', f);
 			free(name);
 		}
-	free(own);
-	free(s);
+	free_all(own, s);
 	return n;
 }
 
@@ -282,7 +279,6 @@ int scgenes_markers(int argc, char **argv)
 	classes_release(&classes);
 	stream_free(in);
 	stream_free(other);
-	free(k.y);
-	free(k.cell);
+	free_all(k.y, k.cell);
 	return 0;
 }

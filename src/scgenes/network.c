@@ -63,8 +63,7 @@ static struct edge *join(const struct gene_vectors *g, size_t *n)
 	for (size_t i = 0; i < m; i++)
 		if (!*n || by_genes(&edge[*n - 1], &edge[i]))
 			edge[(*n)++] = edge[i];
-	free(neighbour);
-	free(distance);
+	free_all(neighbour, distance);
 	return edge;
 }
 

@@ -251,11 +251,9 @@ static void report(const struct integration_set *set, const struct row *r, const
 	for (size_t t = 0; class && t < types->n; t++) {
 		char *type = tsv_escaped(types->name[t]), *of = xasprintf("%s:%s", name, type);
 		cli_measured(of, class[t]);
-		free(type);
-		free(of);
+		free_all(type, of);
 	}
-	free(key);
-	free(name);
+	free_all(key, name);
 }
 
 static void add_means(struct record *to, const struct integration_sets *s, const struct integration_scores *of, double *value)
@@ -269,8 +267,7 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			known &= !isnan(mean[m]);
 			char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
 			cli_measured(name, mean[m]);
-			free(key);
-			free(name);
+			free_all(key, name);
 		}
 		char *note = note_of_mean(of, s->n, m, known);
 		add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
@@ -334,8 +331,7 @@ int scmetric_integration(int argc, char **argv)
 	for (size_t t = 0; t < s.n; t++) {
 		char *key = tsv_escaped(s.set[t].name), *name = xasprintf("%s:recall", key);
 		cli_measured(name, of[t].recall);
-		free(key);
-		free(name);
+		free_all(key, name);
 	}
 	cli_measured("unlabelled", (double)s.unlabelled);
 	cli_measured("classes", (double)s.types.n);

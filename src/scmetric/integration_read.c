@@ -25,12 +25,9 @@ struct integration_set *integration_new_set(struct integration_sets *s, char *na
 void integration_sets_release(struct integration_sets *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		free(s->set[i].name);
-		free(s->set[i].x);
+		free_all(s->set[i].name, s->set[i].x);
 	}
-	free(s->set);
-	free(s->y);
-	free(s->batch);
+	free_all(s->set, s->y, s->batch);
 	classes_release(&s->types);
 	classes_release(&s->batches);
 	*s = (struct integration_sets){0};
@@ -98,8 +95,7 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 		classes_release(&batches);
 		embeddings_release(&d);
 	}
-	free(first);
-	free(cell);
+	free_all(first, cell);
 }
 
 /* ---- AnnData ---- */

@@ -112,8 +112,7 @@ static void score_isolated(struct work *w, const double *by_type)
 	for (size_t t = 0; t < c->k; t++)
 		class[t] = in[t] == least ? by_type[t] : NAN;
 	set_classes(w, ISOLATED_LABELS, class, NULL);
-	free(seen);
-	free(in);
+	free_all(seen, in);
 }
 
 static void score_widths(struct work *w)
@@ -142,9 +141,7 @@ static void score_widths(struct work *w)
 	set_classes(w, SILHOUETTE_LABEL, label, NULL);
 	w->s->value[SILHOUETTE_LABEL] = (1 + sum / (double)c->n) / 2; /* the mean over cells */
 	set_classes(w, SILHOUETTE_BATCH, batch, c->batch ? "no type has two batches and more cells than batches" : NULL);
-	free(cells);
-	free(by_label);
-	free(by_batch);
+	free_all(cells, by_label, by_batch);
 }
 
 /* ---- graphs ---- */
@@ -171,9 +168,7 @@ static int score_connectivity(struct work *w, int metric, const struct network *
 		free(size);
 	}
 	set_classes(w, metric, class, NULL);
-	free(cells);
-	free(member);
-	free(part.end);
+	free_all(cells, member, part.end);
 	return bad;
 }
 
@@ -223,14 +218,12 @@ static void join(struct joined *j, const struct work *w, size_t K)
 	j->weight = xmalloc(n * near * sizeof *j->weight);
 	j->g = (struct network){.n = (uint32_t)n, .end = xmalloc(2 * n * near * sizeof *j->g.end)};
 	j->g.m = umap_graph(j->g.end, j->weight, row, far, n, near, K);
-	free(row);
-	free(far);
+	free_all(row, far);
 }
 
 static void joined_release(struct joined *j)
 {
-	free(j->g.end);
-	free(j->weight);
+	free_all(j->g.end, j->weight);
 }
 
 /* The graph of directed neighbours. */
@@ -370,11 +363,9 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 		draw_cells(&w);
 	score_mixing(&w);
 	int bad = score_graphs(&w);
-	free(w.neighbour);
-	free(w.distance);
+	free_all(w.neighbour, w.distance);
 	if (bad) {
-		free(w.of);
-		free(w.weight);
+		free_all(w.of, w.weight);
 		return -1;
 	}
 	if (c->batch && wanted[BRAS]) {
@@ -383,8 +374,7 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 		set_classes(&w, BRAS, class, "no type has two batches and more cells than batches");
 	}
 	score_widths(&w);
-	free(w.of);
-	free(w.weight);
+	free_all(w.of, w.weight);
 	bad = (wanted[KMEANS_NMI] && score_kmeans(&w)) ||
 		(c->batch &&
 			pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e));

@@ -125,8 +125,7 @@ int scmetric_reconstruction(int argc, char **argv)
 	cli_measured("masked_genes", (double)s.genes);
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
-	free(s.x);
-	free(s.y);
+	free_all(s.x, s.y);
 	block_release(&b);
 	stream_free(in);
 	return 0;

@@ -93,9 +93,7 @@ static void close_source(struct source *in)
 {
 	block_release(&in->b);
 	stream_free(in->s);
-	free(in->token);
-	free(in->gene);
-	free(in->masked);
+	free_all(in->token, in->gene, in->masked);
 }
 
 static const uint64_t *list_of(const struct source *in, int c, size_t row)
@@ -260,7 +258,6 @@ int scmetric_reference(int argc, char **argv)
 		reference_cli.noperand == 1 ? "stream" : "streams");
 	lookup_release(&r.lookup);
 	vocab_release(&r.vocab);
-	free(r.sum);
-	free(r.n);
+	free_all(r.sum, r.n);
 	return 0;
 }

@@ -388,10 +388,7 @@ static void run_release(struct run *r, struct header *h)
 	perturb_release(&r->p);
 	block_release(&r->out);
 	header_release(h);
-	free(r->map);
-	free(r->count_of);
-	free(r->base);
-	free(r->draw);
+	free_all(r->map, r->count_of, r->base, r->draw);
 }
 
 /* Of so many cells. A gene that is overexpressed in a full cell also has a base. The genes of `all` and `screened` are not known before. */

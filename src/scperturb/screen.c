@@ -246,17 +246,7 @@ static void rows(struct inference *r, size_t first, size_t n)
 
 static void release(struct screen *s)
 {
-	free(s->state);
-	free(s->how);
-	free(s->best);
-	free(s->range);
-	free(s->v);
-	free(s->dv);
-	free(s->x);
-	free(s->dx);
-	free(s->presence);
-	free(s->ahead);
-	free(s->shift);
+	free_all(s->state, s->how, s->best, s->range, s->v, s->dv, s->x, s->dx, s->presence, s->ahead, s->shift);
 }
 
 int scperturb_screen(int argc, char **argv)

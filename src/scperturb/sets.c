@@ -204,8 +204,7 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 void sets_release(struct sets *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		free(s->set[i].gene);
-		free(s->set[i].label);
+		free_all(s->set[i].gene, s->set[i].label);
 	}
 	free(s->set);
 	s->set = NULL;

@@ -73,9 +73,7 @@ static void states_release(struct states *t)
 {
 	for (size_t k = 0; t->column && k <= t->n; k++)
 		free(t->name[k]);
-	free(t->name);
-	free(t->mean);
-	free(t->norm);
+	free_all(t->name, t->mean, t->norm);
 }
 
 static char *symbols_of(const char *label, const struct vocab *v)

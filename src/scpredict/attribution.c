@@ -22,7 +22,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *head;
@@ -366,21 +365,8 @@ static void report_steps(const struct inference *r)
 
 static void release(struct attribution *a)
 {
-	free(a->part);
-	free(a->v);
-	free(a->slope);
-	free(a->sum);
-	free(a->before);
-	free(a->offset);
-	free(a->id);
-	free(a->rank);
-	free(a->cell);
-	free(a->value);
-	free(a->x);
-	free(a->dx);
-	free(a->y);
-	free(a->dy);
-	free(a->deviation);
+	free_all(a->part, a->v, a->slope, a->sum, a->before, a->offset, a->id, a->rank, a->cell, a->value, a->x, a->dx, a->y, a->dy,
+		a->deviation);
 }
 
 int scpredict_attribution(int argc, char **argv)

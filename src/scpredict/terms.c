@@ -140,10 +140,5 @@ void terms_free(struct terms *t)
 		return;
 	leaves_release(&t->leaves);
 	ontology_release(&t->ontology);
-	free(t->leaf);
-	free(t->node);
-	free(t->column);
-	free(t->sum);
-	free(t->way);
-	free(t);
+	free_all(t->leaf, t->node, t->column, t->sum, t->way, t);
 }

@@ -170,9 +170,7 @@ static void choose_genes(struct baseline *m, struct source *in)
 	qsort(m->kept, m->genes, sizeof *m->kept, compare_u32);
 	for (size_t i = 0; i < m->genes; i++)
 		m->mean[i] = sum[m->kept[i]] / (double)n;
-	free(sum);
-	free(all);
-	free(there);
+	free_all(sum, all, there);
 }
 
 /* Find the kept genes in the vocabulary of a stream. */
@@ -335,9 +333,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 		progress_cells(cells, stream_expected(in->s));
 	}
 	must_commit(to);
-	free(map);
-	free(row);
-	free(scratch);
+	free_all(map, row, scratch);
 	block_release(&out);
 	header_release(&h);
 	return cells;
@@ -373,10 +369,7 @@ static int run(const struct cli *cli, size_t k)
 	else
 		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells", cells, m.genes, m.cells);
 	pca_release(&m.pca);
-	free(m.kept);
-	free(m.mean);
-	free(m.column);
-	free(m.offset);
+	free_all(m.kept, m.mean, m.column, m.offset);
 	block_release(&in.b);
 	block_release(&from.b);
 	stream_free(from.s);

@@ -96,13 +96,10 @@ void choice_release(struct choice *c)
 	for (size_t k = 0; k < c->npartition; k++) {
 		labels_release(&c->partition[k].labels);
 		classes_release(&c->partition[k].classes);
-		free(c->partition[k].class);
-		free(c->partition[k].column);
+		free_all(c->partition[k].class, c->partition[k].column);
 	}
 	free_list(c->balance_column, c->balanced);
-	free(c->partition);
-	free(c->cell);
-	free(c->keep);
+	free_all(c->partition, c->cell, c->keep);
 	*c = (struct choice){0};
 }
 
@@ -239,12 +236,7 @@ static void split_by_group(struct choice *c)
 		test[group[k]] = chosen[k];
 	for (size_t i = 0; i < c->n; i++)
 		c->keep[i] = c->keep[i] && test[p->class[i]] == (c->part == PART_TEST);
-	free(count);
-	free(draws);
-	free(test);
-	free(order);
-	free(group);
-	free(chosen);
+	free_all(count, draws, test, order, group, chosen);
 }
 
 /* The `which`-th --cap. */
@@ -257,8 +249,7 @@ static void cap_classes(struct choice *c, size_t which)
 	for (size_t k = 0; k < p->n; k++)
 		quota[k] = (uint64_t)n;
 	keep_quota(c, SAMPLE_CAP + (uint32_t)which, p, quota);
-	free(quota);
-	free(column);
+	free_all(quota, column);
 }
 
 /* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is
@@ -323,9 +314,7 @@ static void balance_classes(struct choice *c)
 	warn_few(want, kept(c));
 	sample_round_robin(count, n, want, quota);
 	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_CLASS}, class, quota, n);
-	free(class);
-	free(count);
-	free(quota);
+	free_all(class, count, quota);
 }
 
 /* Count the cells that the last step dropped; *before were kept before it. */

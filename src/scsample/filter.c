@@ -4,7 +4,6 @@
 
 #include "base/option.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -124,6 +123,5 @@ void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASO
 void filter_release(struct filter *f)
 {
 	where_release(&f->where);
-	free(f->mito);
-	free(f->keep);
+	free_all(f->mito, f->keep);
 }

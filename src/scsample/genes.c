@@ -64,9 +64,7 @@ void genes_release(struct genes *g)
 	labels_release(&g->labels);
 	classes_release(&g->classes);
 	header_release(&g->header);
-	free(g->number);
-	free(g->map);
-	free(g->id);
+	free_all(g->number, g->map, g->id);
 	*g = (struct genes){0};
 }
 

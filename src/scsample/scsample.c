@@ -104,9 +104,7 @@ static void open_inputs(struct inputs *in)
 	must(concat_init(&in->all, h, name, n, &warning, &failure));
 	if (warning)
 		warn("%s", warning);
-	free(warning);
-	free(h);
-	free(name);
+	free_all(warning, h, name);
 }
 
 static void rewind_inputs(struct inputs *in)
@@ -321,9 +319,7 @@ int main(int argc, char **argv)
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);
 	free(report);
 	block_release(&s.out);
-	free(s.map);
-	free(s.row);
-	free(chosen);
+	free_all(s.map, s.row, chosen);
 	filter_release(&f);
 	genes_release(&genes);
 	close_inputs(&in);

@@ -26,8 +26,7 @@ static void put_line(FILE *f, const char *name, const char *value)
 {
 	char *shorter = decimal_shorten(value), *line = xasprintf("%s%s%s", name, *shorter ? " " : "", shorter);
 	fprintf(f, "    %s\n", printable(line));
-	free(shorter);
-	free(line);
+	free_all(shorter, line);
 }
 
 static void put_number(FILE *f, const char *name, double value)
@@ -159,10 +158,7 @@ static void put_row(FILE *f, const struct train *t, uint64_t step)
 		if (strcmp(name, "tokens_per_s") && strcmp(name, "seconds") && strcmp(value, "NA"))
 			put_line(f, name, value);
 	}
-	free(path);
-	free(line);
-	free(names);
-	free(row);
+	free_all(path, line, names, row);
 }
 
 /* ---- the card ---- */
@@ -208,7 +204,5 @@ void card_write(const struct train *t)
 		info("%s is not of sctrain: it stays, and no model card is written", path);
 	else
 		must(outfile_text(path, text, &failure));
-	free((void *)(uintptr_t)of_transformers);
-	free(path);
-	free(text);
+	free_all((void *)(uintptr_t)of_transformers, path, text);
 }

@@ -457,9 +457,7 @@ int sctrain_eval(int argc, char **argv)
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
 	score_release(&y);
-	free(r.row);
-	free(r.z);
-	free(program);
+	free_all(r.row, r.z, program);
 	model_free(m);
 	for (; o < list.one + list.n; o++)
 		o->head = (struct head_spec){0}; /* of heads */

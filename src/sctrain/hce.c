@@ -64,8 +64,7 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	if (n)
 		warn("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s, and left out: %s", t->source.name,
 			c->name, n, c->nclass, some, x->path, list);
-	free(some);
-	free(list);
+	free_all(some, list);
 }
 
 static void find_leaves(struct hce *x, const struct train *t)
@@ -109,9 +108,7 @@ static void report_above(const struct hce *x, const struct train *t)
 	if (n)
 		info("%s: column '%s': %s %s finer labels below %s: a cell of %s is predicted as one of these", t->source.name, c->name,
 			list, n == 1 ? "has" : "have", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
-	free(list);
-	free(leaf);
-	free(told);
+	free_all(list, leaf, told);
 }
 
 /* The last of these objectives writes the terms of all: they have read the same file. */
@@ -181,8 +178,7 @@ static void settings(const struct objective *o, cJSON *j)
 	char *name = xasprintf("loss of %s", x->column.name),
 	     *text = xasprintf("hce, mean %s, ontology %s", x->known ? "known" : "all", x->digest);
 	cJSON_AddStringToObject(j, name, text);
-	free(name);
-	free(text);
+	free_all(name, text);
 }
 
 /* A cell without a label, with one that is no term of the pruned ontology, or without the token that the head reads has no target. */
@@ -205,9 +201,7 @@ static void release(struct objective *o)
 	label_column_release(&x->column);
 	leaves_release(&x->leaves);
 	ontology_release(&x->own);
-	free(x->label);
-	free(x->term);
-	free(x->of);
+	free_all(x->label, x->term, x->of);
 }
 
 const struct objective_kind hce_objective = {

@@ -134,8 +134,7 @@ static void settings(const struct objective *o, cJSON *j)
 		char *text = xasprintf("class-weight %s, focal %g", class_weights[l->set.balanced], l->set.focal);
 		if (l->set.own)
 			cJSON_AddStringToObject(j, name, text);
-		free(name);
-		free(text);
+		free_all(name, text);
 		return;
 	}
 	cJSON_AddStringToObject(j, "label", l->set.column);

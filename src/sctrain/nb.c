@@ -15,7 +15,6 @@
 #include "train/groups.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *column;
@@ -242,8 +241,7 @@ static void release(struct objective *o)
 	labels_release(&x->labels[0]);
 	labels_release(&x->labels[1]);
 	groups_release(&x->groups);
-	free(x->group);
-	free(x->ratio);
+	free_all(x->group, x->ratio);
 }
 
 const struct objective_kind nb_objective = {

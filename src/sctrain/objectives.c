@@ -55,9 +55,7 @@ void objectives_release(struct objectives *list)
 	for (struct objective *o = list->one; o < list->one + list->n; o++) {
 		if (o->kind->release)
 			o->kind->release(o);
-		free(o->state);
-		free((void *)(uintptr_t)o->head.prefix);
-		free(o->own_name);
+		free_all(o->state, (void *)(uintptr_t)o->head.prefix, o->own_name);
 	}
 	*list = (struct objectives){0};
 }

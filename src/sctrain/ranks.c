@@ -137,8 +137,7 @@ static void describe_difference(const char *mine, const char *theirs, int rank, 
 	cJSON *x = value_of(theirs), *y = value_of(mine);
 	char *here = xasprintf("on rank %d", rank), *found = json_differences(x, y, "on rank 0", here, 1);
 	snprintf(text, n, "%s", found ? found : "");
-	free(here);
-	free(found);
+	free_all(here, found);
 	cJSON_Delete(x);
 	cJSON_Delete(y);
 }

@@ -126,10 +126,7 @@ static char *config_differences(
 	cJSON_Delete(x);
 	cJSON_Delete(y);
 	config_heads_release(&heads);
-	free(a);
-	free(b);
-	free(path);
-	free(dir);
+	free_all(a, b, path, dir);
 	return found;
 }
 
@@ -185,8 +182,7 @@ static void set_aside(const char *model, uint64_t step, const char *damaged)
 		char *from = checkpoint_path(model, steps[n], ""), *to = checkpoint_path(model, steps[n], ".damaged");
 		if (rename(from, to))
 			die("--resume: %s: cannot rename it to %s: %s", from, to, strerror(errno));
-		free(from);
-		free(to);
+		free_all(from, to);
 	}
 	free(steps);
 }

@@ -240,10 +240,7 @@ static void load_init(struct train *t)
 			report.fresh);
 	vocab_release(&v);
 	config_heads_release(&heads);
-	free(fresh);
-	free(config);
-	free(vocab);
-	free(weights);
+	free_all(fresh, config, vocab, weights);
 }
 
 /* ---- --mpi ---- */
@@ -258,8 +255,7 @@ static void check_ranks(struct train *t)
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
 		train_check_same(&t->ranks, same[i].what, same[i].text);
-	free(config);
-	free(settings);
+	free_all(config, settings);
 }
 
 /* Copy rank 0's state and weights to all ranks. */
@@ -343,8 +339,7 @@ static void settle_kernels(struct train *t, int resume)
 	if (t->options->same_kernels)
 		die("%s (--same-kernels)", message);
 	warn("%s", message);
-	free(who);
-	free(message);
+	free_all(who, message);
 }
 
 /* ---- all of it ---- */

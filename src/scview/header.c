@@ -100,8 +100,7 @@ void view_header_tsv(struct stream *in)
 		if (categories) {
 			char *key = xasprintf("categories:%s", name), *n = xasprintf("%d", cJSON_GetArraySize(categories));
 			put_row(key, n);
-			free(key);
-			free(n);
+			free_all(key, n);
 		}
 	}
 	put_values(j, "");

@@ -6,7 +6,6 @@
 #include "train/model_dir.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

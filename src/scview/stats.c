@@ -148,7 +148,6 @@ void view_statistics(struct stream *in)
 		free(col[i].count);
 	for (size_t g = 0; g < h->ngroup; g++)
 		free(group[g].count);
-	free(col);
-	free(group);
+	free_all(col, group);
 	block_release(&b);
 }
