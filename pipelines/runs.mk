@@ -94,6 +94,8 @@ check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log
 script = BIN=$(BIN) $(PIPELINES)
+# The tables of pipelines/EXPERIMENT/NAME.py: $(table) EXPERIMENT/NAME ARGUMENT...
+table = BIN=$(BIN) python3 -B $(PIPELINES)/page/table.py
 stage_in = @$(job) $(script)/stage.sh $1/log $2
 # $(job): the command that follows, which may begin with VARIABLE=VALUE, is a job if the user wants that
 job = $(if $(in_jobs),$(PIPELINES)/cluster.sh $(call text,CLUSTER) $(call text,CLUSTER_RUN) $(THREADS) $(call text,MEMORY))
@@ -153,6 +155,7 @@ FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrained
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 # Before the files, whose own checks know only what is spelt right
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
+$(call stop,$(if $(shell command -v python3),,python3 is not there (Debian package python3): it makes the tables))
 $(call stop,$(unknown))
 $(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES KEEP_UNKNOWN_LABELS,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
 $(call stop,$(if $(word 2,$(value LAYER)),LAYER=$(call given,LAYER): expected a name without blanks))

@@ -29,7 +29,7 @@ hand_model() {
 		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o "$1".model
 }
 
-@test "table6/table.sh: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
+@test "table6/table.py: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(5)
@@ -59,7 +59,7 @@ hand_model() {
 		                    f1 = "nan" if (s, z, c) == ("pmi-rand", "1", "NK") else random.random() if n else 0
 		                    f.write(f"{stage}\tf1:{c}\t{f1}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
-	$P/table6/table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
+	$P/page/table.py table6/table made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
 	grep -q '; in brackets the 95 % interval, bootstrap of 6 groups$' table
 	run -0 $PYTHON -W ignore - <<-'END'
 		import os, re
@@ -186,11 +186,11 @@ hand_model() {
 	mkdir other
 	sed 's/^bootstrap_units.*/bootstrap_units\t200/' in/pca.tsv > other/pca.tsv
 	cp in/about in/*.cells other
-	$P/table6/table.sh made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, bootstrap of 200 cells$'
+	$P/page/table.py table6/table made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, bootstrap of 200 cells$'
 	assert_equal "$(head -1 made/rare.tsv | tr '\t' ' ')" "classes cells class random"
 	# the inputs of an older version: the same table without these rows
 	rm in/expression.tsv in/pca.tsv
-	$P/table6/table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > without
+	$P/page/table.py table6/table made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > without
 	diff <(grep -vE '^(expression|pca)' table) without
 }
 

@@ -8,7 +8,7 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "ties/table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
+@test "ties/table.py: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
 	rm -rf t && mkdir t
 	$PYTHON - <<-'END'
 		import os, random
@@ -31,7 +31,7 @@ setup() {
 	# runs of another seed whose references are not there yet
 	mkdir t/runs/median-random-6
 	cp t/runs/median-random-5/scores.tsv t/runs/median-random-6
-	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
+	BIN=$BIN $P/page/table.py ties/table t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
 	run cat t/table.txt
 	assert_line --regexp '^50 principal components +- +- .* 0\.[0-9]+ \(sd 0\.[0-9]+\) '
 	assert_line --regexp '^group-corrmask .* \[4 seeds\]$'
@@ -40,16 +40,16 @@ setup() {
 	assert_line "* the probe from all labels was stopped before it had converged, in some seeds or all"
 	cp t/differences.tsv independent.tsv
 	cp -r t one
-	BIN=$BIN $P/ties/table.sh one "median-random median-corrmask" 1 "" type 5 "how it was" | tail -n 1 | grep -qx "One seed: nothing can be said about other trainings."
+	BIN=$BIN $P/page/table.py ties/table one "median-random median-corrmask" 1 "" type 5 "how it was" | tail -n 1 | grep -qx "One seed: nothing can be said about other trainings."
 	# graphs without edges, and networks that know less than the frequencies of the genes
 	mkdir one/log
 	printf 'program\tdepgraph\nedges\t0\n' | tee one/log/depgraph-split-1.report > one/log/depgraph-split-2.report
-	BIN=$BIN $P/ties/table.sh one "median-random median-corrmask" "1 2" "" type 5 "how it was" | grep -q "^No comparison of CorrMask with random masks: the graph has no edges"
-	BIN=$BIN $P/ties/table.sh one "median-random group-random" "1 2" "" type 5 "how it was" | grep "^No comparison" && fail "no CorrMask"
+	BIN=$BIN $P/page/table.py ties/table one "median-random median-corrmask" "1 2" "" type 5 "how it was" | grep -q "^No comparison of CorrMask with random masks: the graph has no edges"
+	BIN=$BIN $P/page/table.py ties/table one "median-random group-random" "1 2" "" type 5 "how it was" | grep "^No comparison" && fail "no CorrMask"
 	sed -i 's/\t5\.[0-9]*\t/\t0.1\t/' one/split-*/*.reference.tsv
-	BIN=$BIN $P/ties/table.sh one "median-random median-corrmask" "1 2" "" type 5 "how it was" > unlearned
+	BIN=$BIN $P/page/table.py ties/table one "median-random median-corrmask" "1 2" "" type 5 "how it was" > unlearned
 	tail -n 1 unlearned | grep -q "^No comparison: a network has learned less than the gene frequencies (loss 0\.[0-9]*, not below 0.10). Train longer: EPOCHS=\.$"
-	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" x.h5ad type 5 "how it was" | grep -q "Nadeau and Bengio"
+	BIN=$BIN $P/page/table.py ties/table t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" x.h5ad type 5 "how it was" | grep -q "Nadeau and Bengio"
 	run -0 $PYTHON - <<-'END'
 		import numpy as np, re
 		from scipy import stats

@@ -140,10 +140,10 @@ $(eval $(call commands,table6,table6-runs,$(T6_IN)/about $(T6_BASELINES)))
 $(eval $(call grid,$(T6),$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS)))
 t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
-t6_table = $(script)/table6/table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
+t6_table = $(table) table6/table $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 gnuplot_table6 = strategies='$(STRATEGIES)'
 t6_plot = $(PIPELINES)/plot.sh table6/table6 $(T6) $1 $(call quote,$(gnuplot_table6))
-$(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.sh
+$(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.py
 	@$(t6_table) $(whole)
 $(eval $(call figure,$(T6)/fig7,$(T6)/table.txt))
 table6-now: ## table 6 from the finished runs

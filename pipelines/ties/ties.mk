@@ -104,8 +104,8 @@ TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(AR
 $(eval $(call commands,ties,$(TIES_RUNS),$(foreach k,$(TIES_SEEDS),$(addprefix $(TIES)/split-$k/,$(sort $(foreach a,$(TIES_OTHER) $(ARMS),$(call ties_needs,$a)))))))
 
 $(eval $(call grid,$(TIES),$(ARMS); $(TIES_SEEDS)))
-ties_table = $(script)/ties/table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how)) $(PREPARED)
-$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties/table.sh
+ties_table = $(table) ties/table $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how)) $(PREPARED)
+$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties/table.py
 	@$(ties_table) $(whole)
 ties-now: ## the table of make ties from the finished runs
 	$(call some_done,$(TIES))
