@@ -176,7 +176,7 @@ static __device__ __forceinline__ float warp_max(float x)
 struct drop { /* struct dropout, for a kernel, which begins with read_step; threshold 0 = off */
 	uint32_t seed, where, threshold, step;
 	float scale;
-	const uint32_t *at; /* of the step: by value it would be that of the first time in every replay */
+	const uint32_t *at; /* the step; passed by value, every replay would have the step of the recording */
 };
 
 static __device__ __forceinline__ void read_step(struct drop &d)

@@ -118,7 +118,7 @@ void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const f
 	BY_TYPE(c, nb_loss, c, sum, lse, z, t, s, count, mask, w, B, G);
 }
 
-/* e [B,G] scratch: the gradient of log mu. part [B,G]: that of t. */
+/* e [B,G] scratch: the gradient of log mu. part [B,G]: the gradient of t. */
 template <class A>
 static __global__ void __launch_bounds__(THREADS)
 	nb_back_kernel(A *z, float *e, float *part, const float *t, const uint32_t *offset, const uint32_t *id, const uint32_t *count,

@@ -214,7 +214,7 @@ static void check_graph_options(void)
 						    : "--partners hidden and visible are for --strategy probe");
 }
 
-/* What only tokens with counts have is not asked for of others. */
+/* Some options need tokens with counts as input. */
 static void check_input_options(const struct run *r)
 {
 	if (!r->counted)

@@ -43,7 +43,7 @@ struct dataframe {
 	uint64_t nrow;
 	size_t ncol;
 	struct dataframe_column *col; /* [ncol], without the index */
-	struct dataframe_column index; /* its name is that of the stored column, e.g. "_index" */
+	struct dataframe_column index; /* its name is the name of the stored column, such as "_index" */
 };
 
 /* Values of some rows. Only the array of the column's kind is filled. */

@@ -47,7 +47,7 @@ struct h5ad_into {
 	struct scalar *scalar;
 	size_t nfixed, nscalar;
 	struct header columns; /* the columns of obs under their new names, each with a companion for missing values behind it */
-	struct block table; /* their values, [ncell] in the order of the file */
+	struct block table; /* the values of these columns, [ncell] in the order of the file */
 };
 
 void h5ad_into_free(struct h5ad_into *w)

@@ -28,7 +28,7 @@ struct into_options {
 	int replace; /* overwrite arrays of obsm and columns of obs that have these names */
 };
 
-/* Open the file `path`, a copy that is lost on failure; `shown` is its name in messages, `name` that of the stream. The options and the header
+/* Open the file `path`, a copy that is lost on failure; `shown` is its name in messages, `name` the name of the stream. The options and the header
  * must outlive the writer. NULL with e set: another kind of stream, a file that is not AnnData of 0.7 or later, a name
  * that is taken in obs or obsm, a key that gives x the name of a map. */
 struct h5ad_into *h5ad_into_new(

@@ -51,7 +51,7 @@ static int step(int dir, const char *name, const char *p, int flags, int *fd, st
 	return error == ENOENT || error == ENOTDIR ? 0 : error_set(e, "%.*s: %s", shown, name, strerror(error));
 }
 
-/* Make the folder name[n] that of the last file. */
+/* Enter the folder name[n]: the last file is looked up in it. */
 static int enter(struct beneath *b, const char *name, size_t n, struct error *e)
 {
 	int dir = b->folder, fd, r = 1;

@@ -114,7 +114,7 @@ static int set_access(const struct outfile *f)
 	return fchmod(f->fd, mode);
 }
 
-/* A name for the temporary file, in the folder of the output: that of the output and `suffix`, shorter where it would be too long. */
+/* A name for the temporary file, in the folder of the output: its name with `suffix`, shortened where it would be too long. */
 static char *name_beside(const char *path, const char *suffix)
 {
 	const char *base = file_name(path);
@@ -124,7 +124,7 @@ static char *name_beside(const char *path, const char *suffix)
 	return xasprintf("%.*s%.*s%s", (int)dir, path, (int)(n < most ? n : most), base, suffix);
 }
 
-/* Would the file system take the name of the output and that of its temporary file? It is asked before the work, not after it. */
+/* Does the file system accept the names of the output and of its temporary file? Asked before the work, not after it. */
 static int names_fit(const char *path)
 {
 	struct stat st;

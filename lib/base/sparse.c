@@ -1,4 +1,7 @@
-/* A packed row: the sum of its counts; then of each value, the column less that of the value before (modulo 2^32), and the count. All are LEB128. */
+/*
+ * A packed row: the sum of its counts; then for each value, the difference of its column from the column of the value before (modulo 2^32),
+ * and the count. All are LEB128.
+ */
 #include "base/sparse.h"
 
 #include "base/error.h"

@@ -32,7 +32,7 @@ struct tsv {
 
 /* -1 with e set when the file cannot be opened; t is then closed. */
 int tsv_open(struct tsv *t, const char *path, struct error *e);
-/* The same for a file that is open, called path in messages; its descriptor becomes that of t. */
+/* The same for a file that is open, called path in messages; t takes its descriptor. */
 int tsv_open_fd(struct tsv *t, int fd, const char *path, struct error *e);
 
 /* The next line, without its end (LF or CRLF). 1 a line, 0 the end of the file, -1 with e set. */

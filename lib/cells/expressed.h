@@ -13,7 +13,7 @@ struct expressed {
 	int gene, count; /* columns */
 	uint32_t *feature; /* [genes of the stream] row of the vocabulary of the features, EXPRESSED_NOT: it is none */
 	size_t shared; /* genes that are features */
-	struct gene_matched matched; /* genes of the stream in `genes`; if these are its own, those of `with` */
+	struct gene_matched matched; /* how the genes of the stream match `genes`, or, if these are its own, the genes of `with` */
 	uint32_t *column; /* scratch of expressed_pack */
 	uint64_t *some;
 	size_t column_cap, some_cap;

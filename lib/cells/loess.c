@@ -21,7 +21,7 @@ struct vertex {
 };
 
 struct fit {
-	size_t n, near; /* points, and those of one parabola */
+	size_t n, near; /* points, and how many one parabola fits */
 	struct point *p; /* [n] by x */
 	double *row; /* [n, 4] weighted 1, x, x^2, y of the points of a parabola */
 	struct vertex *v;

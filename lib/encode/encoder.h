@@ -49,7 +49,7 @@ struct encoder {
 	int narrow; /* tokens are u16 */
 	int counted; /* keep the counts */
 	int token, value, tie, count, panel; /* columns of the tokens stream; all but token: -1 without; tie: or rank */
-	int *map; /* columns of the counts for those of the tokens */
+	int *map; /* for each column of the tokens, the column of the counts */
 	struct panels measured; /* of the counts: n 0: all genes are of one file */
 	int measured_by; /* column of the counts: the panel of a cell; -1: none */
 	uint32_t *panel_of; /* [measured.n] their numbers among the panels of the tokens */

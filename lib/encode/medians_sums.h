@@ -1,6 +1,6 @@
 /*
  * What a pass has counted, as a stream of kind "medians": one row a gene of the vocabulary, in its order. So the passes of medians.h can
- * read the parts of a corpus in different processes. The sums of the parts are added; the medians are those of one process.
+ * read the parts of a corpus in different processes. The sums of the parts are added; the medians are the same as in one process.
  */
 #pragma once
 

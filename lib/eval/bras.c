@@ -26,7 +26,7 @@ static double dot(const double *a, const double *b, size_t d)
 	return sum;
 }
 
-/* |s| of a row at distances `own` to the others of its batch and `rest` to those of other batches, together. */
+/* |s| of a row. own, rest: sums of its distances to the others of its batch, and to the rows of other batches. */
 static double width(double own, double same, double rest, double others)
 {
 	double a = fmax(own, 0) / (same - 1), b = fmax(rest, 0) / others;

@@ -24,10 +24,10 @@ struct conformal {
 void conformal_init(struct conformal *c, const double *score, const uint32_t *group, size_t n, size_t groups);
 void conformal_release(struct conformal *c); /* accepts a zeroed struct */
 
-/* Can so many groups promise 1 - miss? */
+/* 1 if so many groups are enough for a coverage of 1 - miss, else 0. */
 int conformal_promised(const struct conformal *c, double miss);
 
-/* t. 0 <= miss < 1 */
+/* The threshold t. 0 <= miss < 1 */
 double conformal_threshold(const struct conformal *c, double miss);
 
 /* The smallest miss for which a cell with this score is above the threshold, so to speak its p-value:

@@ -30,7 +30,7 @@ struct poisson {
 	float *z, *g; /* [n, genes] log mu, then mu - y; [d + 1, genes] */
 };
 
-/* Turn log mu - log s in z into mu - y; returns the sum of the losses. */
+/* z: log mu - log s in, the gradient mu - y out. Returns the sum of the losses. */
 static double residuals(const struct poisson *p)
 {
 	size_t genes = p->r->genes;

@@ -1,5 +1,5 @@
 /*
- * The finest term that holds the class of a cell. Terms of an ontology hold classes: those at or below them. Probabilities of classes add up to those of
+ * The finest term that holds the class of a cell. A term holds the classes at or below it. Probabilities of classes add up to probabilities of
  * terms, P(v) = sum of p over the classes of v.
  *
  * The answer at a threshold t is the first term, from those with the fewest classes on, that holds the likeliest class and has P(v) > t. Without one

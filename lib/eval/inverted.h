@@ -1,10 +1,10 @@
 /*
  * The nearest neighbours of each of many rows, of which some are missed, in less than quadratic time: an inverted file [Sivic and Zisserman 2003;
- * IVFFlat of Faiss]. The rows lie in about 2 sqrt(n) cells around centres, which are found by k-means. The rows of a cell look for their
- * neighbours in the cells whose centres are nearest to one of them, exactly (neighbours.h). In how many is measured: rows that are drawn at random
- * have their true neighbours searched among all rows, and the number grows until `recall` of these are found.
+ * IVFFlat of Faiss]. The rows are divided into about 2 sqrt(n) lists around centres, which k-means finds. For the rows of a list, the lists whose
+ * centres are nearest to one of them are searched, exactly (neighbours.h). How many lists are searched is measured: for rows drawn at random the
+ * true neighbours are searched among all rows, and the number grows until `recall` of these are found.
  *
- * Time grows with n^1.5 d for the cells, and with the cells that are looked into.
+ * Time grows with n^1.5 d for the lists, and with the number of lists that are searched.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 double inverted_neighbours(
 	const float *x, size_t n, size_t d, size_t k, double recall, uint32_t seed, int threads, uint32_t *neighbour, double *distance);
 
-/* Exact up to so many rows; of more, the inverted file finds this share of the neighbours. */
+/* The search is exact up to `exact` rows; above, the inverted file finds the fraction `recall` of the neighbours. */
 struct search_settings {
 	size_t exact;
 	double recall;

@@ -11,7 +11,7 @@ static const uint32_t classes[LOOKUP_LEVELS] = {4, 16, 64};
 static const double weights[] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 100000, 1e9};
 enum { WEIGHTS = sizeof weights / sizeof *weights, KEEP = 10, NOBODY = UINT32_MAX };
 
-/* What is seen of a token: two genes whose medians are known (NOBODY: the end of the cell), or with ranks a gene and the rank. */
+/* The visible context of a token: two genes whose medians are known (NOBODY: the end of the cell), or with ranks a gene and the rank. */
 struct seen {
 	uint32_t before, after;
 };
@@ -86,7 +86,7 @@ static void see_ranks(const struct lookup *l, const struct lookup_cell *c, struc
 	free_all(start, place, gene, next);
 }
 
-/* What is seen of each token of a cell: out [n] */
+/* The visible context of each token of a cell: out [n] */
 static void see(const struct lookup *l, const struct lookup_cell *c, struct seen *out)
 {
 	if (l->ranked) {

@@ -165,7 +165,7 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 	return f;
 }
 
-/* After each iteration: stop at the tolerance. The last point that was evaluated is that of the iteration. */
+/* After each iteration, whose point was evaluated last: stop at the tolerance. */
 static int progress(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, const lbfgsfloatval_t fx, const lbfgsfloatval_t xnorm,
 	const lbfgsfloatval_t gnorm, const lbfgsfloatval_t step, int n, int k, int ls)
 {

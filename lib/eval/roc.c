@@ -73,7 +73,7 @@ double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, dou
 	size_t known = 0;
 	for (size_t c = 0; c < k; c++) {
 		struct roc r;
-		/* of two classes, the area of the second is that of the first too */
+		/* with two classes, both have the same area */
 		size_t at = k == 2 ? 1 : c;
 		for (size_t i = 0; i < n; i++)
 			item[i] = (struct roc_item){score[i * k + at], y[i] == at};

@@ -30,7 +30,7 @@ struct gene_table {
 	size_t ensembl, mapped, by_alias; /* rows with an Ensembl id; with an id that the mapping gave or has; that an alias gave */
 	size_t repeated; /* rows that are the gene of an earlier row of this table */
 	size_t by_symbol; /* genes that are another table's by a symbol */
-	size_t ambiguous; /* genes that no other table has, as their name is that of several there, or here */
+	size_t ambiguous; /* genes that no other table has, as several genes have their name there, or here */
 	size_t shared; /* genes that another table has, too */
 	size_t renamed; /* ids that have other symbols in other tables, if nine of ten have */
 };

@@ -7,7 +7,7 @@ struct gene_matched {
 	size_t n; /* rows of `from` that are genes of `to` */
 	size_t by_symbol; /* of those: by the symbol */
 	size_t by_alias; /* rows of `from` whose name is an alias of `to` */
-	size_t ambiguous; /* genes of `from` left out, as their name is that of several */
+	size_t ambiguous; /* genes of `from` left out, as several genes have their name */
 	size_t repeated; /* rows of `from` whose gene an earlier row is */
 	size_t renamed; /* genes whose symbols differ, if nine of ten do */
 	size_t shared, from, to; /* different genes: in both, in each */

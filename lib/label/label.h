@@ -33,7 +33,7 @@ struct labels {
 /* Does this text say that there is no label: "unknown", "NaN", "<NA>", "not assigned", "-" ... in any case, whatever stands between the words? */
 int label_is_none(const char *s, size_t n);
 
-/* -1 with e set if `name` is that of a column of streams themselves, and h has one of obs that was called so too. */
+/* -1 with e set if `name` is the name of a column that streams themselves have, and h has one of obs that was called so too. */
 int labels_name_check(const struct header *h, const char *name, const char *file, struct error *e);
 
 /* Read labels from column `name` of streams with header h. -1 with e set: no such column, or it holds floats or lists, or (unless rule is LABEL_VALUES)
@@ -44,7 +44,7 @@ void labels_release(struct labels *l); /* accepts a zeroed struct */
 
 /* Class of one row; MISSING_CODE if it has no label. */
 uint32_t labels_at(struct labels *l, const struct block *b, size_t row);
-/* The same of a value that was read elsewhere and is that of so many cells; n 0: missing. l needs classes and rule only. */
+/* The same of a value that was read elsewhere and is shared by n cells; n 0: missing. l needs classes and rule only. */
 uint32_t labels_name(struct labels *l, const char *s, size_t n, uint64_t cells);
 
 /* -1 with e set if the values so far are numbers or ids of cells, and no labels. whole: these are all. */

@@ -21,7 +21,7 @@ struct inputs {
 	uint32_t *batch; /* [words] of those that a cell of the batch has */
 	size_t words;
 	uint32_t *zero; /* [vocab] genes without a count; drawn ones first */
-	struct gene gene[MASK_ROW_MAX]; /* of the cell, those of the input first */
+	struct gene gene[MASK_ROW_MAX]; /* of the cell, the genes of the input first */
 	struct gene mixed[MASK_ROW_MAX]; /* of the input, with zeros */
 	uint32_t input[MASK_ROW_MAX], target[MASK_ROW_MAX];
 	uint32_t replaced[MASK_ROW_MAX]; /* of mask_cell, not used */

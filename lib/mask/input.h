@@ -5,8 +5,8 @@
  * are targets.
  * Values. The fields of the chosen tokens are hidden: the value, the gene, or both. A share of them stays visible, and is predicted too.
  *
- * A value is log_norm of the count (stream/counts.h). The divisor of the input is that of the genes that are left in it,
- * before it is cut; that of the targets is of the whole cell. The value of a special token, and of a hidden one, is -(id + 1).
+ * A value is log_norm of the count (stream/counts.h). In the input the divisor is the sum over the genes that are left in it,
+ * before it is cut; in the targets it is the sum over the whole cell. The value of a special token, and of a hidden one, is -(id + 1).
  *
  * The genes of the input are in random order. Then zeros, genes without a count in the cell that were
  * measured, are put between them or after them:

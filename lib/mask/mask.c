@@ -91,7 +91,7 @@ static uint32_t present(struct masker *m, uint32_t u)
 	return n;
 }
 
-/* Module of the token at position i: given for this cell, or that of the gene in the graph. */
+/* Module of the token at position i: given for this cell, or the module of its gene in the graph. */
 static int32_t module_at(const struct masker *m, const uint32_t *token, const int32_t *module, uint32_t i)
 {
 	return module ? module[i] : m->plan.graph->module[token[i]];

@@ -239,7 +239,7 @@ static struct mask_tokens row_tokens(
 	return t;
 }
 
-/* What was done to the partners in the graph of the audit; without one, how often those of the masks are masked, in one of eight cells. */
+/* How often partners are masked: in the graph of --audit in every cell; without one, in the graph of the masks, in one cell of eight. */
 static void audit_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, const uint32_t *token, uint32_t n,
 	size_t row, const uint16_t *position, uint32_t k, uint32_t structural)
 {

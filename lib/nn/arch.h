@@ -123,8 +123,8 @@ struct arch {
 	const char *converter;
 	int own_config; /* 1: no other program writes its config.json, so an unknown key there is a mistake */
 	int torch_init; /* 1: linear layers start as in PyTorch; 0: from N(0, initializer_range^2), biases as 0 */
-	int cell_token; /* 1: the state of a cell is that of its first token, after the last layer; 0: mean of an inner layer */
-	const struct optim *optim; /* defaults of a training; NULL: those of the task */
+	int cell_token; /* 1: the state of a cell is the state of its first token after the last layer; 0: the mean over an inner layer */
+	const struct optim *optim; /* defaults of a training; NULL: the defaults of the task */
 	size_t size; /* bytes of m->arch_state */
 
 	/* Is the configuration possible? The message names the field that is wrong. */

@@ -7,7 +7,7 @@
  * The first block starts without a norm (first_norm), and none follows the last. SwiGLU is 8/3 hidden_size wide, rounded up to 256. Without
  * positions the order of the genes does not matter. Tensor names are those of the released modules.
  *
- * A training forward keeps of each block (struct block_act) what no pass over memory can give back: outputs of norms and of SwiGLU are computed
+ * A training forward keeps of each block (struct block_act) only what is expensive to compute again: outputs of norms and of SwiGLU are computed
  * again.
  */
 #include <stdio.h>

@@ -54,7 +54,7 @@ struct curriculum {
 struct head_spec {
 	const struct head_kind *kind;
 	/* Texts and labels are borrowed until the model is freed. */
-	const char *name; /* unique in the model, at most HEAD_NAME bytes; NULL: that of the kind */
+	const char *name; /* unique in the model, at most HEAD_NAME bytes; NULL: the name of the kind */
 	const char *prefix; /* of the names of its tensors; NULL: none */
 	const char *column; /* of the stream, that has its targets; NULL: the header of the stream does not matter */
 	double weight; /* of this head's mean loss in the loss of the model; 0 means 1 */
@@ -102,7 +102,7 @@ struct head_metric {
 /* One of the losses of a head that has several. */
 struct head_part {
 	const char *name;
-	double weight; /* beside that of the head; 0: it is only measured */
+	double weight; /* times the weight of the head; 0: it is only measured */
 };
 
 struct head_kind {
@@ -116,8 +116,8 @@ struct head_kind {
 	enum rows rows;
 	int pool, drop; /* the rows of cells go through the architecture's pooler, if it has one; then dropout */
 	enum target target;
-	const struct head_part *part; /* ends with name NULL; NULL: it has one loss */
-	const struct head_metric *metric; /* ends with name NULL; the loss is not in the list */
+	const struct head_part *part; /* ends with a part whose name is NULL; NULL if the head has one loss */
+	const struct head_metric *metric; /* ends with a metric whose name is NULL; the loss is not in the list */
 	const struct op_need *need;
 	size_t size; /* bytes of the struct that starts with struct head; 0: it is struct head */
 

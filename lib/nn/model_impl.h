@@ -85,7 +85,7 @@ struct head {
 	const struct head_kind *kind;
 	struct head_spec spec; /* weight is not 0, name not NULL */
 	size_t index;
-	size_t first, nloss; /* its losses among those of the model */
+	size_t first, nloss; /* its losses in the list of the model */
 	size_t N, rows; /* rows with padding, and the batch's own */
 	struct readout read;
 	void *z, *dz; /* act [N, outputs] logits of the last forward, and their gradient if that has a place of its own; NULL: not kept */
@@ -105,7 +105,7 @@ struct model {
 	struct head *head[HEADS_MAX];
 	struct head_spec spec[HEADS_MAX];
 	size_t nloss;
-	double weight[LOSSES_MAX]; /* of the losses in that of the model */
+	double weight[LOSSES_MAX]; /* of each loss in the loss of the model */
 	double host_scale[LOSSES_MAX]; /* of the batch: what their gradients are multiplied by */
 	size_t frozen; /* layers */
 	uint64_t settings; /* counts the changes of settings on which arguments of ops depend: freezing, class weights, focal loss */

@@ -101,7 +101,7 @@ int model_counts_first(const struct model *m)
 	return m->nloss > 1 || (m->nhead && m->head[0]->spec.over_all);
 }
 
-/* Does this loss count, with so many targets? */
+/* 1 if the loss enters the mean: it has targets and a weight. */
 static int counts(const struct model *m, size_t i, double count)
 {
 	return count > 0 && m->weight[i] > 0;

@@ -148,7 +148,7 @@ enum {
 	INSTRUCTION_WORDS = 48,
 };
 
-/* What a device says of itself before it joins a group. */
+/* Properties of a device, exchanged before it joins a group. */
 struct group_info {
 	uint32_t device[4]; /* no other device has these numbers */
 	char library[32]; /* that makes the sums: "NCCL 2.27.3" */

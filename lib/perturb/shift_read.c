@@ -198,7 +198,7 @@ static int measure(struct shift_reader *in, const struct block *b, size_t i)
 	return 1;
 }
 
-/* The key of the row's set; is it that of the row before? -1: it has none. */
+/* Read the key of the row's set. 1 if the row before has the same one, else 0; -1: it has none. */
 static int take_key(struct shift_reader *in, const struct block *b, size_t i, int kind)
 {
 	size_t n;

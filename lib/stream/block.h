@@ -65,7 +65,7 @@ static inline void block_set_id(struct block *b, int c, size_t i, uint32_t id)
 		((uint32_t *)b->col[c].data)[i] = id;
 }
 
-/* Value i of a column of whole numbers or codes; those of signed types are to be cast to int64_t. */
+/* Value i of a column of whole numbers or codes. Cast it to int64_t if the type is signed. */
 uint64_t block_whole(const struct block *b, int c, size_t i);
 
 /* Value i of a column of numbers as a double (whole numbers above 2^53 lose digits). */

@@ -23,7 +23,7 @@ int counts_find(struct counts_columns *c, const struct header *h, const char *na
 const uint32_t *counts_genes(
 	const struct counts_columns *c, const struct block *b, uint64_t from, uint64_t end, uint32_t **wide, size_t *cap);
 
-/* Is a count of row r larger than its n_counts? *sum is that of its counts. And the message (-1): `before` is the number of rows before the
+/* Is the sum of the counts of row r larger than its n_counts? *sum is that sum. And the message (-1): `before` is the number of rows before the
  * block. */
 int counts_wrong(const struct counts_columns *c, const struct block *b, size_t r, uint64_t *sum);
 int counts_error(const struct counts_columns *c, const struct block *b, size_t r, const char *name, uint64_t before, struct error *e);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct joined {
-	struct concat all; /* how the parts are joined; its header is that of the whole */
+	struct concat all; /* how the parts are joined; its header describes the whole */
 	size_t n;
 	struct stream **part; /* [n] */
 	size_t at; /* stream_read: the part that is read */
@@ -44,7 +44,7 @@ static int check_copies(const struct joined *j, size_t i, struct error *e)
 	return 0;
 }
 
-/* The vocabulary of a part is that of the first: with hundreds of parts, one copy is held. */
+/* A part with the vocabulary of the first shares its copy: there may be hundreds of parts. */
 static void share_vocab(struct stream *part, const struct vocab *v)
 {
 	vocab_release(&part->header.vocab);

@@ -36,7 +36,7 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 int checkpoint_save(
 	const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep, struct error *e);
 
-/* Write the top-level files; the state, but for its seconds, is that of the end. */
+/* Write the top-level files. s is the state at the end, but for its seconds. */
 int checkpoint_finish(const char *model, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e);
 
 /* Make the directory if need be and lock it against a second trainer. Returns a descriptor that holds the lock, or -1. */

@@ -37,7 +37,7 @@ struct comm {
 	int (*stalled)(void *arg, double seconds, const char *ranks);
 	void *arg;
 	int wait; /* number of this wait, the same in all ranks */
-	int note; /* the wait of which rank 0 was told; the message that does so */
+	int note; /* the message that tells rank 0 of a wait, and which wait it was */
 	int *came; /* rank 0: [size] the last wait of each rank that it was told of */
 };
 

@@ -195,7 +195,7 @@ static int check_listed(const struct config_heads *h, size_t i, const struct con
 	return 0;
 }
 
-/* One of the list. A head without a name is of an older version: its classes are those of the file. */
+/* One head of the list. Older versions wrote no name: such a head has the classes of the file. */
 static int listed_head(struct config_heads *h, struct config_reader *file, const cJSON *x)
 {
 	struct config_reader r = {.j = x, .name = file->name, .e = file->e};

@@ -70,7 +70,7 @@ static int same_device(const double *a, const double *b)
 	return 1;
 }
 
-/* The first rank whose device cannot join, or is that of an earlier rank, *as; `size` if all can. */
+/* The first rank whose device cannot join, or is the device of the earlier rank *as; `size` if all can. */
 static int first_outside(const double (*x)[WORDS], int size, int *as)
 {
 	for (int i = 0; i < size; i++) {

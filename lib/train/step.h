@@ -61,7 +61,7 @@ struct step_queue {
  * a step may still be in the queue.
  */
 int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result *r, struct error *e);
-/* Wait for the step in the queue: 1 and its result; 0: there is none; -1. */
+/* Wait for the step in the queue: 1 with its result in r, 0 if there is none, -1 with e set. */
 int step_drain(struct step_queue *q, struct step_result *r, struct error *e);
 /* The signal that asks all ranks to stop after this step, or 0; it is put into q->status. */
 int step_signal(struct step_queue *q);

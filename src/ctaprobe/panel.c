@@ -264,7 +264,7 @@ static void read_expected(const struct task *t, struct stream *in, float *mu)
 			found++;
 		}
 	if (found != c->n)
-		die("%s: predictions of %zu of the %zu test cells", name, found, c->n);
+		die("%s: only %zu of the %zu test cells have predictions", name, found, c->n);
 	free(p);
 	block_release(&b);
 }
