@@ -86,6 +86,7 @@ void cli_same_vocab(const struct vocab *v, const struct model_config *c, const c
 void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name)
 {
 	if (unknown)
-		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in no group that the model knows (column '%s'): their group is taken as absent", name,
-			unknown, cells, g->column);
+		warn("%s: %" PRIu64 " of %" PRIu64
+		     " cells are in no group that the model knows (column '%s'): their group is taken as absent",
+			name, unknown, cells, g->column);
 }
