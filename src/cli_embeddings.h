@@ -2,26 +2,9 @@
 #pragma once
 
 #include "cli_stream.h"
-#include "base/sparse.h"
+#include "cells/embeddings.h"
 #include "label/label.h"
 #include "stream/embedding.h"
-
-/* The cells of one stream of embeddings, or of counts, that have a label and a target. */
-struct embeddings {
-	struct stream *s;
-	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
-	size_t empty, groupless; /* and those whose embedding, or whose group, is missing */
-	size_t shared; /* of counts: genes that are features */
-	float *x; /* [n, d] */
-	struct sparse sparse; /* instead of x, of counts: log-normalised expression, packed */
-	uint32_t *y; /* [n] classes; 0 if no label is wanted */
-	double *target; /* [n], NULL if none is wanted */
-	uint32_t *group, *part; /* [n], NULL if none is wanted */
-	uint64_t *cell; /* [n] */
-	uint64_t *depth; /* [n] of counts: molecules of the features */
-	size_t *row; /* [n] number of the row in the stream */
-	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, depth_cap, row_cap;
-};
 
 /* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label, target or group, such as a
  * donor, are left out. A part, such as a fold, may be MISSING_CODE. */
@@ -46,11 +29,6 @@ char *embedding_source(const struct header *h);
 void embeddings_check(const struct stream *s, const struct wanted *w);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
-/* Cell `from` becomes cell to <= from. The cells that stay are moved in turn; then the number of them is set. */
-void embeddings_move(struct embeddings *d, size_t to, size_t from);
-void embeddings_resize(struct embeddings *d, size_t n);
-void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
-
 /* The vectors of genes of one stream (scembed --of genes, static), one a gene. */
 struct gene_vectors {
 	size_t n, d;

@@ -86,7 +86,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		done
 		cmp new1 new2 && cmp new1 new3 && cmp held1 held2
 		# shellcheck disable=SC2086
-		cat new.emb | ctaprobe transfer -q --reference ref.emb -l cell_type $method | cmp - new1
+		cat new.emb | ctaprobe transfer -q --reference ref.emb -l cell_type $method -o piped && cmp piped new1
 	done
 	cmp <(scview -c cell,barcode,cell_type,donor new1) <(scview -c cell,barcode,cell_type,donor new.emb)
 	# cells are predicted 2048 at a time: a longer stream has the same rows

@@ -95,3 +95,20 @@ void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, siz
 		fold[i] = place[group[i]];
 	free_all(count, total, share, cells, it, place, groups);
 }
+
+size_t close_gaps(uint32_t *v, size_t n)
+{
+	size_t most = 0, count = 0;
+	for (size_t i = 0; i < n; i++)
+		most = v[i] > most ? v[i] : most;
+	uint32_t *number = xcalloc(most + 1, sizeof *number);
+	for (size_t i = 0; i < n; i++)
+		number[v[i]] = 1;
+	for (size_t i = 0; i <= most; i++)
+		if (number[i])
+			number[i] = (uint32_t)count++;
+	for (size_t i = 0; i < n; i++)
+		v[i] = number[v[i]];
+	free(number);
+	return count;
+}

@@ -22,3 +22,6 @@ void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, s
  */
 void folds_grouped(
 	uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint64_t seed);
+
+/* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
+size_t close_gaps(uint32_t *v, size_t n);

@@ -1,11 +1,11 @@
 /* ctaprobe cells --label: fit the logistic-regression probe, with a search of its penalty, and score its predictions. */
 #include "cells.h"
 #include "cli.h"
-#include "fitted.h"
 
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "eval/roc.h"
+#include "transfer/fitted.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,9 @@ static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *ro
 		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
 		.start = start ? &start->p : NULL};
-	fitted_train(f, d, row, n, c, cells_set.label, &o, what);
+	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, c->n, d->d);
+	if (fitted_train(f, d, row, n, c, cells_set.label, &o, &failure))
+		die("%s: %s: %s", stream_name(d->s), what, failure.msg);
 }
 
 struct prediction {

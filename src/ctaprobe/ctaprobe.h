@@ -41,6 +41,3 @@ void report_classes(struct results *to, const struct metrics *m, char *const *na
 /* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
  * classes that were not predicted. */
 void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k);
-
-/* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
-size_t close_gaps(uint32_t *v, size_t n);

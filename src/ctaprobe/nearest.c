@@ -1,12 +1,25 @@
 /* ctaprobe cells --nearest: a cell has the class of most of its nearest training cells. */
 #include "cells.h"
 #include "cli.h"
-#include "fitted.h"
 
+#include "eval/moments.h"
 #include "eval/neighbours.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* What the features are divided by before distances are taken: their standard deviation over rows row[0..n) of d, [d->d]; 1 for a feature that is
+ * constant but for rounding, or with as_given. Malloced. */
+static double *rows_scale(const struct embeddings *d, const uint32_t *row, size_t n, int as_given)
+{
+	double *scale = xmalloc(d->d * sizeof *scale), *mean = xmalloc(d->d * sizeof *mean);
+	moments(d->x, d->d, row, n, mean, scale);
+	for (size_t j = 0; j < d->d; j++)
+		scale[j] = !as_given && sqrt(scale[j]) > 1e-12 * fabs(mean[j]) ? sqrt(scale[j]) : 1;
+	free(mean);
+	return scale;
+}
 
 void nearest_fit(struct result *r, const struct split *s, const struct classes *c)
 {
@@ -14,7 +27,7 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 	if (k > s->n)
 		die("%s: --nearest %zu, but there are %zu training cells", s->what, k, s->n);
 	double *scale = rows_scale(s->from, s->train, s->n, cells_set.as_given), *distance = xmalloc(s->m * k * sizeof *distance);
-	float *train = rows_taken(s->from, s->train, s->n), *test = rows_taken(s->to, s->test, s->m);
+	float *train = embeddings_rows(s->from, s->train, s->n), *test = embeddings_rows(s->to, s->test, s->m);
 	uint32_t *neighbour = xmalloc(s->m * k * sizeof *neighbour);
 	progress("%s: the %zu nearest of %zu cells", s->what, k, s->n);
 	nearest_rows(test, s->m, train, s->n, s->from->d, scale, k, (int)cells_cli.threads, neighbour, distance);

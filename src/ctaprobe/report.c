@@ -4,6 +4,7 @@
 #include "eval/bootstrap.h"
 #include "eval/roc.h"
 #include "eval/unit.h"
+#include "label/folds.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -117,21 +118,4 @@ void report_roc_curve(const char *path, const double *probability, const uint32_
 		fprintf(f, "%.9g\t%.9g\n", g / (ROC_GRID - 1.0), tpr[g]);
 	xmemclose(f, &text);
 	cli_write(path, text);
-}
-
-size_t close_gaps(uint32_t *v, size_t n)
-{
-	size_t most = 0, count = 0;
-	for (size_t i = 0; i < n; i++)
-		most = v[i] > most ? v[i] : most;
-	uint32_t *number = xcalloc(most + 1, sizeof *number);
-	for (size_t i = 0; i < n; i++)
-		number[v[i]] = 1;
-	for (size_t i = 0; i <= most; i++)
-		if (number[i])
-			number[i] = (uint32_t)count++;
-	for (size_t i = 0; i < n; i++)
-		v[i] = number[v[i]];
-	free(number);
-	return count;
 }

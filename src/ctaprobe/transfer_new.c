@@ -1,15 +1,30 @@
-/* ctaprobe transfer: the new cells, and the depth of the reference beside theirs. */
+/* ctaprobe transfer: the new cells, and the depth of the reference next to theirs. */
+#include "cli.h"
 #include "transfer.h"
 
+#include "base/softmax.h"
+#include "base/sort.h"
 #include "cells/copies.h"
+#include "cells/expressed.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 
 /* The reference is thinned if new cells have fewer than this share of its molecules. */
 static const double deep = 0.5;
 
-void gathered_init(struct gathered *g, const struct stream *in, const struct reference *r)
+/* New cells, some at a time. */
+struct gathered {
+	struct embeddings d; /* of the cells that have values */
+	struct expressed expressed; /* of counts */
+	int x, cell; /* columns; x -1: counts */
+	size_t bytes;
+};
+
+static void gathered_init(struct gathered *g, const struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const struct vocab *genes = &stream_header(r->d.s)->vocab;
@@ -17,28 +32,34 @@ void gathered_init(struct gathered *g, const struct stream *in, const struct ref
 	must(!r->d.x && expressed_init(&g->expressed, h, stream_name(in), genes, genes, stream_name(r->d.s), &failure));
 }
 
-void gathered_release(struct gathered *g)
+static void gathered_clear(struct gathered *g)
+{
+	g->d.n = g->bytes = 0;
+	sparse_clear(&g->d.sparse);
+}
+
+static void gathered_release(struct gathered *g)
 {
 	expressed_release(&g->expressed);
 	embeddings_release(&g->d);
-	free(g->there);
 }
 
-void gather(struct gathered *g, const struct block *b, size_t before, const char *name)
+/* Add the cells of b. there [b->rows] out: which have values */
+static void gather(struct gathered *g, const struct block *b, uint8_t *there, const char *name)
 {
 	size_t k = g->d.d;
-	grow(g->there, g->there_cap, before + b->rows);
 	if (g->x >= 0)
 		grow(g->d.x, g->d.x_cap, (g->d.n + b->rows) * k);
 	else
 		grow(g->d.depth, g->d.depth_cap, g->d.n + b->rows);
+	g->bytes += block_bytes(b);
 	for (size_t i = 0; i < b->rows; i++) {
 		const float *v = g->x < 0 ? NULL : (const float *)b->col[g->x].data + i * k;
 		if (v)
-			g->there[before + i] = !embedding_missing(v, k);
+			there[i] = !embedding_missing(v, k);
 		else
-			g->there[before + i] = (g->d.depth[g->d.n] = expressed_add(&g->expressed, b, i, &g->d.sparse)) > 0;
-		if (!g->there[before + i])
+			there[i] = (g->d.depth[g->d.n] = expressed_add(&g->expressed, b, i, &g->d.sparse)) > 0;
+		if (!there[i])
 			continue;
 		if (v) {
 			embedding_check(v, k, ((const uint64_t *)b->col[g->cell].data)[i], name);
@@ -48,46 +69,97 @@ void gather(struct gathered *g, const struct block *b, size_t before, const char
 	}
 }
 
-int next_block(struct stream *in, struct block *b)
+int new_next(struct stream *in, struct block *b)
 {
 	int got = must_read(in, b);
 	must(got && copies_refuse(b, stream_name(in), &failure));
 	return got;
 }
 
-/* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
-void match_depth(struct reference *r, struct stream *in, uint32_t seed)
+/* The median of depth [n]; NaN: n is 0. */
+static double median_depth(uint64_t *depth, size_t n)
+{
+	qsort(depth, n, sizeof *depth, compare_u64);
+	return n ? (double)(depth[n / 2] + depth[(n - 1) / 2]) / 2 : NAN;
+}
+
+void new_match_depth(struct reference *r, struct stream *in)
 {
 	struct gathered g;
 	struct block b = {0};
 	uint64_t *depth = NULL;
-	size_t n = 0, cap = 0;
-	must(stream_index(in, &failure));
+	uint8_t *there = NULL;
+	size_t n = 0, cap = 0, there_cap = 0;
 	gathered_init(&g, in, r);
-	while (next_block(in, &b)) {
-		gather(&g, &b, 0, stream_name(in));
+	while (new_next(in, &b)) {
+		grow(there, there_cap, b.rows);
+		gather(&g, &b, there, stream_name(in));
 		grow(depth, cap, n + g.d.n + 1);
 		memcpy(depth + n, g.d.depth, g.d.n * sizeof *depth);
 		n += g.d.n;
-		g.d.n = 0;
-		sparse_clear(&g.d.sparse);
+		gathered_clear(&g);
 	}
 	r->genes = g.expressed.shared;
 	r->by_symbol = g.expressed.matched.by_symbol;
-	r->depth = median_depth(r->d.depth, r->d.n);
 	r->new_depth = median_depth(depth, n);
+	grow(depth, cap, r->d.n + 1);
+	memcpy(depth, r->d.depth, r->d.n * sizeof *depth);
+	r->depth = median_depth(depth, r->d.n);
 	r->thinned = n && r->new_depth < deep * r->depth ? r->new_depth / r->depth : 1;
 	if (r->thinned < 1) {
 		warn("the new cells have %.3g molecules of shared genes, those of the reference %.3g: the reference is thinned to match",
 			r->new_depth, r->depth);
-		thin_reference(&r->d, r->thinned, seed);
+		embeddings_thin(&r->d, r->thinned, r->options.seed);
 		if (r->other.n)
-			thin_reference(&r->other, r->thinned, seed);
+			embeddings_thin(&r->other, r->thinned, r->options.seed);
 		memset(r->cells, 0, r->detail.labels * sizeof *r->cells);
 		for (size_t i = 0; i < r->d.n; i++)
 			r->cells[r->d.y[i]]++;
 	}
 	gathered_release(&g);
 	block_release(&b);
-	free(depth);
+	free_all(depth, there);
+}
+
+/* Score the gathered cells, those that are there of the rows from `first` on. */
+static void score_gathered(struct predictions *p, size_t first, struct gathered *g, const struct reference *r, struct shift *shift)
+{
+	size_t k = r->classes.n, n = g->d.n, at = 0;
+	grow(p->logit, p->logit_cap, (p->scored + n + 1) * k);
+	grow(p->far, p->far_cap, p->scored + n + 1);
+	double *logit = p->logit + p->scored * k;
+	if (n)
+		method_score(&r->method, &g->d, NULL, n, logit, p->far + p->scored);
+	for (size_t i = first; i < p->n; i++) {
+		p->known[i] = (uint8_t)(p->there[i] && embeddings_among(r->digest, r->digests, &g->d, at));
+		if (!p->there[i])
+			continue;
+		shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), &g->d, at);
+		at++;
+	}
+	p->scored += n;
+	gathered_clear(g);
+}
+
+void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct shift *shift)
+{
+	struct block b = {0};
+	struct gathered g;
+	size_t first = 0;
+	*p = (struct predictions){.in = in};
+	gathered_init(&g, in, r);
+	while (new_next(in, &b)) {
+		grow(p->there, p->there_cap, p->n + b.rows);
+		grow(p->known, p->known_cap, p->n + b.rows);
+		gather(&g, &b, p->there + p->n, stream_name(in));
+		p->n += b.rows;
+		if (p->n - first >= TOGETHER || g.bytes >= BYTES) {
+			score_gathered(p, first, &g, r, shift);
+			first = p->n;
+			progress_cells(p->n, stream_expected(in));
+		}
+	}
+	score_gathered(p, first, &g, r, shift);
+	block_release(&b);
+	gathered_release(&g);
 }

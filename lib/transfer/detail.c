@@ -1,8 +1,6 @@
-#include "transfer_terms.h"
-#include "cli.h"
+#include "transfer/detail.h"
 
 #include "base/sort.h"
-
 #include "label/ontology.h"
 
 #include <stdlib.h>
@@ -12,32 +10,21 @@ enum { LISTED = 10 }; /* labels that a message names */
 
 /* ---- labels ---- */
 
-/* The term of each class, TERM_NONE: it has none, which is said. */
-static uint32_t *find_terms(const struct ontology *o, const char *path, const struct classes *c, const char *name, const char *label)
+/* The term of each class, TERM_NONE: it has none, which t says. */
+static uint32_t *find_terms(struct detail *t, const struct ontology *o, const struct classes *c)
 {
 	uint32_t *term = xmalloc(c->n * sizeof *term);
-	size_t none = 0;
-	char *list = NULL;
-	FILE *f = xmemopen(&list, &(size_t){0});
 	for (size_t k = 0; k < c->n; k++) {
 		term[k] = ontology_find(o, c->name[k], strlen(c->name[k]));
-		if (term[k] == TERM_NONE && none++ < LISTED)
-			fprintf(f, "%s'%.80s'", none > 1 ? ", " : "", c->name[k]);
+		if (term[k] == TERM_NONE && t->without++ < LISTED)
+			xappend(&t->listed, "%s'%.80s'", t->without > 1 ? ", " : "", c->name[k]);
 	}
-	fprintf(f, "%s", none > LISTED ? ", ..." : "");
-	xmemclose(f, &list);
-	if (none == c->n)
-		die("%s: column '%s': no label is an id, name or exact synonym of a term of %s: %s", name, label, path, list);
-	if (none)
-		warn("%s: column '%s': %zu of %zu labels are not an id, name or exact synonym of a term of %s that is not obsolete: they are types of "
-		     "their own: %s",
-			name, label, none, c->n, path, list);
-	cli_measured("labels:no_term", (double)none);
-	free(list);
+	if (t->without > LISTED)
+		xappend(&t->listed, ", ...");
 	return term;
 }
 
-static uint32_t count(const uint8_t *in, size_t k)
+static uint32_t count_classes(const uint8_t *in, size_t k)
 {
 	uint32_t n = 0;
 	for (size_t c = 0; c < k; c++)
@@ -54,7 +41,7 @@ static uint8_t *find_classes(const struct ontology *o, const uint32_t *term, con
 		is_class[k] = term[k] == TERM_NONE;
 	for (size_t i = o->n; i-- > 0;) { /* children first */
 		uint32_t v = o->order[i];
-		if (first[v] != TERM_NONE && count(in + v * n, n) < 2)
+		if (first[v] != TERM_NONE && count_classes(in + v * n, n) < 2)
 			in[v * n + first[v]] = is_class[first[v]] = 1;
 		for (uint32_t j = o->parent.at[v]; j < o->parent.at[v + 1]; j++)
 			for (size_t k = 0; k < n; k++)
@@ -73,7 +60,7 @@ static uint32_t *renumber(struct detail *t, const struct classes *c, const struc
 		if (!is_class[same])
 			continue;
 		if (same != k)
-			info("label '%.80s' is the term %s, as another one is: they are one type", c->name[k], o->id[term[k]]);
+			xappend(&t->same, "%s'%.80s' (%s)", t->same ? ", " : "", c->name[k], o->id[term[k]]);
 		to[k] = same == k ? (uint32_t)t->k++ : to[same];
 	}
 	t->labels = t->k;
@@ -111,7 +98,7 @@ static struct term *all_terms(const struct detail *t, const struct ontology *o, 
 	struct term *all = xcalloc(o->n + t->k, sizeof *all);
 	*n = 0;
 	for (uint32_t i = 0; i < o->n; i++) {
-		uint32_t v = o->order[i], size = count(in + v * t->k, t->k);
+		uint32_t v = o->order[i], size = count_classes(in + v * t->k, t->k);
 		if (size)
 			all[(*n)++] = (struct term){v, size, i, in + v * t->k, t->k};
 	}
@@ -145,7 +132,7 @@ static void keep_terms(struct detail *t, const struct ontology *o, char *const *
 }
 
 /* The classes get their new numbers, and of the names of a class that of its term, or else one that is no id. */
-static void apply(
+static void use_classes(
 	struct detail *t, struct classes *c, struct embeddings *d, const uint32_t *to, const struct ontology *o, const uint32_t *term)
 {
 	char **name = xcalloc(t->k, sizeof *name);
@@ -167,14 +154,21 @@ static void apply(
 	free(name);
 }
 
-void detail_init(struct detail *t, const char *path, struct classes *c, struct embeddings *d, const char *label)
+int detail_init(struct detail *t, const char *path, struct classes *c, struct embeddings *d, const char *label, struct error *e)
 {
 	struct ontology o;
 	size_t n;
-	*t = (struct detail){0};
-	if (ontology_load(&o, path, &failure))
-		die("--ontology: %s", failure.msg);
-	uint32_t *term = find_terms(&o, path, c, stream_name(d->s), label);
+	*t = (struct detail){.all = c->n};
+	if (ontology_load(&o, path, e))
+		return -1;
+	uint32_t *term = find_terms(t, &o, c);
+	if (t->without == c->n) {
+		error_set(e, "%s: column '%s': no label is an id, name or exact synonym of a term of %s: %s", stream_name(d->s), label,
+			path, t->listed);
+		ontology_release(&o);
+		free(term);
+		return -1;
+	}
 	uint32_t *first = xmalloc(o.n * sizeof *first);
 	uint8_t *own = xcalloc(c->n, 1), *is_class = xmalloc(c->n);
 	memset(first, 0xFF, o.n * sizeof *first);
@@ -193,53 +187,21 @@ void detail_init(struct detail *t, const char *path, struct classes *c, struct e
 		else
 			under[to[k]] = 1;
 	}
-	apply(t, c, d, to, &o, term);
+	use_classes(t, c, d, to, &o, term);
 	struct term *all = all_terms(t, &o, in, own, &n);
 	keep_terms(t, &o, c->name, all, n);
-	cli_measured("labels:coarse", (double)(t->labels - t->k));
-	cli_measured("labels:coarse_cells", (double)t->coarse_cells);
 	ontology_release(&o);
-	free(all);
-	free(in);
-	free(term);
-	free(of_labels);
-	free(is_class);
-	free(own);
-	free(first);
-	free(to);
+	free_all(all, in, term, of_labels, is_class, own, first, to);
+	return 0;
 }
 
 void detail_release(struct detail *t)
 {
 	for (size_t i = 0; i < t->holds.n; i++) {
-		free(t->id[i]);
-		free(t->name[i]);
+		free_all(t->id[i], t->name[i]);
 	}
-	free(t->under);
-	free(t->in);
-	free(t->id);
-	free(t->name);
-	free(t->size);
+	free_all(t->under, t->in, t->id, t->name, t->size, t->listed, t->same);
 	*t = (struct detail){0};
-}
-
-/* ---- answers ---- */
-
-void term_columns_add(struct term_columns *to, struct header *h, const struct detail *t)
-{
-	to->id = header_add_categorical(h, "term", t->id, t->holds.n);
-	to->name = header_add_categorical(h, "term_name", t->name, t->holds.n);
-	to->classes = header_add(h, "term_classes", U32);
-}
-
-void term_put(struct term_columns *to, struct block *out, size_t i, const struct detail *t, const double *p, double threshold)
-{
-	size_t v = p ? finest_answer(&t->holds, p, threshold) : t->holds.n;
-	uint32_t code = v < t->holds.n ? (uint32_t)v : MISSING_CODE, classes = v < t->holds.n ? t->size[v] : p ? (uint32_t)t->k : 0;
-	((uint32_t *)out->col[to->id].data)[i] = ((uint32_t *)out->col[to->name].data)[i] = code;
-	((uint32_t *)out->col[to->classes].data)[i] = classes;
-	to->cells += p != NULL;
-	to->sum += classes;
 }
 
 /* ---- groups ---- */
@@ -256,7 +218,6 @@ size_t detail_counted(
 		whole += cells[g] && (double)coarse[g] <= most * (double)cells[g];
 	for (size_t i = 0; i < n; i++)
 		counted[i] = group && whole ? (double)coarse[group[i]] <= most * (double)cells[group[i]] : y[i] < t->k;
-	free(cells);
-	free(coarse);
+	free_all(cells, coarse);
 	return whole;
 }

@@ -1,5 +1,4 @@
-/* ctaprobe transfer: do new cells differ from the reference more than its groups, such as donors, differ from each other? (transfer.h) */
-#include "transfer.h"
+#include "transfer/shift.h"
 
 #include "eval/distribution.h"
 
@@ -9,24 +8,18 @@
 
 static void sums_init(struct sums *s, size_t k, size_t d)
 {
-	*s = (struct sums){k, d, xcalloc(k * d + 1, sizeof *s->x), xcalloc(k, sizeof *s->square), xcalloc(k, sizeof *s->depth),
-		xcalloc(k, sizeof *s->n)};
+	*s = (struct sums){k, d, xcalloc(k * d + 1, sizeof *s->x), xcalloc(k, sizeof *s->of)};
 }
 
 static void sums_clear(struct sums *s)
 {
 	memset(s->x, 0, s->k * s->d * sizeof *s->x);
-	memset(s->square, 0, s->k * sizeof *s->square);
-	memset(s->depth, 0, s->k * sizeof *s->depth);
-	memset(s->n, 0, s->k * sizeof *s->n);
+	memset(s->of, 0, s->k * sizeof *s->of);
 }
 
 static void sums_release(struct sums *s)
 {
-	free(s->x);
-	free(s->square);
-	free(s->depth);
-	free(s->n);
+	free_all(s->x, s->of);
 }
 
 /* Cell i of d, which was predicted to be of class c. */
@@ -47,20 +40,20 @@ static void sums_add(struct sums *s, uint32_t c, const struct embeddings *d, siz
 		square += v * v;
 	}
 	sparse_row_release(&r);
-	s->square[c] += square;
-	s->depth[c] += d->x ? 0 : log((double)d->depth[i]);
-	s->n[c]++;
+	s->of[c].square += square;
+	s->of[c].depth += d->x ? 0 : log((double)d->depth[i]);
+	s->of[c].n++;
 }
 
 /* How far the means of classes first..last of `own` are from those of the other cells, which are all less own (mine: own is among all): the logarithm of the
  * root mean square of the distances over the cells of own, less what the sampling of cells adds to the squares, of which a tenth stays. NaN: no class has two
  * cells of own and one other. */
-static double distance(const struct sums *own, const struct sums *all, int mine, size_t first, size_t last)
+static double group_distance(const struct sums *own, const struct sums *all, int mine, size_t first, size_t last)
 {
 	double n = 0, within = 0, free_cells = 0, square = 0, noise = 0;
 	for (size_t c = first; c < last; c++) {
 		const double *x = own->x + c * own->d, *y = all->x + c * own->d;
-		double a = own->n[c], b = all->n[c] - (mine ? a : 0), of_mean = 0, of_gap = 0;
+		double a = own->of[c].n, b = all->of[c].n - (mine ? a : 0), of_mean = 0, of_gap = 0;
 		if (!(a > 0 && b > 0))
 			continue;
 		for (size_t j = 0; j < own->d; j++) {
@@ -69,7 +62,7 @@ static double distance(const struct sums *own, const struct sums *all, int mine,
 			of_mean += x[j] * x[j] / a;
 		}
 		square += a * of_gap;
-		within += own->square[c] - of_mean;
+		within += own->of[c].square - of_mean;
 		free_cells += a - 1;
 		noise += 1 + a / b;
 		n += a;
@@ -95,24 +88,24 @@ static void spread_of(struct spread *s, const double *v, size_t n)
 	s->sd = s->n > 2 ? sqrt(square / (double)(s->n - 1)) : NAN;
 }
 
-void shift_init(struct shift *s, const struct unseen *u, const uint32_t *guess)
+void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row, const uint32_t *guess, const uint32_t *group, size_t n,
+	size_t groups, size_t k)
 {
-	size_t k = u->k, groups = u->groups, d = u->cells->d;
 	double *far = xmalloc((k + 1) * groups * sizeof *far);
 	struct sums own;
 	*s = (struct shift){.k = k, .of = xcalloc(k + 1, sizeof *s->of), .limit = NAN};
-	sums_init(&s->reference, k, d);
-	sums_init(&s->new, k, d);
-	sums_init(&own, k, d);
-	for (size_t i = 0; i < u->n; i++)
-		sums_add(&s->reference, guess[i], u->cells, u->row[i]);
+	sums_init(&s->reference, k, d->d);
+	sums_init(&s->new, k, d->d);
+	sums_init(&own, k, d->d);
+	for (size_t i = 0; i < n; i++)
+		sums_add(&s->reference, guess[i], d, row[i]);
 	for (size_t g = 0; g < groups; g++) {
 		sums_clear(&own);
-		for (size_t i = 0; i < u->n; i++)
-			if (u->group[i] == g)
-				sums_add(&own, guess[i], u->cells, u->row[i]);
+		for (size_t i = 0; i < n; i++)
+			if (group[i] == g)
+				sums_add(&own, guess[i], d, row[i]);
 		for (size_t c = 0; c <= k; c++)
-			far[c * groups + g] = distance(&own, &s->reference, 1, c < k ? c : 0, c < k ? c + 1 : k);
+			far[c * groups + g] = group_distance(&own, &s->reference, 1, c < k ? c : 0, c < k ? c + 1 : k);
 	}
 	for (size_t c = 0; c <= k; c++)
 		spread_of(&s->of[c], far + c * groups, groups);
@@ -130,13 +123,13 @@ void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size
 double shift_of(const struct shift *s, size_t c)
 {
 	const struct spread *of = &s->of[c];
-	double far = distance(&s->new, &s->reference, 0, c < s->k ? c : 0, c < s->k ? c + 1 : s->k);
+	double far = group_distance(&s->new, &s->reference, 0, c < s->k ? c : 0, c < s->k ? c + 1 : s->k);
 	return (far - of->mean) / (of->sd * sqrt(1 + 1 / (double)of->n));
 }
 
-double depth_ratio(const struct shift *s, size_t c)
+double shift_depth_ratio(const struct shift *s, size_t c)
 {
-	return exp(s->new.depth[c] / s->new.n[c] - s->reference.depth[c] / s->reference.n[c]);
+	return exp(s->new.of[c].depth / s->new.of[c].n - s->reference.of[c].depth / s->reference.of[c].n);
 }
 
 void shift_release(struct shift *s)

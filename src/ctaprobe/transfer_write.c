@@ -1,0 +1,217 @@
+/* ctaprobe transfer: the stream of predictions, of new cells and of those that were held out. */
+#include "cli.h"
+#include "transfer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold",
+	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", NULL};
+
+struct writer {
+	const struct reference *r;
+	const struct rule *rule;
+	struct written *to;
+	struct header h;
+	struct block out;
+	int *map; /* columns of the input */
+	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference, fine_label, term, term_name,
+		term_classes; /* -1: none */
+	struct decision d;
+	uint32_t *order; /* [classes] scratch */
+};
+
+static void writer_init(struct writer *w, const struct reference *r, const struct rule *rule, const struct header *from, int new)
+{
+	size_t k = r->classes.n;
+	struct header *h = &w->h;
+	const struct detail *t = rule->detail;
+	*w = (struct writer){.r = r, .rule = rule, .fold = -1, .in_reference = -1, .fine_label = -1, .term = -1};
+	w->d.p = xmalloc(k * sizeof *w->d.p);
+	w->d.in_set = xmalloc(k);
+	w->order = xmalloc(k * sizeof *w->order);
+	header_derive(h, "prediction", from);
+	for (size_t i = 0; transfer_made[i]; i++)
+		header_drop(h, transfer_made[i]);
+	w->logit = header_add_fixed(h, "logit", F32, (uint32_t)k);
+	w->predicted = header_add_categorical(h, "predicted", r->classes.name, k);
+	w->probability = header_add(h, "probability", F32);
+	w->label_set = header_add(h, "label_set", STR);
+	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
+	w->p_known = header_add(h, "p_known", F64);
+	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
+	memcpy(name, r->classes.name, k * sizeof *name);
+	name[k] = unknown_name;
+	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
+	free(name);
+	if (!new && r->fold)
+		w->fold = header_add(h, "fold", U32);
+	w->untested = header_add(h, "untested", U8);
+	if (new)
+		w->in_reference = header_add(h, "in_reference", U8);
+	if (t) {
+		w->term = header_add_categorical(h, "term", t->id, t->holds.n);
+		w->term_name = header_add_categorical(h, "term_name", t->name, t->holds.n);
+		w->term_classes = header_add(h, "term_classes", U32);
+	}
+	if (t && !new)
+		w->fine_label = header_add_categorical(h, "fine_label", r->classes.name, k);
+	header_labels(h, r->classes.name, r->cells, k);
+	char *how = xasprintf("--reference %zu cells", r->d.n);
+	cli_provenance(&transfer_cli, h, how);
+	free(how);
+}
+
+static void writer_release(struct writer *w)
+{
+	block_release(&w->out);
+	header_release(&w->h);
+	free_all(w->map, w->d.p, w->d.in_set, w->order);
+}
+
+/* The columns of the input that stay. A new column may have the name and type of one that was there. */
+static void writer_start(struct writer *w, const struct stream *to, const struct header *from)
+{
+	w->map = xmalloc(w->h.ncol * sizeof *w->map);
+	header_map(stream_header(to), from, w->map);
+	for (size_t i = 0; i < w->h.ncol; i++)
+		for (size_t k = 0; transfer_made[k]; k++)
+			if (strcmp(w->h.col[i].name, transfer_made[k]) == 0)
+				w->map[i] = -1;
+	block_reset(&w->out, stream_header(to));
+}
+
+/* The classes of the set by falling probability, as text. */
+static void push_set(struct writer *w)
+{
+	char *text = NULL;
+	size_t size, n = 0;
+	FILE *f = xmemopen(&text, &size);
+	for (size_t c = 0; c < w->rule->k; c++) {
+		if (!w->d.in_set[c])
+			continue;
+		size_t at = n++;
+		for (; at && w->d.p[w->order[at - 1]] < w->d.p[c]; at--)
+			w->order[at] = w->order[at - 1];
+		w->order[at] = (uint32_t)c;
+	}
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%s", i ? BETWEEN : "", w->r->classes.name[w->order[i]]);
+	xmemclose(f, &text);
+	block_push_str(&w->out, w->label_set, text, strlen(text));
+	free(text);
+}
+
+static void put_u32(struct writer *w, int column, size_t i, uint32_t v)
+{
+	((uint32_t *)w->out.col[column].data)[i] = v;
+}
+
+static void put_term(struct writer *w, size_t i, int scored)
+{
+	const struct detail *t = w->rule->detail;
+	int answer = scored && w->d.term < t->holds.n;
+	uint32_t code = answer ? (uint32_t)w->d.term : MISSING_CODE, classes = answer ? t->size[w->d.term] : scored ? (uint32_t)t->k : 0;
+	put_u32(w, w->term, i, code);
+	put_u32(w, w->term_name, i, code);
+	put_u32(w, w->term_classes, i, classes);
+	w->to->term_cells += (uint64_t)scored;
+	w->to->term_sum += classes;
+}
+
+/* Row i of the output: a cell with these logits, or NULL: without values. Rows are put in order. */
+static void put_cell(struct writer *w, size_t i, const double *logit, double far)
+{
+	struct column *col = w->out.col;
+	struct decision *d = &w->d;
+	size_t k = w->rule->k;
+	float *z = (float *)col[w->logit].data + i * k;
+	int untested = 0, unknown = 0;
+	if (logit) {
+		transfer_decide(w->rule, logit, far, d);
+		unknown = d->unlike;
+	} else {
+		memset(d->in_set, 0, k);
+	}
+	for (size_t c = 0; c < k; c++) {
+		z[c] = logit ? (float)log(d->p[c]) : NAN;
+		int may_be = d->in_set[c] & w->r->untested[c];
+		untested |= may_be;
+		w->to->may_be[c] += (uint64_t)may_be;
+	}
+	memcpy((uint8_t *)col[w->in_set].data + i * k, d->in_set, k);
+	put_u32(w, w->predicted, i, logit ? d->class : MISSING_CODE);
+	put_u32(w, w->assigned, i, !logit ? MISSING_CODE : unknown ? (uint32_t)k : d->class);
+	((float *)col[w->probability].data)[i] = logit ? (float)d->probability : NAN;
+	((double *)col[w->p_known].data)[i] = logit ? d->likeness : NAN;
+	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
+	if (w->rule->detail)
+		put_term(w, i, logit != NULL);
+	push_set(w);
+	w->to->cells++;
+	w->to->empty += !logit;
+	w->to->unknown += (uint64_t)unknown;
+	w->to->of_untested += (uint64_t)untested;
+}
+
+/* The cells of p, in the order of their stream. */
+static void write_cells(struct writer *w, struct stream *to, const struct predictions *p)
+{
+	struct block in = {0};
+	size_t at = 0, first = 0, scored = 0, row_cap = 0;
+	uint32_t *row = NULL;
+	writer_start(w, to, stream_header(p->in));
+	while (must_read(p->in, &in)) {
+		size_t n = 0;
+		grow(row, row_cap, in.rows + 1);
+		for (size_t i = 0; i < in.rows; i++)
+			if (!p->row || (at + n < p->n && p->row[at + n] == first + i))
+				row[n++] = (uint32_t)i;
+		block_take(&w->out, w->map, &in, row, n);
+		for (size_t i = 0; i < n; i++, at++) {
+			int there = !p->there || p->there[at];
+			put_cell(w, i, there ? p->logit + scored * w->rule->k : NULL, there ? p->far[scored] : 0);
+			scored += (size_t)there;
+			uint32_t y = w->fine_label >= 0 ? w->r->held.d->y[at] : 0;
+			if (w->in_reference >= 0) {
+				((uint8_t *)w->out.col[w->in_reference].data)[i] = p->known[at];
+				w->to->known += p->known[at];
+			}
+			if (w->fine_label >= 0)
+				put_u32(w, w->fine_label, i, y < w->rule->k ? y : MISSING_CODE);
+			if (w->fold >= 0)
+				put_u32(w, w->fold, i, w->r->fold[at] + 1);
+		}
+		first += in.rows;
+		must_flush(to, &w->out);
+	}
+	must_commit(to);
+	block_release(&in);
+	free(row);
+}
+
+void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule)
+{
+	struct writer to;
+	*w = (struct written){.may_be = xcalloc(r->classes.n, sizeof *w->may_be)};
+	writer_init(&to, r, rule, stream_header(p->in), 1);
+	to.to = w;
+	write_cells(&to, cli_create(&transfer_cli, &to.h, stream_expected(p->in)), p);
+	writer_release(&to);
+}
+
+void transfer_write_held_out(const struct reference *r, const struct rule *rule)
+{
+	struct writer to;
+	const struct embeddings *d = r->held.d;
+	struct written w = {.may_be = xcalloc(r->classes.n, sizeof *w.may_be)};
+	writer_init(&to, r, rule, stream_header(d->s), 0);
+	to.to = &w;
+	struct stream *out = stream_create(transfer_set.held_out, &to.h, 0, &failure);
+	must(!out);
+	write_cells(&to, out,
+		&(struct predictions){.in = d->s, .n = d->n, .scored = d->n, .row = d->row, .logit = r->held.logit, .far = r->held.far});
+	writer_release(&to);
+	free(w.may_be);
+}
