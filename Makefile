@@ -17,6 +17,7 @@ VARIANT ?= release
 BUILD   ?= build
 BIN     ?= bin
 B       := $(BUILD)/$(VARIANT)
+MAN     := $(B)/man
 ifneq ($(VARIANT),release)
 BIN     := $(B)/bin
 endif
@@ -205,7 +206,7 @@ objects: $(LIBO) $(SRCO) ## compile without linking (for cross compilers)
 
 # ---- Programs ----
 
-all: $(TOOLS:%=$(BIN)/%) ## build the tools (default)
+all: $(TOOLS:%=$(BIN)/%) $(MAN)/made ## build the tools and their manual pages (default)
 
 # $(call link,LIBRARIES): the target from its prerequisites
 link = $(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(LDLIBS) $1 -o $@
@@ -219,6 +220,11 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 	@mkdir -p $(@D)
 	$(link)
 
+# The tools say what their options are; a page without the options of a command, or with one that is none, ends this.
+PAGES := $(notdir $(wildcard man/*.[1-9]))
+$(MAN)/made: man/pages.py $(PAGES:%=man/%) $(TOOLS:%=$(BIN)/%)
+	@python3 -B man/pages.py $(BIN) $(MAN) && touch $@
+
 include cuda/cuda.mk tests/tests.mk docs/docs.mk
 PIPELINES := pipelines
 include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
@@ -231,7 +237,6 @@ SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
 # As in the sources, so that links lead where they should
 DOCS  := $(wildcard *.md LICENSE CITATION.cff) $(sort $(shell find examples -type f ! -path "*/__pycache__/*")) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
-PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
 ZSHDIR  = $(DEST)/share/zsh/site-functions
@@ -257,7 +262,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
 	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
 	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
-	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
+	@for p in $(PAGES); do install -D -m 644 $(MAN)/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
 		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"

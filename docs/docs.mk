@@ -29,7 +29,7 @@ docs-gallery-annotate: all
 SITE  := $(BUILD)/site
 SITE_PYTHON := /usr/bin/python3
 PAGES_ABOVE := CONTRIBUTING.md SECURITY.md CHANGELOG.md
-site: ## build the web site in build/site/html (make deps site)
+site: $(MAN)/made ## build the web site in build/site/html (make deps site)
 	@$(SITE_PYTHON) -c 'import sphinx, myst_parser, furo' 2>/dev/null || { echo 'make site: no Sphinx, MyST or furo for python3. make deps site installs them' >&2; exit 1; }
 	@rm -rf $(SITE)
 	@mkdir -p $(SITE)/pages/man $(SITE)/pages/_static
@@ -39,11 +39,12 @@ site: ## build the web site in build/site/html (make deps site)
 	@for p in $(PAGES_ABOVE); do sed 's#](docs/#](#g' $$p > $(SITE)/pages/$$p || exit 1; done
 	@sed -i -E 's#\]\(\.\./([A-Z]+\.md|examples/)#](\1#g' $(SITE)/pages/*.md
 	@sed -i -E 's#\]\(\.\./\.\./(man|examples)/#](../\1/#g' $(SITE)/pages/guide/*.md
-	@cd man && for p in *.[1-9]; do { printf '# %s(%s)\n\n```{raw} html\n' "$${p%.*}" "$${p##*.}"; \
+	@cd $(MAN) && for p in *.[1-9]; do { printf '# %s(%s)\n\n```{raw} html\n' "$${p%.*}" "$${p##*.}"; \
 		mandoc -T html -O 'fragment,toc,man=%N.%S.html;https://manpages.debian.org/%N.%S' $$p && printf '```\n'; } > "$(abspath $(SITE))/pages/man/$$p.md" || exit 1; done
 	@{ printf '# Manual pages\n\n'; for p in man/*.[1-9]; do n=$${p##*/}; \
 		printf -- '- [%s(%s)](%s.md): %s\n' "$${n%.*}" "$${n##*.}" "$$n" "$$(sed -n 's/^\.Nd //p' $$p)"; done; \
 		printf '\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n'; } > $(SITE)/pages/man/index.md
+	@python3 -B man/pages.py --reference $(BIN) > $(SITE)/pages/reference.md
 	@$(SITE_PYTHON) -m sphinx -q -n -W --keep-going -b html $(SITE)/pages $(SITE)/html
 	@mkdir -p $(SITE)/html/gallery && cp docs/gallery/*.html $(SITE)/html/gallery
 # Debian's furo knows the dark colours, but not that the reader's system asks for them.

@@ -127,12 +127,14 @@ static _Noreturn void print_help(const struct cli *c)
 	exit(stdout_lost());
 }
 
-/* TOOL --completion: what the shells' completion needs (src/completion.bash, src/completion.zsh). No option, so --help does not show it. */
-static void print_completion(int argc, char **argv)
+/* TOOL --completion: what the shells' completion needs (src/completion.bash, src/completion.zsh); TOOL --manual: what man/pages.py needs. No options,
+ * so --help does not show them. */
+static void print_words(const struct cli *c, int argc, char **argv)
 {
-	if (argc != 2 || strcmp(argv[1], "--completion") != 0)
+	int manual = argc == 2 && strcmp(argv[1], "--manual") == 0;
+	if (!manual && (argc != 2 || strcmp(argv[1], "--completion") != 0))
 		return;
-	char *words = opt_words(tables);
+	char *words = opt_words(tables, manual ? c->mode ? c->mode : 1 : 0);
 	fputs(words, stdout);
 	free(words);
 	exit(stdout_lost());
@@ -282,7 +284,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	tables[0] = c->options ? c->options : no_options;
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);
-	print_completion(argc, argv);
+	print_words(c, argc, argv);
 	if (opt_parse(tables, argc, argv, &c->noperand, &failure)) {
 		for (char **a = arguments; *a; a++)
 			cli_moved(*a);

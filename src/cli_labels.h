@@ -8,7 +8,7 @@ extern int keep_unknown_labels;
 /* The row of every table with such a column: {KEEP_UNKNOWN_LABELS} */
 #define KEEP_UNKNOWN_LABELS \
 	0, "keep-unknown-labels", OPT_FLAG, &keep_unknown_labels, NULL, \
-		"'unknown', 'nan', 'NA', 'unassigned' and such words are labels, and groups, as any other", .changes = 1
+		"'unknown', 'nan', 'NA', 'unassigned' and such words are labels, and groups, as any other: see corrmask(7)", .changes = 1
 enum label_rule label_rule(void);
 
 /* Open a column of labels or groups, or die. */

@@ -57,17 +57,6 @@ subcommands() {
 	"$1" --help | sed -n '/Commands/,/^$/s/^  \([a-z][a-z-]*\)  .*/\1/p'
 }
 
-# --help of the tool and of all its subcommands
-all_help() {
-	"$1" --help
-	for sub in $(subcommands "$1"); do "$1" "$sub" --help; done
-}
-
-# Long options in --help
-help_options() {
-	all_help "$1" | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u
-}
-
 setup_file() {
 	export SMALL=$BATS_FILE_TMPDIR/small
 	mkdir "$SMALL"
@@ -112,59 +101,6 @@ setup() {
 	check() {
 		run bash -c "$1 --help >/dev/full"
 		assert_failure 1
-	}
-	each check
-}
-
-# Long options that PAGE... describe: its own, and those of all tools that it names (corrmask.7 says what they are)
-described() {
-	{
-		sed -sn '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$@" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' | sed 's/^[ ,]*-/--/'
-		awk '
-			/^\.Ss Options of all tools/ { on = 1 }
-			on && /^\.El/ { on = 0 }
-			on && /^\.It Fl/ { long = $3; if ($4 == ",") long = $5; name[$3] = "-" long; next }
-			/^as in all tools/ { n = split(last, w, / [,:] ?/); for (i = 1; i < n; i++) print w[i] in name ? name[w[i]] : "unknown: " w[i] }
-			/^\.Fl / { last = substr($0, 5) }
-		' "$man/corrmask.7" "$@"
-	} | sort -u
-}
-
-# A command has a page of its own, TOOL-COMMAND.1, if one command of the tool has; TOOL.1 then has the options of several commands.
-@test "manual pages and --help name the same options and words" {
-	check() {
-		man=$BATS_TEST_DIRNAME/../man
-		pages=("$man/$1".1)
-		for sub in $(subcommands "$1"); do
-			compgen -G "$man/$1-*.1" >/dev/null || break
-			pages+=("$man/$1-$sub.1")
-			"$1" "$sub" --help | grep -oE '^ +(-., )?--[a-z][a-z0-9-]+' | grep -oE -- '--.*' | sort -u >takes
-			described "$man/$1-$sub.1" >own
-			run comm -23 own takes
-			assert_output ""
-			run comm -13 <(described "$man/$1.1" | sort -u - own) takes
-			assert_output ""
-		done
-		for page in $(compgen -G "$man/$1-*.1"); do
-			[[ " ${pages[*]} " = *" $page "* ]] || fail "$page: no such command"
-		done
-		help_options "$1" >help
-		described "${pages[@]}" >page
-		diff help page
-		# an option of some words has the same ones
-		all_help "$1" | grep -oE -- '--[a-z0-9-]+ [a-z0-9_-]+(\|[a-z0-9_-]+)+( |$)' | sed 's/ *$//' | sort -u >help_words
-		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "${pages[@]}" "$man/corrmask.7" |
-			sed 's/ | /|/g' | awk 'NR == FNR { has[$1]; next } $1 in has' help - | sort -u >page_words
-		diff help_words page_words
-		# what the synopsis shows is described
-		sed -sn '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "${pages[@]}" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
-		run comm -23 synopsis help
-		assert_output ""
-		# and letters stand for the same words
-		all_help "$1" | sed -nE 's/^  (-.), (--[a-z0-9-]+).*/\1 \2/p' | sort -u >letters
-		while read -r letter word; do
-			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "${pages[@]}" "$man/corrmask.7" || fail "$1: no .It Fl ${letter#-} , ${word#-}"
-		done <letters
 	}
 	each check
 }

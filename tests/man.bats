@@ -19,6 +19,64 @@ setup_file() {
 	done
 }
 
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	SOURCES=$BATS_TEST_DIRNAME/../man
+}
+
+# A copy of the sources, without a list, or with another line: made PAGE SED_SCRIPT
+made() {
+	rm -rf copy
+	mkdir -p copy/src
+	cp -r "$SOURCES" copy/man
+	cp "$SOURCES/../src/tools.def" copy/src
+	sed -i "$2" "copy/man/$1"
+	run "$PYTHON" copy/man/pages.py "${3:-$BIN}" built
+}
+
+@test "pages: every option of --help stands in the page of its command, with range, words and what it excludes" {
+	made h5tok.1 ""
+	assert_success
+	for tool in $(sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$SOURCES/../src/tools.def"); do
+		for sub in $("$tool" --help | sed -n '/Commands/,/^$/s/^  \([a-z][a-z-]*\)  .*/\1/p') ""; do
+			pages=("built/$tool.1" built/corrmask.7)
+			[ ! -e "built/$tool-$sub.1" ] || pages+=("built/$tool-$sub.1")
+			# shellcheck disable=SC2086 # no command: no word
+			"$tool" $sub --help | grep -oP '^ +(-., )?-\K-[a-z][a-z0-9-]+' | while read -r name; do
+				grep -qE -- "^\.It Fl (. , )?$name( |$)" "${pages[@]}" || fail "$tool $sub: -$name"
+			done
+		done
+	done
+	item() { sed -n "/^\.It Fl \(. , \)\?-$2\( \|$\)/,/^\.\(It\|El\)/p" "built/$1" | sed '$d'; }
+	assert_equal "$(item depgraph.1 tau)" $'.It Fl -tau Ar T\npmi: minimum NPMI of an edge (default 0.5).\nFrom \\-1 to 1; needs \\-\\-pmi.'
+	assert_equal "$(item ctaprobe-cells.1 fold-column | tail -n 1)" 'Not with \-\-folds, \-\-repeats, \-\-every-class or \-\-test.'
+	assert_equal "$(item scview.1 format | head -n 1)" ".It Fl O , -format Cm tsv | npy | h5ad"
+	assert_equal "$(item sctrain-genes.1 fold | head -n 1)" ".It Fl -fold Ar K/N"
+	run grep -c 'It Fl -lr' built/sctrain-mlm.1 built/sctrain.1
+	assert_output $'built/sctrain-mlm.1:0\nbuilt/sctrain.1:1'
+}
+
+@test "pages: a text of no option, a command without its options, an option without a sentence end the build with one line" {
+	check() {
+		made "$1" "$2" "${4:-}"
+		assert_equal "$status ${#lines[@]}" "1 1"
+		assert_output --partial "$3"
+	}
+	check h5tok.1 's/^\.Option layer/.Option layers/' "h5tok.1: .Option layers: h5tok has no option --layers"
+	check sctrain.1 's/^\.Option head/.Option label/' "sctrain.1: .Option label: "
+	check sctrain-nb.1 's/^\.Options sctrain nb/.Options sctrain bn/' "sctrain-nb.1: no .Options sctrain nb"
+	check scgenes.1 's/^\(\.Options .*\) markers/\1/' "scgenes.1: no .Options scgenes markers"
+	check depgraph.1 '/^\.End/d' "depgraph.1: .Options depgraph has no .End"
+	check depgraph.1 's/^\.End/&\n&/' "depgraph.1:"
+	check ctaprobe-cells.1 's/^\.Op Fl -test/.Op Fl -tests/' "ctaprobe-cells.1: the synopsis shows -tests"
+	mkdir bin
+	ln -s "$BIN"/* bin
+	rm bin/depgraph
+	printf '#!/bin/sh\nprintf -- "--cells\\tN\\t\\tn\\tOptions\\t1 2\\t\\t\\tnot\\n"\n' >bin/depgraph
+	chmod +x bin/depgraph
+	check h5tok.1 "" "depgraph: --cells has no help sentence" bin
+}
+
 # The commands in the EXAMPLES of a page
 examples() {
 	awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } on && code { print } on && /^\.Bd -literal/ { code = 1 }' "$1" |
@@ -27,7 +85,7 @@ examples() {
 
 @test "examples keep their backslashes: each is written as \\e" {
 	local page
-	for page in "$BATS_TEST_DIRNAME"/../man/*.[1-9]; do
+	for page in "$SOURCES"/*.[1-9]; do
 		run grep -nF '\' <(awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } on && code { gsub(/\\[e&-]/, ""); print } on && /^\.Bd -literal/ { code = 1 }' "$page")
 		assert_output ""
 	done
@@ -35,8 +93,9 @@ examples() {
 
 # bats test_tags=slow
 @test "every page has examples that run, and is clean" {
-	command -v mandoc >/dev/null && mandoc -Tlint -W warning "$BATS_TEST_DIRNAME"/../man/*.[1-9]
-	for page in "$BATS_TEST_DIRNAME"/../man/*.[17]; do
+	$PYTHON "$SOURCES/pages.py" "$BIN" built
+	command -v mandoc >/dev/null && mandoc -Tlint -W warning built/*.[1-9]
+	for page in built/*.[17]; do
 		name=${page##*/}
 		work=$BATS_TEST_TMPDIR/$name
 		cp -r "$SMALL" "$work"

@@ -200,9 +200,9 @@ lint-shell: ## tests/check_bats.awk; shellcheck 0.9 (skipped with other versions
 	@$(call of_12,shellcheck,0.9); shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh) && \
 	shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
-lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
-	@mandoc -Tlint -W warning $(wildcard man/*.[1-9])
-	@if command -v groff >/dev/null; then ! groff -mandoc -Tutf8 -z $(wildcard man/*.[1-9]) 2>&1 | grep .; fi
+lint-man: $(MAN)/made ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
+	@mandoc -Tlint -W warning $(MAN)/*.[1-9]
+	@if command -v groff >/dev/null; then ! groff -mandoc -Tutf8 -z $(MAN)/*.[1-9] 2>&1 | grep .; fi
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)

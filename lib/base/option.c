@@ -264,7 +264,7 @@ static char *choosers(struct option_def *const *tables, unsigned modes, int give
 	const char *gap = "";
 	EACH(o, tables)
 	for (size_t k = 0; k < (o->kind == OPT_CHOICE ? o->nwords : 1); k++)
-		if (modes & o->mode << k && (!given || (o->seen && chosen_by(o) == o->mode << k))) {
+		if (modes & o->mode << k && (!o->words || word(o, k)) && (!given || (o->seen && chosen_by(o) == o->mode << k))) {
 			fprintf(f, "%s%s%s%s", gap, o->name, o->words ? "=" : "", o->words ? word(o, k) : "");
 			gap = " ";
 		}
@@ -353,13 +353,23 @@ char *opt_help(struct option_def *const *tables)
 	return text;
 }
 
-char *opt_words(struct option_def *const *tables)
+char *opt_words(struct option_def *const *tables, unsigned usual)
 {
 	char *text = NULL;
+	const char *heading = "Options";
 	FILE *f = xmemopen(&text, &(size_t){0});
 	EACH(o, tables)
-	if (o->kind != OPT_GROUP)
-		fprintf(f, "--%s\t%s\t%s\n", o->name, argument(o) ? argument(o) : "", o->help);
+	if (o->kind == OPT_GROUP) {
+		heading = o->name;
+	} else {
+		char *terms = choosers(tables, o->modes & usual ? ~o->modes : o->modes, 0);
+		fprintf(f, "--%s\t%s\t%s", o->name, argument(o) ? argument(o) : "", o->help);
+		if (usual)
+			fprintf(f, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max, o->needs ? o->needs : "",
+				o->excludes ? o->excludes : "", o->modes & usual ? "not" : "with", terms);
+		fputc('\n', f);
+		free(terms);
+	}
 	xmemclose(f, &text);
 	return text;
 }

@@ -62,8 +62,9 @@ int opt_check_mode(struct option_def *const *tables, unsigned mode, const char *
 /* The help lines of the tables (malloced), two columns under headings. Options before the first heading are under "Options:". */
 char *opt_help(struct option_def *const *tables);
 
-/* The same for the completion of a shell (malloced): a line "--name", tab, argument, tab, help for each option. */
-char *opt_words(struct option_def *const *tables);
+/* The same for the completion of a shell (malloced): a line "--name", tab, argument, tab, help for each option. With usual (opt_check) also what
+ * the manual says: letter, heading, "min max", needs, excludes, and "with" the terms that choose its modes, or "not" those that choose others. */
+char *opt_words(struct option_def *const *tables, unsigned usual);
 
 /* "--rate 0.15 --seed 1": the options marked `changes` that were given, in table order, values as parsed, with all their digits (malloced).
  * Digests of streams depend on this text; decimal_shorten makes one to read. */

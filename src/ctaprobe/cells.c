@@ -57,7 +57,7 @@ static struct option_def cells_options[] = {
 	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
 	{0, "Scores", OPT_GROUP},
 	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
-		"95 % intervals of the scores from N draws of groups (without --group: of cells)", 2, 1e6, .changes = 1},
+		"95 % intervals of the scores from N draws of groups (without --group: cells)", 2, 1e6, .changes = 1},
 	{0, "replicates", OPT_OUTPUT, &cells_set.replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table",
 		.needs = "bootstrap"},
 	{0, "Output", OPT_GROUP},

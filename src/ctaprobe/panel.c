@@ -30,8 +30,7 @@ enum { FOLDS = 4, SOME_GENES = 40, LARGEST = 2, SMALLEST = -4 }; /* of the choic
 static const double PRESENT = 0.05, LEAST = 0.05; /* share of the training cells; of the mean count, of what ridge and neighbours expect */
 
 static struct option_def options[] = {
-	{0, "panel", OPT_INPUT, &panel, "FILE",
-		"the genes that are seen: a list, or a table with a column gene_id, gene or symbol (required)"},
+	{0, "panel", OPT_INPUT, &panel, "FILE", "the genes that are seen: a list, or a table with gene_id, gene or symbol (required)"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "the cells to learn from: counts (required)"},
 	{0, "group", OPT_STRING, &group, "COL", "choose the penalty by folds of whole groups of COL, such as donors (default: of cells)"},
 	{KEEP_UNKNOWN_LABELS, .needs = "group"},

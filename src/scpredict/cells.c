@@ -24,7 +24,7 @@ static struct option_def options[] = {
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "also write the probability of every class", .changes = 1},
 	{0, "decode", OPT_CHOICE, &decode, OPT_ENUM("leaf", "greedy"),
 		"heads with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
-	{0, "node", OPT_LIST, &node, "ID,...", "heads with an ontology: also write the probability of these terms (repeatable)",
+	{0, "node", OPT_LIST, &node, "ID,...", "heads with an ontology: also write probabilities of these terms (repeatable)",
 		.changes = 1},
 	{0},
 };

@@ -35,7 +35,7 @@ static struct option_def options[] = {
 	{0, "balance", OPT_STRING, &balance, "COL[,COL]",
 		"take equal numbers of cells from the classes of COL, or of pairs of classes, as far as available", .changes = 1},
 	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
-	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL with fewer than N cells; N below 1 is a share",
+	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL of fewer than N cells (below 1: a share)",
 		.changes = 1},
 	{KEEP_UNKNOWN_LABELS, .needs = "group stratify balance cap min-class batch-key"},
 	{0, "Filters", OPT_GROUP},

@@ -31,9 +31,8 @@ static struct cli cli;
 static struct option_def options[] = {
 	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory (required)"},
 	RECALIBRATE_ROW(recalibrate),
-	{0, "cell-scores", OPT_OUTPUT, &cells_path, "FILE",
-		"also write the loss of every row to this table, and standard errors to the metrics"},
-	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "wced and value: also write how well each gene is predicted to this table"},
+	{0, "cell-scores", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row, and standard errors to the metrics"},
+	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "models of wced and value: also write how well each gene is predicted"},
 	{0},
 };
 

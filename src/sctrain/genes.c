@@ -18,7 +18,7 @@ static const char *path, *fold_text;
 static struct option_def options[] = {
 	{0, "Classes", OPT_GROUP},
 	{0, "gene-labels", OPT_INPUT, &path, "FILE", "table of genes (id or symbol) and their labels (required)"},
-	{0, "fold", OPT_STRING, &fold_text, "K/N", "split the genes into N folds and hold out fold K, from 0 (default: learn from all)",
+	{0, "fold", OPT_STRING, &fold_text, "K/N", "hold out fold K (from 0) of N folds of the genes (default: learn from all)",
 		.changes = 1},
 	{0},
 };

@@ -344,7 +344,7 @@ static void words_of_options(void **state)
 	assert_int_equal(opt_parse(tables, 3, (char *[]){word[0], word[1], word[2]}, &operands, &e), 0);
 	assert_int_equal(row, 2);
 	assert_int_equal(size, 2);
-	char *text = opt_provenance(tables), *help = opt_words(tables);
+	char *text = opt_provenance(tables), *help = opt_words(tables, 0);
 	assert_string_equal(text, "--row some --size large");
 	assert_string_equal(help, "--row\tnone|some\t\n--size\tsmall|large\tthe size\n");
 	free(text);
