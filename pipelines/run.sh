@@ -101,7 +101,7 @@ check() {
 		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS|OTHER_EPOCHS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [[ $name = COVERAGE || $name = UNKNOWN ]]; then
-			[[ $value =~ ^0?\.[0-9]+$ || $name$value = UNKNOWN0 ]] || { echo "$name=$value: expected a share, such as $([ "$name" = COVERAGE ] && echo 0.9 || echo 0.05)"; return; }
+			[[ $value =~ ^0?\.[0-9]+$ || $name$value =~ ^UNKNOWN0?$ ]] || { echo "$name=$value: expected a share, such as $([ "$name" = COVERAGE ] && echo 0.9 || echo 0.05)"; return; }
 		elif [ "$name" = MIN_EXPRESSED ]; then
 			[[ -z $value || $value =~ ^[1-9][0-9]*$ ]] || { echo "$name=$value: expected a whole number from 1"; return; }
 		elif [ "$name" = KEEP_MODELS ]; then

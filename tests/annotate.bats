@@ -34,7 +34,7 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	assert [ ! $R/map -nt $R/annotated.h5ad ]   # a make that is killed after the file knows what it holds
 	run -1 grep -E '.{81}' results/annotate/latest/report.txt
 	run -0 sentences
-	assert_regex "$output" '^no-promise(-coverage no-promise-unknown)? right(-there)? calibration .*unknown set-size columns scanpy $'
+	assert_regex "$output" '^no-promise(-coverage no-promise-unknown)? right(-there)? calibration .*unlike (unlike-types )?set-size columns scanpy $'
 	$PYTHON -W ignore - <<-'P'
 		import anndata, types
 		old, new, typed = (anndata.read_h5ad(f) for f in ("new.h5ad", "results/annotate/latest/annotated.h5ad", "typed.h5ad"))
@@ -44,9 +44,11 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 		known = (truth != "type3").to_numpy()
 		right = (new.obs["transfer_predicted"].astype(str) == truth)[known].mean()
 		inside = [t in s.split(" | ") for t, s in zip(truth[known], new.obs["transfer_label_set"][known])]
-		unknown = (new.obs["transfer_assigned"] == "unknown").to_numpy()
-		print(right, sum(inside) / len(inside), unknown[known].mean(), unknown[~known].mean())
-		assert right > .8 and sum(inside) / len(inside) > .85 and unknown[known].mean() < .2 and unknown[~known].mean() > unknown[known].mean()
+		like = new.obs["transfer_likeness"].to_numpy()
+		print(right, sum(inside) / len(inside), like[known].mean(), like[~known].mean())
+		assert right > .8 and sum(inside) / len(inside) > .85 and like[~known].mean() < like[known].mean()
+		# so few donors promise no share of unknown cells
+		assert (new.obs["transfer_assigned"].astype(str) == new.obs["transfer_predicted"].astype(str)).all()
 		assert "X_umap" in new.obsm and not [k for k in new.obsm if k not in ("X_umap", "transfer_in_set", "transfer_logit")]
 		last = open("results/annotate/latest/sentences.tsv").read().splitlines()[-1].split("\t")
 		# the line of the report, with a scanpy that only looks at its arguments
@@ -60,7 +62,7 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	# all markers of type1 are stronger in type2, one of type2 is in type1; type4 has few cells
 	cp -r "$(realpath $R)" moved
 	awk -F '\t' -v OFS='\t' '{ k = $1 " " $6 } k ~ /^(type1 type2|type4 type1)$/ || (k == "type2 type1" && $2 == 1) { $11 = 99 } $6 == "type4" { $10 = 9; $11 = 50 } 1' $R/markers.tsv > moved/markers.tsv
-	pipelines/annotate/report.sh moved new.h5ad ref.h5ad cell_type .9 .05 > report
+	pipelines/annotate/report.sh moved new.h5ad ref.h5ad cell_type .9 > report
 	grep -q $'^markers-elsewhere\t.*: type1 (in type2)\.$' moved/sentences.tsv
 	# coverage by type: with all sets, as ctaprobe score has it of all cells
 	awk -F '\t' 'FNR == 1 { file++ } file == 1 && $1 == "coverage" { want = $2 } file == 2 && FNR > 2 && $1 != "unknown" { n += $2; hit += $2 * $4 }
@@ -114,7 +116,7 @@ assert set(o.transfer_term_name) & {"type1", "common", "cell"} and (o.transfer_t
 said() {
 	local of f word
 	for of in transfer held new run; do : > "$of.values"; done
-	for word in run:coverage=0.9 run:unknown=0.05 run:map=X_umap held:accuracy=.9 held:macro_f1=.8 "${@:2}"; do
+	for word in run:coverage=0.9 run:map=X_umap held:accuracy=.9 held:macro_f1=.8 "${@:2}"; do
 		of=${word%%:*} word=${word#*:} word=${word//+/ }
 		printf '%s\t%s\n' "${word%%=*}" "${word#*=}" >> "$of.values"
 	done
@@ -127,7 +129,7 @@ said() {
 }
 
 @test "annotate: each sentence is there where its condition holds, and nowhere else" {
-	local donors='transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19 transfer:cells=5 transfer:unknown_cells=1'
+	local donors='transfer:unknown:share=.05 transfer:unknown:applied=1 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19 transfer:cells=5 transfer:unknown_cells=1'
 	local all='transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1'
 	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:promise:accuracy=0 transfer:why:coverage=a transfer:why:unknown=b transfer:why:accuracy=c'
 	yes() { said "$@" || fail "$1 is not there: ${*:2}"; }
@@ -149,12 +151,12 @@ said() {
 	yes promise $donors $all transfer:promise:coverage=0 transfer:why:coverage=a
 	yes no-promise-coverage $donors $all transfer:promise:coverage=0 transfer:why:coverage=a
 	yes no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
-	not no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a run:unknown=0
+	not no-promise-unknown $donors $all transfer:promise:unknown=0 transfer:why:unknown=a transfer:unknown:share=0
 	not no-promise-unknown $donors $no
 	not no-promise $donors $all transfer:promise:unknown=0 transfer:why:unknown=a
 	not no-promise-coverage $donors $no
-	yes no-promise-coverage $donors $all transfer:promise:coverage=0 transfer:why:coverage=a run:unknown=0
-	not no-promise-unknown $donors $no transfer:promise:accuracy=1 run:unknown=0
+	yes no-promise-coverage $donors $all transfer:promise:coverage=0 transfer:why:coverage=a transfer:unknown:share=0
+	not no-promise-unknown $donors $no transfer:promise:accuracy=1 transfer:unknown:share=0
 	for id in no-promise-coverage no-promise-unknown needs; do not $id $donors $all; done
 	not needs $donors $no transfer:units=8       # the reason says it
 	not needs transfer:unit=cell $no
@@ -192,9 +194,20 @@ said() {
 	only rare run:rare=2
 	only in-reference transfer:in_reference=1
 	only untested transfer:untested_cells=2 transfer:untested:B=2
-	not unknown $donors $all run:unknown=0
+	not unknown $donors $all transfer:unknown:share=0
 	not unknown $donors $all transfer:cells=0 transfer:unknown_cells=0
+	not unknown $donors $no transfer:unknown:applied=0
+	not unlike $donors $all transfer:unlike_cells=3
+	not unlike $donors $no transfer:unlike_cells=3 transfer:unknown:share=0 transfer:unknown:applied=0
+	yes unlike $donors $no transfer:unlike_cells=3 transfer:unknown:applied=0
+	grep -q '^unlike.3 of 5 new cells .* 95 %' said.tsv
+	only unlike-types transfer:new:B+cell=20 transfer:unlike:B+cell=9 transfer:new:T=99 transfer:unlike:T=9
+	grep -q ': 9 of 20 B cell\.$' said.tsv
+	not unlike-types $donors $all transfer:new:B=4 transfer:unlike:B=4
 	yes unknown $donors $all
+	run -1 grep -q '^unknown.*not promised' said.tsv
+	yes unknown $donors $no
+	grep -q '^unknown.*not promised' said.tsv
 	only set-size run:set_size=1.2 run:single=.9
 	only set-size run:set_size=1 run:single=1
 	grep -q 'All label sets have one type' said.tsv
@@ -206,6 +219,8 @@ said() {
 	only markers-elsewhere run:elsewhere=B
 	only own-types new:cells=100 new:unknown=20 new:accuracy=.4 new:coverage=.9 new:known_called_unknown=.1
 	grep -q ' 80 cells .* 50 %.* 90 %.* 10 %' said.tsv   # 40 of the 80 cells whose types the reference has are right
+	yes own-types $donors $no transfer:unknown:applied=0 new:cells=100 new:unknown=20 new:accuracy=.4 new:coverage=.9 new:known_called_unknown=0
+	run -1 grep -q 'own-types.*called unknown' said.tsv
 	only own-new new:cells=100 new:unknown=20 new:novel_called_unknown=.4
 	not own-types $donors $all new:cells=20 new:unknown=20
 	not own-new $donors $all new:cells=20 new:unknown=0 new:novel_called_unknown=nan
@@ -215,7 +230,7 @@ said() {
 }
 
 @test "annotate: each sentence has the numbers that it speaks of" {
-	local all='run:coverage=.85 run:unknown=.07 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19
+	local all='run:coverage=.85 transfer:unknown:share=.07 transfer:unknown:applied=1 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19
 		transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1 held:accuracy=.912 held:macro_f1=.834 held:ece=.0123
 		transfer:shift=3.25 transfer:shift:limit=1.75 transfer:shift:false_alarm=5 transfer:shift:A=4 transfer:shift:B=2.5 transfer:shift:C=6 transfer:shift:D=9
 		transfer:depth:new=101 transfer:depth:reference=202 transfer:thinned=.5 transfer:depth_ratio:A=.3 transfer:depth_ratio:B=.2 transfer:depth_ratio:C=.6
@@ -307,8 +322,9 @@ said() {
 		assert a.obs["transfer_predicted"].isna().tolist() == [True] * 50 + [False] * (a.n_obs - 50)
 		told = dict(line.rstrip("\n").split("\t")[:2] for line in open("results/annotate/latest/log/ctaprobe-transfer.report"))
 		for row in [line.split("\t") for line in open("results/annotate/latest/types.table").read().split("\n")[2:-1]]:
+		    assert row[0] != "unknown"
 		    own, known = (a.obs["transfer_assigned"] == row[0]).to_numpy(), row[0] != "unknown"
-		    want = ["%.2f" % float(told["held_out_coverage:" + row[0]]) if known else "-", str(own.sum()), "%.1f" % size[own].mean(), "%.2f" % a.obs["transfer_probability"][own].mean() if known else "-"]
+		    want = ["%.2f" % float(told["held_out_coverage:" + row[0]]) if known else "-", str(own.sum()), "%.0f" % float(told["unlike:" + row[0]]) if known else "-", "%.1f" % size[own].mean(), "%.2f" % a.obs["transfer_probability"][own].mean() if known else "-"]
 		    assert row[3:] == want, (row, want)
 		said = dict(line.rstrip("\n").split("\t") for line in open("results/annotate/latest/sentences.tsv"))["set-size"]
 		assert f" {size[50:].mean():.2f} types on average; {100 * (size[50:] == 1).mean():.3g} %" in said, (said, size[50:])

@@ -68,10 +68,10 @@ transfer() { ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo -
 
 @test "terms: labels of one detail alone give the classes, probabilities and sets that they give without an ontology" {
 	transfer --reference fine.counts
-	scview -q -c predicted,probability,label_set,p_known,assigned,untested new.s > with
+	scview -q -c predicted,probability,label_set,likeness,assigned,untested new.s > with
 	assert_equal "$(value labels:coarse report) $(value units:fine report)" "0 $(value units report)"
 	ctaprobe transfer -q -l cell_type --group donor --reference fine.counts -o plain.s new.counts
-	scview -q -c predicted,probability,label_set,p_known,assigned,untested plain.s | cmp - with
+	scview -q -c predicted,probability,label_set,likeness,assigned,untested plain.s | cmp - with
 	scview -q -c term,term_name,term_classes new.s | awk -F'\t' 'NR > 1 && $3 == 1 { n++ } END { print n; exit !n }'
 	# cells without counts have no term and no classes
 	scsample -q --thin .05 new.counts | ctaprobe transfer -q -l cell_type --group donor --ontology cl.obo --report report --reference fine.counts -o thin.s

@@ -36,9 +36,9 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 # bats test_tags=slow
 @test "transfer: the same with other options, without groups, with cells of their own to calibrate with, and with cells without a class" {
 	agree "-C .1 --no-standardize --folds 3 --unknown 0" C=.1 standardize=0 group= unknown=0
-	agree "--nearest 12 --coverage .97" nearest=12 group= coverage=.97
+	agree "--nearest 12 --coverage .97 --unknown .05" nearest=12 group= coverage=.97
 	ref make cal.emb seed=5 cells=300 what=novel
-	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --held-out held.s new.emb -o new.s
+	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --unknown .05 --held-out held.s new.emb -o new.s
 	names "warning: cal.emb 60 300 ref.emb"
 	names "note: 8 0.889"
 	names "classes promise 0.05"
@@ -91,17 +91,17 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	cmp <(scview -c cell,barcode,cell_type,donor new1) <(scview -c cell,barcode,cell_type,donor new.emb)
 	# cells are predicted 2048 at a time: a longer stream has the same rows
 	scsample -q new.emb new.emb new.emb new.emb new.emb new.emb new.emb -o long.emb
-	ctaprobe transfer -q --reference ref.emb -l cell_type --nearest 9 long.emb | scview -c label_set,p_known | sed 1d > long
+	ctaprobe transfer -q --reference ref.emb -l cell_type --nearest 9 long.emb | scview -c label_set,likeness | sed 1d > long
 	assert_equal "$(wc -l < long)" 2317
 	cmp <(head -n 331 long) <(tail -n 331 long)
-	cmp <(head -n 331 long) <(scview -c label_set,p_known new1 | sed 1d)
+	cmp <(head -n 331 long) <(scview -c label_set,likeness new1 | sed 1d)
 }
 
 @test "transfer: cells without an embedding keep their row and get no class; no cells make no cells; own predictions are replaced" {
 	ref make empty.emb seed=2 cells=331 what=empty
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --coverage .8 --unknown .2 empty.emb -o e.s
 	names "warning: empty.emb 7 331"
-	assert_equal "$(scview -c predicted,probability,p_known,assigned,label_set e.s | grep -c $'^NA\tNA\tNA\tNA\t$')" 7
+	assert_equal "$(scview -c predicted,probability,likeness,assigned,label_set e.s | grep -c $'^NA\tNA\tNA\tNA\t$')" 7
 	ctaprobe transfer -q --reference ref.emb -l cell_type new.emb | scview -c cell,label_set,probability > all
 	scview -c cell,label_set,probability e.s | grep -c . | grep -qx 332
 	ctaprobe score -q -l cell_type e.s | grep -qx $'cells\t324'
@@ -176,7 +176,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		anndata.AnnData(np.ones((n, 2), "f4"), pd.DataFrame(index=["c2.%d" % i for i in range(n)][::-1])).write_h5ad("new.h5ad")
 	P
 	scview -q -O h5ad --into new.h5ad --key transfer new.s
-	scview -c barcode,assigned,probability,label_set,p_known new.s > table
+	scview -c barcode,assigned,probability,label_set,likeness new.s > table
 	$PYTHON -W ignore - <<-'P'
 		import anndata, pandas as pd
 		a = anndata.read_h5ad("new.h5ad")
@@ -184,7 +184,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		assert a.obs["transfer_assigned"].astype(str).tolist() == t["assigned"].tolist()
 		assert list(a.obs["transfer_assigned"].cat.categories) == ["B, cell", "NK", "T cell", "mono | DC", "unknown"]
 		assert a.obs["transfer_label_set"].tolist() == t["label_set"].tolist()
-		assert abs(a.obs["transfer_probability"] - t["probability"]).max() < 1e-6 and abs(a.obs["transfer_p_known"] - t["p_known"]).max() < 1e-12
+		assert abs(a.obs["transfer_probability"] - t["probability"]).max() < 1e-6 and abs(a.obs["transfer_likeness"] - t["likeness"]).max() < 1e-12
 		assert a.obsm["transfer_in_set"].shape == (331, 4) and a.obsm["transfer_logit"].shape == (331, 4)
 	P
 }
@@ -219,7 +219,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	scsample -q --test-fraction .3 --group donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
 	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
 	scsample -q --keep-genes panel whole.counts -o new.counts
-	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s --report report new.counts -o new.s
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --unknown .05 --held-out held.s --report report new.counts -o new.s
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python:$BATS_TEST_DIRNAME/ref $PYTHON -B -W ignore - <<-'END'
 		import numpy as np, corrmask.stream as scstream
 		from scipy.special import softmax
@@ -284,7 +284,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		assert unknown[novel].mean() > unknown[~novel].mean() and unknown[~novel].mean() < .12
 	END
 	# the same bytes on any number of threads and from a pipe; genes in another order
-	ctaprobe transfer -q -@ 3 --reference ref.counts -l cell_type --group donor --held-out held3.s - <new.counts -o again
+	ctaprobe transfer -q -@ 3 --reference ref.counts -l cell_type --group donor --unknown .05 --held-out held3.s - <new.counts -o again
 	cmp again new.s
 	cmp held.s held3.s
 	cat ref.counts >other.counts
@@ -395,8 +395,20 @@ ctaprobe cells: genes that are found by symbol: 120"
 		cut -f 1 | sort | uniq -c | sort -n | awk '{ print $2, $1; exit }')
 	names_of() { grep '^why:unknown' report | tr -s "\t'" ' '; }
 	for word in $few; do assert_regex "$(names_of)" " $word "; done
+	# where no share of unknown cells is promised, none is called so, unless it is asked for
+	called() { scview -c predicted,assigned new.s | awk -F'\t' 'NR > 1 { n += $2 == "unknown"; if ($2 != "unknown" && $1 != $2) exit 1 } END { print n + 0 }'; }
+	assert_equal "$(value unknown:applied report) $(value unknown_cells report) $(called)" "0 0 0"
+	assert_equal "$(awk -F'\t' '/^unlike:/ { n += $2 } /^new:/ { all += $2 } END { print n, all }' report)" "$(value unlike_cells report) $(value cells report)"
+	told --group donor --unknown .05 new.counts
+	assert_equal "$(value unknown:applied report) $(value promise:unknown report) $(called)" "1 0 $(value unlike_cells report)"
+	assert [ "$(called)" -gt 0 ]
 	told --group donor --unknown .2 new.counts
 	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report)" "1 4"
+	scsim -q --cells 1500 --genes 100 --types 2 --donors 48 --depth 2000 --seed 6 -o forty.counts
+	scsample -q --test-fraction .3 --group donor --part train forty.counts -o thirty.counts
+	ctaprobe transfer -q --reference thirty.counts -l cell_type --report report --group donor -o new.s <(scsample -q --test-fraction .3 --group donor --part test forty.counts)
+	assert_equal "$(value promise:unknown report) $(value unknown:applied report) $(value unknown_cells report)" "1 1 $(called)"
+	assert_equal "$(value unknown_cells report)" "$(value unlike_cells report)"
 	scsample -q -n 1 new.counts -o single.counts
 	told --group donor single.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"

@@ -53,7 +53,7 @@ load helper
 		empty = a.copy()
 		empty.X = empty.X.tolil(); empty.X[5] = 0; empty.X = empty.X.tocsr()
 		corrmask.annotate(empty, "a.h5ad", label="cell_type", progress=False)
-		assert empty.obs.iloc[5][["transfer_assigned", "transfer_predicted", "transfer_probability", "transfer_label_set", "transfer_p_known"]].isna().all()
+		assert empty.obs.iloc[5][["transfer_assigned", "transfer_predicted", "transfer_probability", "transfer_label_set", "transfer_likeness"]].isna().all()
 		empty.write("empty.h5ad")
 	END
 	# the same in the file of scview --into

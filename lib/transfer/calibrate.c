@@ -220,7 +220,7 @@ int transfer_calibrate(struct calibrated *c, const struct held_out *h, const str
 	double unknown, struct error *e)
 {
 	struct known all, counted;
-	*c = (struct calibrated){.rule = {.k = h->k, .detail = t}};
+	*c = (struct calibrated){.rule = {.k = h->k, .detail = t}, .new = xcalloc(h->k, sizeof *c->new)};
 	known_init(&all, h, t, NULL);
 	known_counted(&counted, h, t, groups, coverage);
 	int failed = counted.n ? 0 : error_set(e, "no class has cells both to learn from and to calibrate with");
@@ -352,10 +352,17 @@ void transfer_measure(struct calibrated *c, const struct held_out *h, size_t gro
 	free_all(all.row, counted.row, cells, in_set, inside, termed, known, guess, d.p);
 }
 
+void calibrated_add(struct calibrated *c, const struct decision *of, const struct embeddings *d, size_t i)
+{
+	c->new[of->class].cells++;
+	c->new[of->class].unlike += of->unlike;
+	shift_add(&c->shift, of->class, d, i);
+}
+
 void calibrated_release(struct calibrated *c)
 {
 	rule_release(&c->rule);
 	shift_release(&c->shift);
-	free(c->covered);
+	free_all(c->covered, c->new);
 	*c = (struct calibrated){0};
 }

@@ -36,11 +36,14 @@ size_t measured_groups(double wanted);
 
 struct calibrated {
 	struct rule rule;
-	struct shift shift; /* of the held-out cells */
+	struct shift shift; /* of the held-out cells, and of the new ones that were added */
+	struct new_cells {
+		double cells, unlike;
+	} * new; /* [k] new cells that were added, by predicted class */
 	size_t cells, groups; /* groups: cells, if there are none */
 	size_t whole; /* groups that coverage is measured on; 0: with coarse labels, none counts whole */
 	double *covered; /* [k] share of the held-out cells of a class whose set has it; NaN: there are none */
-	struct measured coverage, known; /* known: cells that are not called unknown, of the class of which this holds least */
+	struct measured coverage, known; /* known: cells that are not unlike, of the class of which this holds least */
 };
 
 /* groups: numbers of d->group. coverage: share of the cells whose set has their class; unknown: share of the cells of a class that may be unlike it. -1 with e set:
@@ -49,4 +52,6 @@ int transfer_calibrate(struct calibrated *c, const struct held_out *h, const str
 	double unknown, struct error *e);
 /* coverage, known and covered by the rule as it is now. transfer_calibrate ends with it. */
 void transfer_measure(struct calibrated *c, const struct held_out *h, size_t groups);
+/* Cell i of d is a new one, for which this was decided. */
+void calibrated_add(struct calibrated *c, const struct decision *of, const struct embeddings *d, size_t i);
 void calibrated_release(struct calibrated *c); /* accepts a zeroed struct */

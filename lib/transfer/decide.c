@@ -33,6 +33,7 @@ void transfer_decide(const struct rule *r, const double *logit, double far, stru
 	double strange = rule_strange(r, far, rule_unsure(d->probability));
 	d->likeness = conformal_p(&limit->strange, strange);
 	d->unlike = strange > limit->most;
+	d->unknown = r->calls_unknown && d->unlike;
 	d->term = r->detail ? finest_answer(&r->detail->holds, d->p, r->finest) : 0;
 }
 

@@ -7,6 +7,7 @@
  *     strange = 2 - P_far(f) - P_unsure(1 - p_class)         P: conformal_p among the held-out cells
  *     likeness = P_strange(strange)                          among those that were predicted to be of the class
  *     unlike = strange > most
+ *     unknown = unlike, if the rule calls such cells unknown
  *     term = finest_answer(p, finest)                        of labels of unequal detail
  *
  * strange is the sum of two shares, of the held-out cells that are nearer to their reference than the cell is to its own, and of those that are
@@ -25,6 +26,7 @@
 struct rule {
 	size_t k; /* classes */
 	const struct detail *detail; /* or NULL */
+	int calls_unknown; /* 0: unlike cells have their class, too */
 	double temperature, most_missed;
 	double finest; /* threshold of terms, with detail */
 	struct conformal far, unsure; /* of all held-out cells: distance, 1 - probability of the predicted class */
@@ -38,7 +40,7 @@ struct rule {
 struct decision {
 	uint32_t class; /* < k */
 	double probability, likeness; /* of the class, 0 to 1; p-value: small if the cell is unlike the held-out ones */
-	int unlike; /* the cell is called unknown, where that is done */
+	int unlike, unknown; /* less like the reference than its held-out cells, but for a share; and is called unknown */
 	size_t term; /* of rule.detail->holds; holds.n: any class */
 	double *p; /* [k] the caller's: probabilities of all classes */
 	uint8_t *in_set; /* [k] the caller's: 1 for the classes that the cell may be of */

@@ -13,7 +13,7 @@
 # LABEL      obs column of REFERENCE with the cell type
 # GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
 # COVERAGE   share of the cells whose label set has the true type
-# UNKNOWN    share of the cells like those of the reference that may be called unknown
+# UNKNOWN    call cells unknown that are less like the reference than all but this share of its own; default: .05, where that can be promised
 # MIN_CELLS  leave out types of the reference with fewer cells
 # KEEP_UNKNOWN_LABELS  1: words such as unknown and none are types of REFERENCE, too (corrmask(7))
 # ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, at any level, and each cell gets the finest one that holds
@@ -22,7 +22,7 @@ REFERENCE ?=
 LABEL     ?= cell_type
 GROUP     ?= auto
 COVERAGE  ?= 0.9
-UNKNOWN   ?= 0.05
+UNKNOWN   ?=
 MIN_CELLS ?= 2
 # given by the user: combine, which shares the name, has a default
 annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
@@ -73,7 +73,7 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
-		--coverage $(COVERAGE) --unknown $(UNKNOWN) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
 		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
@@ -85,4 +85,4 @@ $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(addprefix $(PIPELINES)/annotate/,report.sh sentences.awk)
-	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)
+	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)

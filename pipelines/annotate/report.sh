@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE UNKNOWN: the report of make annotate from the predictions and scores under DIR. Its sentences
+# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE: the report of make annotate from the predictions and scores under DIR. Its sentences
 # are those of sentences.awk; DIR/sentences.tsv has them with their ids.
 . "$(dirname "$0")/../common.sh"
-[ $# = 6 ] || usage
-dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5 unknown=$6
+[ $# = 5 ] || usage
+dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5
 rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 transfer=$dir/log/ctaprobe-transfer.report held=$dir/held-out.score.tsv own=$dir/new.score.tsv
 coarse=$(reported "$transfer" labels:coarse)
@@ -28,19 +28,20 @@ scview -q -c assigned,probability,in_set "$dir/new.pred" | awk -F '\t' -v held="
 			if (split_name($1) == "train_n") name[++k] = substr($1, i + 1)
 		}
 		while ((getline < transfer) > 0)
-			if (split_name($1) == "held_out_coverage") v["coverage", substr($1, i + 1)] = $2
+			if (split_name($1) == "held_out_coverage" || split_name($1) == "unlike") v[split_name($1), substr($1, i + 1)] = $2
+			else if ($1 == "unknown:applied") applied = $2
 		while ((getline < own) > 0) { v["own_" split_name($1), substr($1, i + 1)] = $2; scored = 1 }
-		print "type", "ref", "F1", "cover", "new", (scored ? "F1 new" OFS : "") "set", "prob"
+		print "type", "ref", "F1", "cover", "new", "unlike", (scored ? "F1 new" OFS : "") "set", "prob"
 		fflush()
 	}
 	NR > 1 { n[$1]++; p[$1] += $2; size[$1] += gsub(/1/, "", $3) }
 	function real(x, digits) { return x == "" || x ~ /nan/ ? "-" : sprintf("%." digits "f", x) }
 	END {
-		name[++k] = "unknown"
+		if (applied) name[++k] = "unknown"
 		for (i = 1; i <= k; i++) {
 			c = name[i]
 			known = c != "unknown"
-			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? real(v["f1", c], 2) : "-"), real(v["coverage", c], 2), n[c] + 0,
+			print c, (known ? v["train_n", c] : "-"), (known && v["n", c] + 0 ? real(v["f1", c], 2) : "-"), real(v["held_out_coverage", c], 2), n[c] + 0, (known ? v["unlike", c] + 0 : "-"),
 				(scored ? (known && v["own_n", c] + 0 ? real(v["own_f1", c], 2) : "-") OFS : "") (n[c] ? real(size[c] / n[c], 1) : "-"), (n[c] && known ? real(p[c] / n[c], 2) : "-") | "sort -t \"\t\" -s -k2,2nr"
 		}
 	}' > "$dir/types"
@@ -59,7 +60,7 @@ elsewhere() {
 		}' "$dir/markers.tsv"
 }
 {
-	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\nunknown\t%s\n' "$label" "$(cat "$dir/group")" "$coverage" "$unknown"
+	printf 'label\t%s\ngroup\t%s\ncoverage\t%s\n' "$label" "$(cat "$dir/group")" "$coverage"
 	printf 'map\t%s\n' "$(cat "$dir/map" 2> /dev/null || echo X_umap_transfer)"
 	printf 'elsewhere\t%s\n' "$(elsewhere)"
 	printf 'no_type\t%s\n' "$(reported "$dir/log/scsample-reference.report" set_aside:no_label)"
@@ -84,7 +85,7 @@ as_lines() { fold -s -w 78 | sed -e '2,$s/^/  /' -e 's/ *$//'; }
 	echo "corrmask annotate: $data" | as_lines
 	echo "reference: $reference, label $label, $(reported "$transfer" reference_cells) cells, $(reported "$transfer" classes) types" | as_lines
 	echo
-	as_table "$dir/types.table" "Types: cells of the reference (ref), F1 and coverage of those that were held out; new cells, mean size of their label sets and mean probability" 80 < "$dir/types"
+	as_table "$dir/types.table" "Types: cells of the reference (ref), F1 and coverage of those that were held out; new cells, those unlike the reference, mean size of the label sets and mean probability" 80 < "$dir/types"
 	rm "$dir/types"
 	echo
 	stage_times_text "$dir/log"

@@ -6,6 +6,8 @@ BEGIN { FS = "\t" }
 { v[of, $1] = $2 }
 of == "transfer" && sub(/^shift:/, "", $1) && $1 != "limit" && $1 != "false_alarm" { shift[$1] = $2 }
 of == "transfer" && sub(/^depth_ratio:/, "", $1) { depth[$1] = $2 }
+of == "transfer" && sub(/^new:/, "", $1) { predicted[$1] = $2 }
+of == "transfer" && sub(/^unlike:/, "", $1) { unlike[$1] = $2 }
 of == "transfer" && sub(/^untested:/, "", $1) { untested = untested (untested ? ", " : "") $1 }
 
 function t(name) { return ("transfer", name) in v ? v["transfer", name] : "" }
@@ -35,6 +37,21 @@ function beyond(of_type, limit, below,    c, best, list, n, done) {
 	return list
 }
 
+# "384 of 388 CD14+ Monocyte": the predicted types of which a fifth of the new cells or more are unlike the reference, those with the most first, at most three
+function unlike_types(    c, best, list, n, done) {
+	for (n = 0; n < 3; n++) {
+		best = ""
+		for (c in unlike)
+			if (!(c in done) && unlike[c] >= 5 && unlike[c] >= 0.2 * predicted[c] && (best == "" || unlike[c] + 0 > unlike[best] + 0))
+				best = c
+		if (best == "")
+			break
+		done[best] = 1
+		list = list (n ? ", " : "") unlike[best] " of " predicted[best] " " best
+	}
+	return list
+}
+
 END {
 	unit = t("unit")
 	cells = unit == "" || unit == "cell"
@@ -43,8 +60,9 @@ END {
 	coverage = t("promise:coverage") == 1
 	rare = t("promise:unknown") == 1
 	wanted = percent(v["run", "coverage"])
-	few = percent(v["run", "unknown"])
-	marked = v["run", "unknown"] > 0
+	few = percent(t("unknown:share"))
+	marked = t("unknown:share") > 0
+	applied = marked && t("unknown:applied") == 1
 
 	# What is promised
 	in_sets = coverage ? "label sets contain the true type of about " wanted " of the cells whose type is in the reference" : ""
@@ -100,7 +118,12 @@ END {
 		" has (" untested "), which were never tested on another.")
 
 	# The new cells
-	say("unknown", marked && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") " unlike the reference, and called unknown.")
+	say("unknown", applied && t("cells") > 0, t("unknown_cells") " of " several(t("cells"), "new cell") (t("unknown_cells") == 1 || t("cells") == 1 ? " is" : " are") \
+		" unlike the reference, and called unknown" (rare ? "." : ", as UNKNOWN=" t("unknown:share") " asks; how many cells of known types that takes is not promised."))
+	say("unlike", marked && !applied && t("unlike_cells") > 0, t("unlike_cells") " of " several(t("cells"), "new cell") (t("unlike_cells") == 1 || t("cells") == 1 ? " is" : " are") \
+		" less like the reference than " percent(1 - t("unknown:share")) " of its held-out cells of the same type; they keep their types, as no share of unknown cells is promised (UNKNOWN= calls them unknown all the same).")
+	of_types = marked ? unlike_types() : ""
+	say("unlike-types", of_types != "", "Look at these predicted types, many of whose cells are unlike the reference: " of_types ".")
 	say("set-size", ("run", "set_size") in v, v["run", "single"] == 1 ? "All label sets have one type." : \
 		"Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) " have one.")
 	say("terms", has("term_classes"), "transfer_term_name is the finest term that includes the true type of " (coverage ? "about " wanted " of these cells" : \
@@ -109,14 +132,14 @@ END {
 		v["run", "elsewhere"] ".")
 	known = v["new", "cells"] - v["new", "unknown"]
 	say("own-types", known > 0, "Your file has types of its own in " v["run", "label"] ". Of the " several(known, "cell") " whose type is in the reference, " \
-		percent(known > 0 ? v["new", "accuracy"] * v["new", "cells"] / known : 0) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set, and " \
-		percent(v["new", "known_called_unknown"]) " are called unknown.")
-	say("own-new", v["new", "unknown"] > 0, "Of the " several(v["new", "unknown"], "cell") " with other types, " \
-		percent(v["new", "novel_called_unknown"]) " are called unknown. Do these names mean types of the reference?")
+		percent(known > 0 ? v["new", "accuracy"] * v["new", "cells"] / known : 0) " have it predicted, " percent(v["new", "coverage"]) " have it in the label set" \
+		(applied ? ", and " percent(v["new", "known_called_unknown"]) " are called unknown." : "."))
+	say("own-new", v["new", "unknown"] > 0, several(v["new", "unknown"], "cell") (v["new", "unknown"] == 1 ? " has another type" : " have other types") \
+		(applied ? ", of which " percent(v["new", "novel_called_unknown"]) " are called unknown" : "") ". Do these names mean types of the reference?")
 
 	# How to go on
 	map = v["run", "map"]
-	say("columns", 1, "annotated.h5ad has in obs transfer_assigned (type or unknown), transfer_predicted, transfer_probability, transfer_label_set, " \
-		"transfer_p_known, and in obsm " map ". In scanpy:")
+	say("columns", 1, "annotated.h5ad has in obs transfer_assigned (type" (applied ? " or unknown" : "") "), transfer_predicted, transfer_probability, transfer_label_set, " \
+		"transfer_likeness, and in obsm " map ". In scanpy:")
 	say("scanpy", 1, (map == "X_umap" ? "sc.pl.umap(adata" : "sc.pl.embedding(adata, \"" map "\"") ", color=\"transfer_assigned\")")
 }

@@ -161,7 +161,7 @@ def _table(text: bytes) -> pandas.DataFrame:
 
 # ---- what users call ----
 
-def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: float = 0.05,
+def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: Optional[float] = None,
              min_cells: int = 2, keep_unknown_labels: bool = False, layer: Optional[str] = None, reference_layer: Optional[str] = None,
              round: bool = False, unlog: bool = False, all_features: bool = False, key_added: str = "transfer", copy: bool = False, seed: int = 1,
              threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
@@ -171,13 +171,13 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     label       its column of obs with the types
     group       its column of donors, which are held out to calibrate; "auto" looks for one, None holds out cells
     coverage    share of the cells whose label set has the true type
-    unknown     share of cells like those of the reference that may be called unknown
+    unknown     call cells unknown that are less like the reference than all but this share of its own; None: .05, where that can be promised
     min_cells   types of the reference with fewer cells are left out
     keep_unknown_labels   take words such as "none" for types; by default "unknown", "nan", "unassigned" and the like are no type (corrmask(7))
     layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]; reference_layer: that of the reference
     round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
-    Adds to obs KEY_assigned (type or "unknown"), KEY_predicted, KEY_probability, KEY_label_set and KEY_p_known, and to uns[KEY] a table of what
+    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set and KEY_likeness, and to uns[KEY] a table of what
     was measured on the reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
     import pandas
 
@@ -199,7 +199,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
              _file(adata, folder, "new", [], layer)], progress=progress)
         donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
         run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
-             "--coverage", str(coverage), "--unknown", str(unknown), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
+             "--coverage", str(coverage), *([] if unknown is None else ["--unknown", str(unknown)]), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
             progress=progress)
         found = stream.to_anndata(new).obs
         found.loc[found["label_set"] == "", "label_set"] = None       # as the others: missing, of a cell without counts
@@ -208,7 +208,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         no_label = [frame["name"].str.startswith(("set_aside:no_label", "set_aside:unknown_label")) for frame in (rows, sampled)]
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
     rows = _place(adata, [str(name) for name in found.index])
-    for name in ("assigned", "predicted", "probability", "label_set", "p_known"):
+    for name in ("assigned", "predicted", "probability", "label_set", "likeness"):
         column = found[name].array.take(rows, allow_fill=True)
         adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
     adata.uns[key_added] = report

@@ -6,13 +6,13 @@
 /* What predictions say of their certainty, for each scored cell. */
 struct confident {
 	size_t classes; /* of the model */
-	int in_set_at, p_known_at, assigned_at; /* columns, -1: none */
+	int in_set_at, likeness_at, assigned_at; /* columns, -1: none */
 	size_t n, novels; /* cells; of these, of classes that the model does not know */
 	double *probability; /* [n] of the predicted class */
-	double *p_known; /* [n] as in the stream, or the probability */
+	double *likeness; /* [n] as in the stream, or the probability */
 	uint8_t *right, *covered, *unknown, *novel; /* [n] is the class right, in the set; is the cell called unknown, is its class one? */
 	uint32_t *size; /* [n] classes in the set */
-	size_t probability_cap, p_known_cap, right_cap, covered_cap, unknown_cap, novel_cap, size_cap;
+	size_t probability_cap, likeness_cap, right_cap, covered_cap, unknown_cap, novel_cap, size_cap;
 };
 void confident_release(struct confident *c); /* accepts a zeroed struct */
 

@@ -11,7 +11,7 @@
 
 void confident_release(struct confident *c)
 {
-	free_all(c->probability, c->p_known, c->right, c->covered, c->unknown, c->novel, c->size);
+	free_all(c->probability, c->likeness, c->right, c->covered, c->unknown, c->novel, c->size);
 	*c = (struct confident){0};
 }
 
@@ -20,12 +20,12 @@ void confident_columns(struct confident *c, const struct stream *in, size_t clas
 	const struct header *h = stream_header(in);
 	*c = (struct confident){.classes = classes};
 	c->in_set_at = header_find(h, "in_set");
-	c->p_known_at = header_find(h, "p_known");
+	c->likeness_at = header_find(h, "likeness");
 	c->assigned_at = header_find(h, "assigned");
 	if (c->in_set_at >= 0 && h->col[must_column(in, "in_set", U8, FIXED)].n != classes)
 		die("%s: in_set has %u values, but there are %zu classes", stream_name(in), (unsigned)h->col[c->in_set_at].n, classes);
-	if (c->p_known_at >= 0)
-		must_column(in, "p_known", F64, SCALAR);
+	if (c->likeness_at >= 0)
+		must_column(in, "likeness", F64, SCALAR);
 	if (c->assigned_at >= 0)
 		must_column(in, "assigned", CATEGORICAL, SCALAR);
 }
@@ -34,16 +34,16 @@ void confident_add(struct confident *c, const struct block *b, size_t row, uint3
 {
 	size_t n = c->n + 1;
 	grow(c->probability, c->probability_cap, n);
-	grow(c->p_known, c->p_known_cap, n);
+	grow(c->likeness, c->likeness_cap, n);
 	grow(c->right, c->right_cap, n);
 	grow(c->covered, c->covered_cap, n);
 	grow(c->unknown, c->unknown_cap, n);
 	grow(c->novel, c->novel_cap, n);
 	grow(c->size, c->size_cap, n);
-	double p_known = c->p_known_at >= 0 ? ((const double *)b->col[c->p_known_at].data)[row] : (double)(float)probability;
+	double likeness = c->likeness_at >= 0 ? ((const double *)b->col[c->likeness_at].data)[row] : (double)(float)probability;
 	/* as float32, so that equal votes for different classes are ties, although their sums were rounded differently */
 	c->probability[c->n] = isnan(probability) ? 0 : (double)(float)probability;
-	c->p_known[c->n] = isnan(p_known) ? 0 : p_known;
+	c->likeness[c->n] = isnan(likeness) ? 0 : likeness;
 	c->right[c->n] = y == predicted;
 	c->novel[c->n] = y >= c->classes;
 	c->size[c->n] = 0;
@@ -69,7 +69,7 @@ static double novel_auroc(const struct confident *c)
 	struct roc r;
 	struct roc_item *item = xmalloc(c->n * sizeof *item);
 	for (size_t i = 0; i < c->n; i++)
-		item[i] = (struct roc_item){-c->p_known[i], c->novel[i]};
+		item[i] = (struct roc_item){-c->likeness[i], c->novel[i]};
 	roc_curve(&r, item, c->n);
 	free(item);
 	return r.auc;

@@ -38,8 +38,9 @@ static struct option_def options[] = {
 		.excludes = "folds"},
 	{0, "coverage", OPT_REAL, &transfer_set.coverage, "P", "share of label sets that have the true class (default 0.9)", 0.01, 0.9999,
 		.changes = 1},
-	{0, "unknown", OPT_REAL, &transfer_set.unknown, "P", "share of cells like the reference that may be called unknown (default 0.05)",
-		0, 0.99, .changes = 1},
+	{0, "unknown", OPT_REAL, &transfer_set.unknown, "P",
+		"call cells unknown that are less like the reference than all but this share of its own (default 0.05, where promised)", 0,
+		0.99, .changes = 1},
 	{0, "Output", OPT_GROUP},
 	{0, "held-out", OPT_OUTPUT, &transfer_set.held_out, "FILE", "also write the predictions of the cells that were held out"},
 	{0},
@@ -70,6 +71,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct calibrated c;
 	struct predictions p;
 	struct written w;
+	struct promises promised;
 	cli_init(&transfer_cli, argc, argv);
 	check_options();
 	cli_blas(&transfer_cli);
@@ -83,11 +85,14 @@ int ctaprobe_transfer(int argc, char **argv)
 	reference_fit(&r);
 	if (transfer_calibrate(&c, &r.held, r.options.detail, r.groups.n, transfer_set.coverage, transfer_set.unknown, &failure))
 		die("%s: %s", stream_name(r.held.d->s), failure.msg);
-	new_predict(&p, in, &r, &c.shift);
+	new_predict(&p, in, &r, &c);
+	promises_make(&promised, &c, r.group, r.classes.name);
+	c.rule.calls_unknown = given(&transfer_set.unknown) || promised.unknown.kept;
 	transfer_write_new(&w, &p, &r, &c.rule);
 	if (transfer_set.held_out)
 		transfer_write_held_out(&r, &c.rule);
-	transfer_report(&r, &c, &p, &w);
+	transfer_report(&r, &c, &promised, &p, &w);
+	promises_release(&promised);
 	calibrated_release(&c);
 	reference_release(&r);
 	stream_free(in);

@@ -56,8 +56,8 @@ struct predictions {
 int new_next(struct stream *in, struct block *b);
 /* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
 void new_match_depth(struct reference *r, struct stream *in);
-/* Predict the new cells, and add them to shift. */
-void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct shift *shift);
+/* Predict the new cells, and add them to c. */
+void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct calibrated *c);
 
 /* What was written. */
 struct written {
@@ -70,4 +70,5 @@ void transfer_write_new(struct written *w, const struct predictions *p, const st
 void transfer_write_held_out(const struct reference *r, const struct rule *rule);
 
 /* The notes and the rows of --report. */
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w);
+void transfer_report(const struct reference *r, const struct calibrated *c, const struct promises *promised, const struct predictions *p,
+	const struct written *w);

@@ -2,7 +2,6 @@
 #include "cli.h"
 #include "transfer.h"
 
-#include "base/softmax.h"
 #include "base/sort.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
@@ -122,7 +121,7 @@ void new_match_depth(struct reference *r, struct stream *in)
 }
 
 /* Score the gathered cells, those that are there of the rows from `first` on. */
-static void score_gathered(struct predictions *p, size_t first, struct gathered *g, const struct reference *r, struct shift *shift)
+static void score_gathered(struct predictions *p, size_t first, struct gathered *g, const struct reference *r, struct calibrated *c)
 {
 	size_t k = r->classes.n, n = g->d.n, at = 0;
 	grow(p->logit, p->logit_cap, (p->scored + n + 1) * k);
@@ -130,18 +129,20 @@ static void score_gathered(struct predictions *p, size_t first, struct gathered 
 	double *logit = p->logit + p->scored * k;
 	if (n)
 		method_score(&r->method, &g->d, NULL, n, logit, p->far + p->scored);
+	struct decision d = {.p = xmalloc(k * sizeof *d.p), .in_set = xmalloc(k)};
 	for (size_t i = first; i < p->n; i++) {
 		p->known[i] = (uint8_t)(p->there[i] && embeddings_among(r->digest, r->digests, &g->d, at));
 		if (!p->there[i])
 			continue;
-		shift_add(shift, (uint32_t)softmax_argmax(logit + at * k, k), &g->d, at);
-		at++;
+		transfer_decide(&c->rule, logit + at * k, p->far[p->scored + at], &d);
+		calibrated_add(c, &d, &g->d, at++);
 	}
+	free_all(d.p, d.in_set);
 	p->scored += n;
 	gathered_clear(g);
 }
 
-void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct shift *shift)
+void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct calibrated *c)
 {
 	struct block b = {0};
 	struct gathered g;
@@ -154,12 +155,12 @@ void new_predict(struct predictions *p, struct stream *in, const struct referenc
 		gather(&g, &b, p->there + p->n, stream_name(in));
 		p->n += b.rows;
 		if (p->n - first >= TOGETHER || g.bytes >= BYTES) {
-			score_gathered(p, first, &g, r, shift);
+			score_gathered(p, first, &g, r, c);
 			first = p->n;
 			progress_cells(p->n, stream_expected(in));
 		}
 	}
-	score_gathered(p, first, &g, r, shift);
+	score_gathered(p, first, &g, r, c);
 	block_release(&b);
 	gathered_release(&g);
 }

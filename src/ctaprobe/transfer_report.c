@@ -50,15 +50,15 @@ static void report_promise(const char *name, const struct promise *p)
 	free_all(row, reason);
 }
 
-static void report_promises(const struct reference *r, const struct calibrated *c)
+static void report_promises(const struct reference *r, const struct calibrated *c, const struct promises *p)
 {
-	struct promises p;
 	const struct shift *s = &c->shift;
 	double shift = shift_of(s, s->k);
-	promises_make(&p, c, r->group, r->classes.name);
-	report_promise("coverage", &p.coverage);
-	report_promise("unknown", &p.unknown);
-	report_promise("accuracy", &p.accuracy);
+	report_promise("coverage", &p->coverage);
+	report_promise("unknown", &p->unknown);
+	report_promise("accuracy", &p->accuracy);
+	cli_measured("unknown:share", transfer_set.unknown);
+	cli_measured("unknown:applied", c->rule.calls_unknown);
 	cli_stated("unit", r->group ? r->group : "cell");
 	cli_measured("units", (double)c->groups);
 	cli_measured("units_needed:coverage", (double)measured_groups(transfer_set.coverage));
@@ -74,11 +74,10 @@ static void report_promises(const struct reference *r, const struct calibrated *
 		cli_measured("genes:by_symbol", (double)r->by_symbol);
 		cli_measured("genes:share", (double)r->genes / (double)stream_header(r->d.s)->vocab.n);
 	}
-	if (!p.accuracy.kept && r->group && (isnan(s->limit) || isnan(shift)))
-		info("nothing is promised for the new cells: %s", p.accuracy.why);
-	else if (!p.accuracy.kept && r->group)
-		info("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", p.accuracy.why, shift, s->limit);
-	promises_release(&p);
+	if (!p->accuracy.kept && r->group && (isnan(s->limit) || isnan(shift)))
+		info("nothing is promised for the new cells: %s", p->accuracy.why);
+	else if (!p->accuracy.kept && r->group)
+		info("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", p->accuracy.why, shift, s->limit);
 }
 
 /* A row NAME:CLASS. */
@@ -98,6 +97,8 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 		if (!(s->new.of[k].n > 0))
 			continue;
 		report_class("shift", name[k], shift_of(s, k));
+		report_class("new", name[k], c->new[k].cells);
+		report_class("unlike", name[k], c->new[k].unlike);
 		if (!r->d.x && s->reference.of[k].n > 0)
 			report_class("depth_ratio", name[k], shift_depth_ratio(s, k));
 	}
@@ -106,7 +107,8 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 			report_class("untested", name[k], (double)w->may_be[k]);
 }
 
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w)
+void transfer_report(const struct reference *r, const struct calibrated *c, const struct promises *promised, const struct predictions *p,
+	const struct written *w)
 {
 	const char *new = stream_name(p->in);
 	say_calibration(c, r->group);
@@ -117,7 +119,7 @@ void transfer_report(const struct reference *r, const struct calibrated *c, cons
 	if (w->known)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: ctaprobe score leaves them out", new, w->known, w->cells,
 			transfer_set.reference);
-	report_promises(r, c);
+	report_promises(r, c, promised);
 	report_classes_of(r, c, w);
 	cli_measured("reference_cells", (double)r->d.n);
 	cli_measured("learned_cells", (double)r->method.n);
@@ -130,6 +132,10 @@ void transfer_report(const struct reference *r, const struct calibrated *c, cons
 	cli_measured("temperature", c->rule.temperature);
 	cli_measured("most_missed", c->rule.most_missed);
 	cli_measured("cells", (double)w->cells);
+	double unlike = 0;
+	for (size_t k = 0; k < r->classes.n; k++)
+		unlike += c->new[k].unlike;
+	cli_measured("unlike_cells", unlike);
 	cli_measured("unknown_cells", (double)w->unknown);
 	cli_measured("untested_cells", (double)w->of_untested);
 	cli_measured("in_reference", (double)w->known);

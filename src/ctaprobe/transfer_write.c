@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold",
+const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
 	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", NULL};
 
 struct writer {
@@ -16,7 +16,7 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold, untested, in_reference, fine_label, term, term_name,
+	int logit, predicted, probability, label_set, in_set, likeness, assigned, fold, untested, in_reference, fine_label, term, term_name,
 		term_classes; /* -1: none */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
@@ -39,7 +39,7 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	w->probability = header_add(h, "probability", F32);
 	w->label_set = header_add(h, "label_set", STR);
 	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
-	w->p_known = header_add(h, "p_known", F64);
+	w->likeness = header_add(h, "likeness", F64);
 	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
 	memcpy(name, r->classes.name, k * sizeof *name);
 	name[k] = unknown_name;
@@ -130,7 +130,7 @@ static void put_cell(struct writer *w, size_t i, const double *logit, double far
 	int untested = 0, unknown = 0;
 	if (logit) {
 		transfer_decide(w->rule, logit, far, d);
-		unknown = d->unlike;
+		unknown = d->unknown;
 	} else {
 		memset(d->in_set, 0, k);
 	}
@@ -144,7 +144,7 @@ static void put_cell(struct writer *w, size_t i, const double *logit, double far
 	put_u32(w, w->predicted, i, logit ? d->class : MISSING_CODE);
 	put_u32(w, w->assigned, i, !logit ? MISSING_CODE : unknown ? (uint32_t)k : d->class);
 	((float *)col[w->probability].data)[i] = logit ? (float)d->probability : NAN;
-	((double *)col[w->p_known].data)[i] = logit ? d->likeness : NAN;
+	((double *)col[w->likeness].data)[i] = logit ? d->likeness : NAN;
 	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
 	if (w->rule->detail)
 		put_term(w, i, logit != NULL);

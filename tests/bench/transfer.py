@@ -43,7 +43,7 @@ def ours(at, group):
         components += tool("screduce", "pca", "-k", 50, "--train", at + "ref.counts", "-o", f"{at}{part}.emb", f"{at}{part}.counts")[1]
     for method, kind, options, before in (("transfer, counts", "counts", (), 0), ("transfer, 50 components", "emb", (), components),
                                           ("transfer, 50 components, 15 nearest", "emb", ("--nearest", 15), components)):
-        seconds = before + tool("ctaprobe", "transfer", "-q", *options, "--reference", f"{at}ref.{kind}", "--label", "cell_type", "--group", group,
+        seconds = before + tool("ctaprobe", "transfer", "-q", "--unknown", "0.05", *options, "--reference", f"{at}ref.{kind}", "--label", "cell_type", "--group", group,
                                 "--coverage", COVERAGE, "-o", at + "new.pred", f"{at}new.{kind}")[1]
         scores = dict(line.split("\t") for line in tool("ctaprobe", "score", "-q", "--label", "cell_type", at + "new.pred")[0].splitlines())
         yield method, scores, seconds

@@ -98,7 +98,7 @@ def ours(out, group):
     import numpy as np
     for part in "ref", "new":
         tool("h5tok", "-q", f"{out}/{part}.h5ad", "-o", f"{out}/{part}.counts")
-    seconds = tool("ctaprobe", "transfer", "-q", "--reference", f"{out}/ref.counts", "--label", "type", *(["--group", group] if group else []), "--coverage", COVERAGE,
+    seconds = tool("ctaprobe", "transfer", "-q", "--unknown", "0.05", "--reference", f"{out}/ref.counts", "--label", "type", *(["--group", group] if group else []), "--coverage", COVERAGE,
                    "--report", f"{out}/report", "-o", f"{out}/new.pred", f"{out}/new.counts")[1]
     report = dict(line.split("\t")[:2] for line in open(f"{out}/report").read().splitlines())
     shown = read_tsv(tool("scview", "-q", "-c", "type,logit,in_set,assigned", f"{out}/new.pred")[0])[1]

@@ -173,8 +173,8 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
         p = np.empty(len(best))
         for k in range(len(classes)):
             p[best == k] = p_of(strange[best == k], (strange0[own[k]], who[own[k]]))
-        off = np.abs(p - s["p_known"])
-        print(f"{what} p_known: largest difference {off.max():.3g}, of {(off < 1e-9).mean():.3f} of the cells none")
+        off = np.abs(p - s["likeness"])
+        print(f"{what} likeness: largest difference {off.max():.3g}, of {(off < 1e-9).mean():.3f} of the cells none")
         assert (off < 0.02).mean() > .97 and off.max() < .15, "other p-values"
         unk = strange > limit
         clear = np.abs(strange - limit) > 0.02
@@ -264,7 +264,7 @@ def score(pred, metrics, curves):
     if not known.all():
         if "in_set" in p:
             close("novel_called_unknown", float(m["novel_called_unknown"]), (p["assigned"] == "unknown")[~known].mean(), 1e-12)
-        close("novel_auroc", float(m["novel_auroc"]), roc_auc_score(~known, -(p["p_known"] if "p_known" in p else conf)), 1e-12)
+        close("novel_auroc", float(m["novel_auroc"]), roc_auc_score(~known, -(p["likeness"] if "likeness" in p else conf)), 1e-12)
 
 
 def main():
