@@ -27,7 +27,7 @@ class Wrong(Exception):
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True, stdin=subprocess.DEVNULL).stdout
 
 
 class Option:
@@ -153,7 +153,7 @@ class Page:
     def __init__(self, path):
         self.name, self.lists, self.lines = path.name, [], []  # a list is (tool, commands, {name: text}), and a number in the lines
         block = None
-        for n, line in enumerate(path.read_text().splitlines(), 1):
+        for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             word, *words = line.split(" ")
             if word == ".Options" and words and block is None:
                 self.lists.append((words[0], words[1:] or [""], {}))
@@ -233,7 +233,7 @@ def check_lists(pages):
 # ---- all commands ----
 
 def tools():
-    return [m[1] for m in re.finditer(r"^TOOL\((\w+)", (MAN.parent / "src/tools.def").read_text(), re.M)]
+    return [m[1] for m in re.finditer(r"^TOOL\((\w+)", (MAN.parent / "src/tools.def").read_text(encoding="utf-8"), re.M)]
 
 
 def reference():
@@ -251,7 +251,7 @@ def build(out):
     pages = {p.name: Page(p) for p in sorted(MAN.glob("*.[1-9]"))}
     check_lists(pages)
     for name, page in pages.items():
-        (out / name).write_text(page.built(pages))
+        (out / name).write_text(page.built(pages), encoding="utf-8")
 
 
 if __name__ == "__main__":
