@@ -41,7 +41,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev
 package = $(lastword $(subst :, ,$1))
 # What the build and the tools need; tests, linters and fuzzing besides; a wheel; Debian packages; the web site
-DEPS := gcc make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin gnuplot-nox curl \
+DEPS := gcc make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin curl \
 	python3 python3-numpy python3-xxhash python3-zstandard
 DEPS_CHECK := g++ libcmocka-dev bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
 	procps groff-base zsh mypy hdf5-filter-plugin-blosc-serial python3-venv python3-pip python3-scipy python3-h5py python3-sklearn

@@ -1,8 +1,10 @@
 # The figures of docs/ from the tables beside them, and the web site.
 
 .PHONY: docs-figures site
-docs-figures: ## draw the figures of docs from their tables
-	pipelines/docs-figures.sh
+docs-figures: ## draw the figures of docs from their tables (fig3.svg is of make fig3)
+	@for f in bmfm-ontology fig4 forest genes-map genesets panel r2mae-cells r2mae-other reliance table6; do \
+		python3 -B pipelines/page/figure.py docs-$$f docs/experiments/tables > docs/experiments/$$f.svg || exit 1; done
+	@for f in loaders speed; do python3 -B pipelines/page/figure.py docs-$$f docs > docs/$$f.svg || exit 1; done
 
 # docs/gallery: the reports of make demo on PBMC 3k and of corrmask annotate of PBMC 3k from PBMC Kang, the map of the latter and a recording of its
 # terminal (which needs termtosvg from PyPI). PBMC3K and KANG are the files (docs/experiments/data.md). Ten minutes on two cores; what was trained is
@@ -23,7 +25,7 @@ docs-gallery-annotate: all
 	cd $(GALLERY) && rm -rf results/annotate && env -u MAKEFLAGS PATH="$(abspath $(BIN)):$$PATH" script -qec "termtosvg $(CURDIR)/docs/gallery/annotate-terminal.svg \
 		-g 80x46 -M 1500 -t window_frame -c 'sh -c \"echo \\\$$ $(GALLERY_ANNOTATE); $(GALLERY_ANNOTATE); sleep 4\"'" /dev/null
 	$(call gallery_report,annotate) > docs/gallery/annotate.html
-	python3 -B pipelines/page/figure.py docs/gallery/annotate.html 'Map of the new cells: Assigned types' > docs/gallery/annotate-map.svg
+	python3 -B pipelines/page/figure.py --of docs/gallery/annotate.html 'Map of the new cells: Assigned types' > docs/gallery/annotate-map.svg
 
 # The pages keep their places, but docs/ is the top. So ../ of a page in docs/ and docs/ of a page above it go.
 SITE  := $(BUILD)/site

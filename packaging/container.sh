@@ -18,7 +18,7 @@ build)
 	mv ../*.deb "$3"
 	;;
 install)
-	more='make gnuplot-nox curl ca-certificates'
+	more='make curl ca-certificates'
 	[ "$MPI" = 0 ] || more="$more openmpi-bin"
 	[ "${SLURM:-0}" = 0 ] || more="$more slurm-client"
 	apt-get update

@@ -134,55 +134,6 @@ setup() {
 	run ! $P/fig4/trial.sh class-scale-7-1-2
 }
 
-@test "figures: the legend of table6 is beside the panels, whatever the strategies" {
-	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
-	for strategies in "random corrmask" "$long"; do
-		{
-			printf 'stage\tmetric\tcells\tarm\tn\tdropped\tmean\tsd\n'
-			for stage in finetune probe; do
-				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0\t0.5\t0.01\n' $stage 300 $s $stage 900 $s; done
-			done
-		} > summary.tsv
-		{
-			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
-			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
-		} > rare.tsv
-		printf '%s\tmacro_f1\t0.6\t0.5\t0.7\t1\n' expression pca > baselines.tsv
-		$P/plot.sh table6/table6 . svg "strategies='$strategies'" > table6.svg
-		# every name once, at the right of the last panel, and the figure holds it
-		$PYTHON - "$strategies" <<-'END'
-			import re, sys
-			text = open("table6.svg").read()
-			wide, tall = map(float, re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', text).groups())
-			# gnuplot writes a text as a group that is moved to x, y
-			found = re.findall(r"<g transform=.translate\(([0-9.]+),([0-9.]+)\)[^>]*>\s*<text>([^<]+)", text)
-			for name in sys.argv[1].split() + ["not pre-trained", "expression", "50 components"]:
-			    at = [(float(x), float(y)) for x, y, t in found if t.strip() == name]
-			    assert len(at) == 1, (name, at)
-			    assert at[0][0] > 1500 and at[0][1] < tall and at[0][0] + 7 * len(name) < wide, (name, at, wide, tall)
-		END
-	done
-}
-
-@test "figures: a full disk fails the figure, and leaves no file of its name" {
-	mkdir model
-	printf 'step\tloss\tgrad_norm\tlr\n1\t3\t1\t.1\n2\t2\t1\t.1\n' > model/train.tsv
-	printf '0 1 0\n1 0 1\n0 1 1\n' | tee matrix-A.txt matrix-C.txt > matrix-truth.txt
-	for terminal in svg png; do
-		rm -f model/train.*.new
-		ln -s /dev/full model/train.$terminal.new
-		run -1 $P/plot-train.sh model
-		assert_output --partial "No space left on device"
-		assert_not_exist model/train.$terminal
-		run -1 bash -c "$P/plot.sh fig3/fig3 . $terminal > /dev/full"
-		assert_output --partial "No space left on device"
-	done
-	assert_exist model/train.svg # of the second round
-	run -0 $P/plot-train.sh model
-	grep -q "^</svg>" model/train.svg
-	assert_equal "$(find model | sort | paste -sd ' ')" "model model/train.png model/train.svg model/train.tsv"
-}
-
 # bats test_tags=slow
 @test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
 	mkdir -p p/log pre/log rel/log dir/log ft/log ft/a.model
@@ -290,10 +241,6 @@ setup() {
 	grep -q $'^network, CorrMask masks\t0.9705\t' dir/2-types.table
 	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
 	grep -q '^CorrMask has a higher macro F1 than random masks:$' dir/findings.txt
-	for t in svg png; do
-		$P/plot.sh demo/demo dir $t > dir/demo.$t
-		assert_file_not_empty dir/demo.$t
-	done
 	# all methods at 1
 	probe expression 1; probe random-1 1; probe random-2 1; probe corrmask-1 1; probe corrmask-2 1
 	cp dir/expression.probe.replicates p/expression.score.replicates

@@ -17,7 +17,7 @@ setup() {
 	assert_line --regexp '; with random states, 19 draws: at most 0\.[0-9]+ in size, p = [01]'
 	dir=r/perturb/latest
 	run -1 grep -v '^[A-Z].*\.$' "$dir/findings.txt"   # sentences alone
-	for f in findings.txt 1-genes.table 2-truth.table table.txt perturb.svg perturb.png report.html shift.tsv random.tsv; do assert_file_not_empty "$dir/$f"; done
+	for f in findings.txt 1-genes.table 2-truth.table table.txt perturb.svg report.html shift.tsv random.tsv; do assert_file_not_empty "$dir/$f"; done
 	assert_not_exist "$dir/perturbed.emb"
 	[ "$(wc -l <"$dir/truth.txt")" = 13 ]
 	# the AUROC of the table is scikit-learn's

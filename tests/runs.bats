@@ -152,7 +152,7 @@ latest() { readlink "results/$1/latest"; }
 	# what a warning says of several files is said once
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0 RESULTS=warned
 	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -c 'warning:.*has no edges: all masks are random')" 1
-	assert_file_not_empty results/demo/latest/demo.png
+	assert_file_not_empty results/demo/latest/demo.svg
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	names "reliance: partners MAXLEN CELLS"
 	assert_not_exist results/reliance/latest/table.txt

@@ -227,7 +227,6 @@ hand_model() {
 	run find results/table6 -name '*.safetensors' -o -name '*.emb'
 	assert_output ""
 	assert_file_not_empty $R/table6.svg
-	head -c 4 $R/table6.png | grep -q PNG
 }
 
 @test "make table6: a run is maskgen, sctrain, scembed and ctaprobe as by hand" {
@@ -383,7 +382,6 @@ G() {
 	refute_line "  pretrain-random-1-1"
 	assert_line "  pretrain-corrmask-25-1-1"
 	assert_file_not_empty $R/fig7.svg
-	assert_file_not_empty $R/fig7.png
 	maskgen -q --strategy corrmask --lambda 0.25 -g $I/corrmask-1.graph --rate 0.15 --batch 12 --epochs 1 --seed 1 -u $I/corpus-1.tok |
 		sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o lambda.model
 	cmp <(cut -f 1-4 lambda.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-25-1-1/pretrain.tsv)
@@ -439,7 +437,7 @@ G() {
 		cmp $R/runs/$run/scores.tsv there1/$R/runs/$run/scores.tsv
 		tar -xOzf out1/runs.tar.gz "$(basename $R)"/runs/$run/scores.tsv | cmp - $R/runs/$run/scores.tsv
 	done
-	for f in table.txt points.tsv table6.svg table6.png; do assert_file_not_empty out1/$f; done
+	for f in table.txt points.tsv table6.svg; do assert_file_not_empty out1/$f; done
 	# the baselines came with the inputs
 	diff <(grep -E '^(expression|pca) ' first.txt) <(grep -E '^(expression|pca) ' out1/table.txt)
 	[ "$(grep -cE '^(expression|pca) ' out1/table.txt)" = 6 ]

@@ -1,11 +1,10 @@
-# Figure 3 of the BMFM-RNA paper as polygons, bars and texts for lineages.gp.
+# Figure 3 of the BMFM-RNA paper as a table: kind, label or text, predicted term, number.
 #     awk -f lineages.awk part=1 ONTOLOGY.obo part=2 CLASSES part=3 PREDICTIONS
 # CLASSES: the leaves that the head predicts, a term a line, in the order of its logits. PREDICTIONS: a line of names, then label, predicted term and
-# logits of each cell. Prints blocks with two empty lines between. 0 to 3: flows from labels to predictions that are exact, finer, coarser or wrong; 4, 5:
-# names of the labels and of the predictions; 6: of the label above a type with most cells, the mean probability of each term of its lineages
-# from the top down (row, probability, text), without those above it that are certain; 7: that label.
+# logits of each cell. Prints cells whose prediction is exact, finer, coarser or wrong (their number); of the label above a type with most cells, the mean
+# probability of each term of its lineages from the top down, without those above it that are certain (lineage); and that label with its cells (label).
 
-BEGIN { FS = "\t"; split("exact finer coarser wrong", kinds, " ") }
+BEGIN { FS = "\t"; OFS = "\t"; split("exact finer coarser wrong", kinds, " ") }
 part == 1 && /^id: / { id = substr($0, 5) }
 part == 1 && /^name: / { name[id] = substr($0, 7) }
 part == 1 && /^is_a: / { split($0, w, " "); up[id] = up[id] " " w[2] }
@@ -16,7 +15,6 @@ FNR == 1 || $1 == "NA" || $1 == "" { next }
 	flow[$1, $2]++
 	if (!from[$1]++) label[++labels] = $1
 	if (!to[$2]++) predicted[++predictions] = $2
-	cells++
 	n = split($3, z, " ")
 	most = z[1]
 	for (i = 2; i <= n; i++) if (z[i] > most) most = z[i]
@@ -31,7 +29,7 @@ function above(a, b,    w, i, n) {
 	for (i = 1; i <= n; i++) if (above(a, w[i])) return 1
 	return 0
 }
-function kind(a, b) { return a == b ? 1 : above(a, b) ? 2 : above(b, a) ? 3 : 4 }
+function kind(a, b) { return kinds[a == b ? 1 : above(a, b) ? 2 : above(b, a) ? 3 : 4] }
 # the longest way from the top
 function depth(a,    w, i, n, d, most) {
 	if (a in deep) return deep[a]
@@ -47,49 +45,17 @@ function order(list, n, count,    i, j, x) {
 		list[j + 1] = x
 	}
 }
-# places PLACE of the bars of LIST, a unit of height for all cells and as much for the gaps
-function places(list, n, count, place,    i, y) {
-	for (i = 1; i <= n; i++) {
-		place[list[i]] = y
-		y += count[list[i]] / cells + (n > 1 ? 0.6 / (n - 1) : 0)
-	}
-}
-# a ribbon between two heights, along a smooth step
-function ribbon(y, end, h,    i, t, s) {
-	for (i = 0; i <= 20; i++) { t = i / 20; s = t * t * (3 - 2 * t); printf "%.4f\t%.5f\n", t, y + (end - y) * s }
-	for (i = 20; i >= 0; i--) { t = i / 20; s = t * t * (3 - 2 * t); printf "%.4f\t%.5f\n", t, y + (end - y) * s + h }
-	print ""
-}
 function title(a) { return a in name ? name[a] : a }
 
 END {
 	order(label, labels, from)
 	order(predicted, predictions, to)
-	places(label, labels, from, left)
-	places(predicted, predictions, to, right)
-	for (k = 1; k <= 4; k++) {
-		some = 0
-		for (i = 1; i <= labels; i++) for (j = 1; j <= predictions; j++) {
-			a = label[i]
-			b = predicted[j]
-			if (!((a, b) in flow) || kind(a, b) != k) continue
-			y = left[a] + used_left[a]
-			to_y = right[b] + used_right[b]
-			h = flow[a, b] / cells
-			ribbon(y, to_y, h)
-			used_left[a] += h
-			used_right[b] += h
-			some += flow[a, b]
-		}
-		if (!some) print "NaN\tNaN\n"
-		print ""
-		total[k] = some
+	print "kind", "label", "predicted", "number"
+	for (i = 1; i <= labels; i++) for (j = 1; j <= predictions; j++) {
+		a = label[i]
+		b = predicted[j]
+		if ((a, b) in flow) print kind(a, b), title(a), title(b), flow[a, b]
 	}
-	for (i = 1; i <= labels; i++) printf "-0.01\t%.5f\t%s (%d)\n", left[label[i]] + from[label[i]] / cells / 2, title(label[i]), from[label[i]]
-	print "\n"
-	for (i = 1; i <= predictions; i++) printf "1.01\t%.5f\t%s (%d)\n", right[predicted[i]] + to[predicted[i]] / cells / 2, title(predicted[i]), to[predicted[i]]
-	print "\n"
-
 	# the first label, by number of cells, that is above a leaf
 	for (i = 1; i <= labels && !of; i++) for (j = 1; j <= leaves; j++) if (label[i] != leaf[j] && above(label[i], leaf[j])) of = label[i]
 	if (!of) of = label[1]
@@ -99,7 +65,6 @@ END {
 		if (p >= 0.02 && (above(of, term) || above(term, of) && p < 0.9995)) { chosen[++rows] = term; probability[term] = p; rank[term] = p - 2 * depth(term) }
 	}
 	order(chosen, rows, rank)
-	for (i = 1; i <= rows; i++) printf "%d\t%.4f\t%s\n", i, probability[chosen[i]], title(chosen[i]) (chosen[i] == of ? " (the label)" : "")
-	print "\n"
-	print title(of) "\t" from[of]
+	for (i = 1; i <= rows; i++) print "lineage", title(chosen[i]) (chosen[i] == of ? " (the label)" : ""), "", sprintf("%.4f", probability[chosen[i]])
+	print "label", title(of), "", from[of]
 }

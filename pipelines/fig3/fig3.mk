@@ -31,4 +31,4 @@ $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(F
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.sh
 	@$(script)/fig3/table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
-$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3_MAPS)
+$(FIG3)/fig3.svg: $(FIG3_MAPS)

@@ -9,9 +9,10 @@ NUMBERED = 30  # classes, from which on their numbers would hide a map
 GREY = 6  # the colour of small modules
 NAMED = 30  # genes, all of which have their names
 MARKS = ("disc", "square", "cross")
-# What the experiments compare, in the order of their figures, each with a colour of its own in page.css (m-NAME) and in demo/demo.gp
-METHODS = {"expression": "expression", "pca": "50 components", "read": "expression of the genes read", "untrained": "untrained network",
-           "random": "random masks", "corrmask": "CorrMask"}
+# What the experiments compare, in the order of their figures, each with the words of all tables and figures and a colour in page.css (m-NAME)
+METHODS = {"expression": "expression", "pca": "50 components", "read": "expression of the genes read", "naive-bayes": "naive Bayes",
+           "untrained": "untrained network", "random": "random masks", "shuffled": "CorrMask, shuffled graph", "corrmask": "CorrMask"}
+MASKS = ("bernoulli", "pmi", "pmi-rand", "fixed", "mdlm", "dynamic", "r2mae", "r2mae-dynamic", "cl", "r2mae-cl")  # more that have a colour
 
 
 def element(tag, *children, **attributes):
@@ -40,7 +41,7 @@ def flat(children):
 
 def short(v):
     """A number as people read it."""
-    return f"{v:.4g}" if abs(v) < 1e5 else f"{v:.2e}"
+    return f"{v:.4g}" if abs(v) < 1e3 else f"{v:,.10g}" if abs(v) < 1e7 else f"{v:.2e}"
 
 
 def svg(width, height, title, about, *children):
@@ -55,7 +56,7 @@ def style(i):
 
 def method(name):
     """The method of a file's name, METHOD, METHOD-SEED or one of these with .test, and its seed, or (None, None)."""
-    m = re.fullmatch(r"(\w+?)(?:-(\d+))?(?:\.(?:test|train))?", name)
+    m = re.fullmatch(r"([a-z-]+?)(?:-(\d+))?(?:\.(?:test|train))?", name)
     return (m[1], m[2]) if m and m[1] in METHODS else (None, None)
 
 
@@ -75,6 +76,13 @@ def look(name, i):
     """Classes of the i-th of several models: a method has its colour, and its seeds differ in the dashes."""
     m, seed = method(name)
     return (f"m-{m}", (int(seed or 1) - 1) % 3) if m else (style(i), i // COLOURS % 3)
+
+
+def tint(arm, i=0):
+    """The class of an arm's colour: the colour of its method, or of its masks (median-corrmask, corrmask+10, fixed-0.25), or else the i-th one."""
+    base = arm.partition("+")[0]
+    known = [part for part in (base, base.rpartition("-")[2], base.partition("-")[0]) if part in METHODS or part in MASKS]
+    return f"m-{known[0]}" if known else style(i)
 
 
 def mark(i):
@@ -118,48 +126,9 @@ def decades(low, high):
         return [f * 10.0 ** i for i in range(first - 1, last + 1) for f in factors if low * 0.99 <= f * 10.0 ** i <= high * 1.01]
 
     for ticks in (within([1]), within([1, 2, 5])):
-        if len(ticks) > 1:
+        if len(ticks) > 2:
             return ticks
     return steps(low, high, 3)
-
-
-class Axes:
-    """A panel with axes; x and y give places on it."""
-    def __init__(self, x_range, y_range, x_name, y_name, width=460, height=300, log_x=False):
-        self.width, self.height, self.log_x = width, height, log_x
-        self.names = x_name, y_name
-        self.x_range, self.y_range = x_range, y_range
-        self.left, self.right, self.top, self.bottom = 58, width - 12, 10, height - 42
-
-    def x(self, v):
-        low, high = self.x_range
-        if self.log_x:
-            low, high, v = math.log10(low), math.log10(high), math.log10(v)
-        return self.left + (self.right - self.left) * ((v - low) / (high - low) if high > low else 0.5)
-
-    def y(self, v):
-        low, high = self.y_range
-        return self.bottom - (self.bottom - self.top) * ((v - low) / (high - low) if high > low else 0.5)
-
-    def frame(self):
-        out = []
-        for v in decades(*self.x_range) if self.log_x else steps(*self.x_range):
-            out.append(element("path", d=f"M{self.x(v):.1f} {self.top}V{self.bottom}", class_="grid"))
-            out.append(element("text", short(v), x=f"{self.x(v):.1f}", y=self.bottom + 16, class_="tick middle"))
-        for v in steps(*self.y_range):
-            out.append(element("path", d=f"M{self.left} {self.y(v):.1f}H{self.right}", class_="grid"))
-            out.append(element("text", short(v), x=self.left - 6, y=f"{self.y(v) + 4:.1f}", class_="tick end"))
-        out.append(element("path", d=f"M{self.left} {self.top}V{self.bottom}H{self.right}", class_="axis"))
-        out.append(element("text", self.names[0], x=(self.left + self.right) / 2, y=self.height - 6, class_="name middle"))
-        y = (self.top + self.bottom) / 2
-        out.append(element("text", self.names[1], x=14, y=y, class_="name middle", transform=f"rotate(-90 14 {y:g})"))
-        return out
-
-
-def widen(values, share=0.04):
-    low, high = min(values), max(values)
-    extra = (high - low or abs(high) or 1) * share
-    return low - extra, high + extra
 
 
 def running_mean(y):
@@ -169,54 +138,6 @@ def running_mean(y):
         total = 0.95 * total + 0.05 * v
         out.append(total / (1 - 0.95 ** (i + 1)))
     return out
-
-
-def lines(curves, x_name, y_name, title, about, square=False, x_range=None, y_range=None):
-    """curves: list of (name, [(x, y)]), each drawn as a line."""
-    xs = [x for _, c in curves for x, _ in c]
-    ys = [y for _, c in curves for _, y in c]
-    a = Axes(x_range or (min(xs), max(xs)), y_range or widen(ys), x_name, y_name, height=460 if square else 300)
-    body = [element("path", element("title", words(name)), d="M" + "L".join(f"{a.x(x):.1f} {a.y(y):.1f}" for x, y in c),
-                    class_="line {} dash{}".format(*look(name, i))) for i, (name, c) in enumerate(curves)]
-    return [svg(a.width, a.height, title, about, a.frame(), body),
-            keys([(element("path", d="M1 7H23", class_="line {} dash{}".format(*look(name, i))), words(name)) for i, (name, _) in enumerate(curves)])]
-
-
-def hollow(i):
-    """Every second series is hollow, so that points at one place show both."""
-    return " hollow" if i % 2 else ""
-
-
-def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
-    """groups: list of (name, [(x, y, text)]), each drawn as points whose texts show under the pointer."""
-    xs = [p[0] for _, g in groups for p in g]
-    low, high = min(xs), max(xs)
-    x_range = (low / 1.3, high * 1.3) if log_x else widen(xs)
-    a = Axes(x_range, y_range or widen([p[1] for _, g in groups for p in g]), x_name, y_name, log_x=log_x)
-    body = [element("g", [element("circle", element("title", text), cx=f"{a.x(x):.1f}", cy=f"{a.y(y):.1f}", r="3.5") for x, y, text in g],
-                    class_=f"dots {look(name, i)[0]}{hollow(i)}") for i, (name, g) in enumerate(groups)]
-    return [svg(a.width, a.height, title, about, a.frame(), body),
-            keys([(element("g", element("circle", cx=12, cy=7, r=4.5), class_=f"dots {look(name, i)[0]}{hollow(i)}"), words(name)) for i, (name, _) in enumerate(groups)])]
-
-
-def forest(rows, x_name, title, about):
-    """rows: (label, value, low, high); an interval that is not known is None. A line at 0."""
-    known = [v for row in rows for v in row[1:] if v is not None]
-    left = 20 + 6.2 * max(len(row[0]) for row in rows)
-    a = Axes(widen([0, *known]), (0, len(rows)), x_name, "", width=left + 340, height=22 * len(rows) + 60)
-    a.left = left
-    out = [element("path", d=f"M{a.x(0):.1f} {a.top}V{a.bottom}", class_="axis")]
-    for v in steps(*a.x_range):
-        out.append(element("path", d=f"M{a.x(v):.1f} {a.top}V{a.bottom}", class_="grid"))
-        out.append(element("text", short(v), x=f"{a.x(v):.1f}", y=a.bottom + 16, class_="tick middle"))
-    for i, (label, v, low, high) in enumerate(rows):
-        y = a.y(len(rows) - i - 0.5)
-        out.append(element("text", label, x=f"{left - 8:.1f}", y=f"{y + 4:.1f}", class_="tick end"))
-        if low is not None and high is not None:
-            out.append(element("path", d=f"M{a.x(low):.1f} {y:.1f}H{a.x(high):.1f}", class_="line c0"))
-        out.append(element("circle", element("title", f"{label}: {v:+.4g}"), cx=f"{a.x(v):.1f}", cy=f"{y:.1f}", r="4", class_="cell c0"))
-    out.append(element("text", x_name, x=f"{(left + a.right) / 2:.1f}", y=a.height - 6, class_="name middle"))
-    return svg(a.width, a.height, title, about, out)
 
 
 def confusion(classes, cells, count, title):

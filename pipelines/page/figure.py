@@ -1,15 +1,77 @@
 #!/usr/bin/env python3
-"""figure.py REPORT.html TITLE: one figure of a report, as an SVG of its own on standard output, in the light or dark colours of its reader."""
+"""A figure of an experiment as SVG on standard output, in the light or dark colours of its reader.
+
+    figure.py NAME FOLDER [VARIABLE=VALUE...]   draws the tables of FOLDER as the function NAME of a figures.py of the pipelines says
+    figure.py --of REPORT.html TITLE            one figure of a report
+"""
+import importlib.util
 import re
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
-page, title = sys.argv[1:]
-css = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
-css = css[:css.index("* { box-sizing")] + css[css.index("/* Charts */"):css.index("/* Tables */")]
-found = re.search(r'<svg class="chart"[^>]*aria-label="' + re.escape(title) + r'".*?</svg>', Path(page).read_text(encoding="utf-8"), re.S)
-if not found:
-    sys.exit(f"figure.py: {page}: no figure '{title}'")
-head, body = found[0].split(">", 1)
-print(f'{head} xmlns="http://www.w3.org/2000/svg"><style>{css} .chart {{ color: var(--ink); --card: var(--paper); }}</style>'
-      f'<rect width="100%" height="100%" fill="var(--paper)"/>{body}')
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from plot import alone, figure  # noqa: E402
+from run import number, read_table  # noqa: E402
+
+
+class Row(dict):
+    """A line of a table, by the names of its columns."""
+    def number(self, name):
+        """None for NA, and where there is no such column."""
+        return number(self.get(name, ""))
+
+
+class Tables:
+    """The tables of a folder: tables("summary.tsv") is its rows, none without the file. columns: the names, if its first line has none."""
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def __call__(self, name, columns=""):
+        rows = [r for r in read_table(self.folder / name) if not r[0].startswith("#")]
+        names = columns.split() or (rows.pop(0) if rows else [])
+        return [Row(zip(names, r)) for r in rows]
+
+    def matrix(self, name):
+        return [[float(v) for v in line.split()] for line in (self.folder / name).read_text().splitlines()]
+
+
+def named(name):
+    """The function NAME of a figures.py; - of a name is _."""
+    function = name.replace("-", "_")
+    for path in sorted(HERE.parent.glob("*/figures.py")):
+        if re.search(rf"^def {function}\(", path.read_text(encoding="utf-8"), re.M):
+            spec = importlib.util.spec_from_file_location("figures", path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return getattr(module, function)
+    sys.exit(f"figure.py: {name}: no figures.py of {HERE.parent} has a figure of this name")
+
+
+def of_report(page, title):
+    found = re.search(r'<svg class="chart"[^>]*aria-label="' + re.escape(title) + r'".*?</svg>', Path(page).read_text(encoding="utf-8"), re.S)
+    return alone(ET.fromstring(found[0])) if found else sys.exit(f"figure.py: {page}: no figure '{title}'")
+
+
+def main(words):
+    if len(words) < 2 or words[0].startswith("-") and (words[0] != "--of" or len(words) != 3):
+        print(__doc__.split("\n\n")[1], file=sys.stderr)
+        sys.exit(2)
+    if words[0] == "--of":
+        text = of_report(*words[1:])
+    else:
+        title, panels = named(words[0])(Tables(words[1]), **dict(w.split("=", 1) for w in words[2:]))
+        text = figure(title, panels)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as e:
+        sys.stderr.write(f"figure.py: {e.strerror}\n")
+        sys.stderr.flush()
+        import os
+        os._exit(1)  # nothing more can be written
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -26,53 +26,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chart
 import cell_types
 from chart import element
+from plot import Arm, Series, arms, plot
 from metrics import Metrics, details, table
 from run import Run, columns_of, commands, cuts, digests, has, inputs, messages, natural, number, read_table, read_text, spread, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
-FIGURES = {"demo": "Copying from partners, and cell types", "perturb": "Shift of each deleted gene", "panel": "How well each gene is predicted"}
 # What the graphs of the experiments are of, and what their tables of differences and means (armstat compare) are of
 GRAPHS = {"corpus": "the dependency graph of the genes that the networks read", "all-genes": "the dependency graph of all genes",
           "train": "the dependency graph of the training cells", "genes": "the graph of nearest genes in the embedding"}
 COMPARED = {("demo", "differences"): "R, over trainings", ("demo", "cells"): "R, over test cells", ("demo", "f1"): "Macro F1, over trainings",
             ("demo", "f1_cells"): "Macro F1, over draws of test cells"}
+SQUARE = 360        # the height of a plot of shares
 MOST_CURVES = 24   # trainings that are drawn, eight a figure
 HERE = Path(__file__).resolve().parent
 
 
 # ---- figures ----
 
-def figure(title, content, wide=False):
-    return element("figure", element("figcaption", title), content, class_="wide" if wide else None)
-
-
-DARK = {}  # colours of other programs' figures that a dark page needs lighter: name -> colour
-
-
-def page_colour(text):
-    """A colour of a figure in the colours of the page: black is ink, white is the paper, light grey a line; dark ones get a lighter twin."""
-    m = re.fullmatch(r"rgb\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)", text)
-    h = re.fullmatch(r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})", text)
-    rgb = {"black": (0, 0, 0), "white": (255, 255, 255)}.get(text) or (
-        tuple(map(int, m.groups())) if m else tuple(int(v, 16) for v in h.groups()) if h else None)
-    if rgb is None:
-        return None
-    if max(rgb) < 40:
-        return "var(--ink)"
-    if min(rgb) > 250:
-        return "var(--card)"
-    if max(rgb) - min(rgb) < 8 and min(rgb) > 210:
-        return "var(--line)"
-    if 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2] < 130:
-        name = "--k-%02x%02x%02x" % rgb
-        DARK[name] = "#%02x%02x%02x" % tuple(int(c + (255 - c) * 0.45) for c in rgb)
-        return f"var({name}, #{name[4:]})"
-    return None
+def figure(title, content, class_=None):
+    """title: None if the content has it."""
+    return element("figure", element("figcaption", title) if title else None, content, class_=class_)
 
 
 def adopt(path, title, prefix):
-    """An SVG file as a part of the page: names of its own, a title and a description, the colours of the page; no scripts."""
+    """An SVG file as figures of the page: one for each of its panels, if it is drawn by plot.py, which the style of the page colours. A figure of another
+    program has names of its own and a title, and no scripts."""
     def bare(name):
         return name.rpartition("}")[2]
 
@@ -80,37 +59,30 @@ def adopt(path, title, prefix):
         return re.sub(r"url\(\s*#", f"url(#{prefix}", text)
 
     def copy(e):
-        attributes, look = {}, []
+        attributes = {}
         for k, v in e.attrib.items():
             k = bare(k)
-            if k.startswith("on") or k == "href" and not v.startswith("#"):
-                continue
-            colour = page_colour(v) if k in ("fill", "stroke", "color", "stop-color") else None
-            if colour and k == "fill" and colour == "var(--card)" and bare(e.tag) != "text":
-                v, colour = "none", None
-            if colour:
-                look.append(f"{k}:{colour}")
-            else:
-                attributes[k] = prefix + v if k == "id" else f"#{prefix}{v[1:]}" if k == "href" else own(v)
-        if look:
-            attributes["style"] = ";".join(filter(None, [attributes.get("style"), *look]))
+            if not (k.startswith("on") or k == "href" and not v.startswith(("#", "data:image/png;"))):
+                attributes[k] = prefix + v if k == "id" else f"#{prefix}{v[1:]}" if k == "href" and v[0] == "#" else own(v)
         out = ET.Element(bare(e.tag), attributes)
         out.text, out.tail = e.text, e.tail
-        out.extend(copy(c) for c in e if isinstance(c.tag, str) and bare(c.tag) not in ("script", "foreignObject", "title", "desc", "a"))
+        out.extend(copy(c) for c in e if isinstance(c.tag, str) and bare(c.tag) not in ("script", "foreignObject", "a", *(() if ours else ("title", "desc"))))
         return out
 
-    svg = copy(ET.parse(path).getroot())
+    root = ET.parse(path).getroot()
+    ours = root.get("class") == "chart"
+    svg = copy(root)
+    if ours:
+        panels = [e for e in svg if e.tag == "svg"]
+        for e in panels:
+            e.attrib.pop("y")
+        return [figure(None, e) for e in panels]
     svg.set("role", "img")
     svg.set("aria-label", title)
     svg.insert(0, element("title", title))
     svg.tail = None
     width = re.match(r"\d+", svg.get("width", "0"))
-    return svg, width is not None and int(width.group()) > 620
-
-
-def thinned(curve, most=400):
-    every = len(curve) // most + 1
-    return curve[::every] + ([curve[-1]] if (len(curve) - 1) % every else [])
+    return [figure(title, svg, "wide foreign" if width is not None and int(width.group()) > 620 else "foreign")]
 
 
 def first_of_seeds(curves):
@@ -126,7 +98,11 @@ def in_eights(title, items, draw):
     pages = [items[i:i + 8] for i in range(0, len(items), 8)]
     for i, page in enumerate(pages):
         t = title if len(pages) == 1 else f"{title} ({i + 1} of {len(pages)})"
-        yield figure(t, draw(page, t))
+        yield figure(None, draw(page, t))
+
+
+def curves_of(some):
+    return [Series(chart.words(name), c, chart.look(name, i)[0], "line", chart.look(name, i)[1]) for i, (name, c) in enumerate(some)]
 
 
 def loss_figures(run):
@@ -137,10 +113,10 @@ def loss_figures(run):
             curves = []
             for n, c in trainings(run, top, name, column, MOST_CURVES):
                 y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
-                curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
+                curves.append((n, list(zip([x for x, _ in c], y))))
             curves.sort(key=lambda c: chart.rank(c[0]))
-            yield from in_eights(title + what, curves, lambda some, t: chart.lines(
-                some, "step", "loss (running mean)" if smooth else "loss", t, "Loss of " + ", ".join(n for n, _ in some) + " by step."))
+            yield from in_eights(title + what, curves, lambda some, t: plot(
+                t, curves_of(some), "step", "loss (running mean)" if smooth else "loss", about="Loss of " + ", ".join(n for n, _ in some) + " by step."))
 
 
 def roc_figures(run):
@@ -152,8 +128,8 @@ def roc_figures(run):
             curves.append((f.name.removesuffix(".tsv").removesuffix(".roc").removesuffix(".probe").removesuffix(".score"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
     curves = [c for c in curves if c[1]]
     curves.sort(key=lambda c: chart.rank(c[0]))
-    yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: chart.lines(
-        some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
+    yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: plot(
+        t, curves_of(some), "false positive rate", "true positive rate", about="True positive rate by false positive rate.", tall=SQUARE, x_range=(0, 1), y_range=(0, 1)))
 
 
 CURVES = {"reliability": ("probability of the predicted class", "share of right classes"), "risk": ("share of the cells, the most confident first", "share of errors")}
@@ -173,16 +149,18 @@ def calibration_figures(run):
             lines.append(("perfect calibration", [(0, 0), (1, 1)]))
         x, y = CURVES[curve]
         title = "Reliability of the probabilities" if curve == "reliability" else "Errors among the most confident cells"
-        yield from in_eights(title, lines, lambda some, t: chart.lines(some, x, y, t, f"{y} by {x}", square=True, x_range=(0, 1),
-                                                                       y_range=(0, 1) if curve == "reliability" else None))
+        yield from in_eights(title, lines, lambda some, t: plot(t, curves_of(some), x, y, about=f"{y} by {x}", tall=SQUARE, x_range=(0, 1),
+                                                                  y_range=(0, 1) if curve == "reliability" else None))
 
 
 def f1_figures(metrics):
     for kind in metrics.kinds:
         groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
         trained = all(metrics.trained(kind, name) for name, _ in groups)
-        yield from in_eights(f"F1 of every class by its number of cells{metrics.of(kind)}", groups, lambda some, t: chart.scatter(
-            some, "cells of the class in training" if trained else "test cells of the class", "F1", t, "One point per class.", log_x=True, y_range=(-0.03, 1.03)))
+        yield from in_eights(f"F1 of every class by its number of cells{metrics.of(kind)}", groups, lambda some, t: plot(
+            t, [Series(chart.words(name), [(x, y, None, None, text) for x, y, text in points], chart.look(name, i)[0], "dots", hollow=i % 2 == 1)
+                for i, (name, points) in enumerate(some)],
+            "cells of the class in training" if trained else "test cells of the class", "F1", about="One point per class.", log_x=True, y_range=(-0.03, 1.03)))
 
 
 def newer(a, b):
@@ -386,8 +364,7 @@ def forests(run):
         labelled = [row for row in labelled if row[1] is not None]
         for i in range(0, min(len(labelled), 96), 24):
             title = f"{name}, with 95 % intervals" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
-            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title,
-                                             "Mean difference of each pair of arms, with its interval."))
+            yield figure(None, arms(title, [Arm(*row) for row in labelled[i:i + 24]], "difference", note="Lines: 95 % intervals."))
 
 
 # ---- the page ----
@@ -421,9 +398,7 @@ def figures(run, metrics, modules):
     """A machine that only trains has not all tools; its page has what they are not needed for."""
     own = []
     for i, f in enumerate(run.named(".svg")):
-        title = FIGURES.get(f.stem, f.stem)
-        svg, wide = adopt(f, title, f"f{i + 1}-")
-        own.append(figure(title, svg, wide))
+        own += adopt(f, f.stem, f"f{i + 1}-")
     own += forests(run)
     drawn = [*loss_figures(run), *roc_figures(run), *calibration_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
@@ -469,9 +444,7 @@ def page(run):
     for name, content in (("summary", summary(run, metrics)), ("figures", figures(run, metrics, modules)),
                           ("tables", tables(run, metrics, modules)), ("provenance", provenance(run))):
         root.find(f".//section[@id='{name}']").extend(chart.flat([content]))
-    lighter = "".join(f"{k}:{v};" for k, v in sorted(DARK.items()))
-    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {lighter} }} }}\n" if lighter else ""
-    root.find(".//style").text = read_text(HERE / "page.css") + dark
+    root.find(".//style").text = read_text(HERE / "page.css")
     root.find(".//script").text = read_text(HERE / "page.js")
     text = ET.tostring(root, encoding="unicode", method="html")
     return "<!DOCTYPE html>\n" + re.sub("[\0-\x08\x0b-\x1f\x7f]", "\ufffd", text) + "\n"

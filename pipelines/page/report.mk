@@ -9,15 +9,9 @@
 # page.py says at its head which files it shows. A page that cannot be made costs no results: the experiment ends well, with a line that says so.
 
 # $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html after FILES, and prints those that are text, and the names of .h5ad files or
-# of a first figure. Other figures, NAME.svg, are drawn by NAME.gp when the first file is there, as .png too; gnuplot_NAME has more variables.
-# Without gnuplot there are no figures; an experiment that is a figure is refused at once.
-no_gnuplot := $(if $(shell command -v gnuplot),,gnuplot is not there (Debian package gnuplot-nox))
+# of a first figure. Other figures, NAME.svg, are drawn when the first file is there, as the function NAME of a figures.py says (page/figure.py).
 define page
-$(if $(and $(no_gnuplot),$(filter %.svg,$(firstword $3)),$(filter $1,$(MAKECMDGOALS))),$(error $1: $(no_gnuplot)))
-$(call page_of,$1,$2,$(if $(no_gnuplot),$(filter-out %.svg,$3),$3),$(and $(no_gnuplot),$(filter %.svg,$3)))
-endef
-define page_of
-$(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3,$4))
+$(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3))
 $(foreach f,$(basename $(filter %.svg,$(wordlist 2,9,$3))),$(call figure,$f,$(firstword $3)))
 $(call page_alone,$1,$2,$3)
 endef
@@ -29,18 +23,17 @@ $2/report.html: $3 $(wildcard $(PIPELINES)/page/*.*)
 endef
 define shown
 .PHONY: $1
-$1: $2 $(patsubst %.svg,%.png,$(filter %.svg,$2))
+$1: $2
 	$(patsubst %,@cat % &&,$(filter %.txt,$2)) $(patsubst %,echo '%' &&,$(filter %.h5ad,$2)) $(patsubst %,@echo '  %' &&,$(filter %.svg,$(firstword $2))) :
-	$(if $3,@echo '  no figures: $(no_gnuplot)')
 endef
-# $(call figure,FOLDER/NAME,FILE): both files, drawn when FILE is there
+# $(call figure,FOLDER/NAME,FILE): FOLDER/NAME.svg, drawn when FILE is there
 define figure
 
-$1.svg $1.png: $1.%: $2 $(gnuplot_script)
-	@$$(PIPELINES)/plot.sh $(patsubst $(PIPELINES)/%.gp,%,$(gnuplot_script)) $(patsubst %/,%,$(dir $1)) $$* $$(call quote,$$(gnuplot_$(notdir $1))) $$(whole)
+$1.svg: $2 $(wildcard $(PIPELINES)/*/figures.py) $(PIPELINES)/page/plot.py
+	@$$(draw) $(notdir $1) $(patsubst %/,%,$(dir $1)) $$(whole)
 
 endef
-gnuplot_script = $(wildcard $(PIPELINES)/*/$(notdir $1).gp)
+draw = python3 -B $(PIPELINES)/page/figure.py
 make_page = BIN=$(BIN) python3 -B $(PIPELINES)/page/page.py
 
 .PHONY: report

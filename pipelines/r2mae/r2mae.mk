@@ -34,8 +34,8 @@ $(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR_FILES) | $(R2MAE_FIG1)/sett
 	@$(job) $(script)/r2mae/linear.sh $* $(SCALE) $(whole)
 $(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.sh | $(R2MAE_FIG1)/settings
 	@$(PIPELINES)/r2mae/accuracy.sh $(call text,ACCURACY) $(whole)
-$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_FIG1)/panel-f.tsv $(PIPELINES)/r2mae/fig1.gp
-	@$(PIPELINES)/plot.sh r2mae/fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100)' $(whole)
+$(R2MAE_FIG1)/fig1.svg: $(R2MAE_CURVES) $(R2MAE_FIG1)/panel-f.tsv $(PIPELINES)/r2mae/figures.py $(PIPELINES)/page/plot.py
+	@$(draw) fig1 $(R2MAE_FIG1) runs=$(if $(filter tiny,$(SCALE)),5,100) $(whole)
 
 # $(eval $(call r2mae_table,FOLDER,table5))
 define r2mae_table

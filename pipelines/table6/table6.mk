@@ -29,7 +29,7 @@
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
 # To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On
-# the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, scpredict, ctaprobe, armstat and gnuplot (table6-runs: no gnuplot). Give the
+# the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, scpredict, ctaprobe, armstat and python3 (table6-runs: no python3). Give the
 # settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
 
 own_table2_STRATEGIES := random pmi pmi-rand corrmask-100 corrmask
@@ -69,7 +69,7 @@ table2: ## table 2: what each part of CorrMask gives (DATA= LABEL= SCALE= SEEDS=
 table7: ## table 7: cell types after pre-training on other tissues (DATA= CORPUS= LABEL= SCALE= SEEDS=)
 fig7: ## figure 7: macro F1 by lambda (DATA= LABEL= SCALE= SEEDS=)
 $(foreach t,table2 table7,$(eval $(call own,$t,STRATEGIES SIZES,table6)))
-$(eval $(call own,fig7,STRATEGIES SIZES,table6 $(T6)/fig7.svg $(T6)/fig7.png))
+$(eval $(call own,fig7,STRATEGIES SIZES,table6 $(T6)/fig7.svg))
 ifneq ($(filter table7,$(MAKECMDGOALS)),)
 $(if $(value CORPUS),,$(error table7: CORPUS=FILE is needed: cells of other tissues to pre-train on))
 endif
@@ -141,12 +141,10 @@ $(eval $(call grid,$(T6),$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS)))
 t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(table) table6/table $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
-gnuplot_table6 = strategies='$(STRATEGIES)'
-t6_plot = $(PIPELINES)/plot.sh table6/table6 $(T6) $1 $(call quote,$(gnuplot_table6))
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.py
 	@$(t6_table) $(whole)
 $(eval $(call figure,$(T6)/fig7,$(T6)/table.txt))
 table6-now: ## table 6 from the finished runs
 	$(call some_done,$(T6))
 	@$(t6_table)
-	@! command -v gnuplot >/dev/null || { $(foreach x,svg png,$(call t6_plot,$x) $(call whole_to,$(T6)/table6.$x);) }
+	@$(draw) table6 $(T6) $(call whole_to,$(T6)/table6.svg)

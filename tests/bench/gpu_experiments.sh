@@ -15,7 +15,7 @@
 #     glibc, with the libraries they need but CUDA's own (gpu_common.sh), and make
 # BIN in the environment: tools that are built; in a pack, its own. Else they are built here, with CUDA and without MPI, which takes all
 # libraries.
-# OUT gets table.txt, points.tsv, table6.svg and .png (where there is gnuplot), and runs.tar.gz: scores, curves (train.tsv) and logs of all
+# OUT gets table.txt, points.tsv, table6.svg, and runs.tar.gz: scores, curves (train.tsv) and logs of all
 # finished runs, no models. At home: tar -xzmf OUT/runs.tar.gz -C results/table6, then make table6 as table6-inputs.
 set -u
 here=$PWD
@@ -92,7 +92,7 @@ for f in $runs_all; do [ ! -e "$f" ] || done+=("$run/runs/$(basename "$(dirname 
 if [ ${#done[@]} -gt 0 ]; then
 	tar -czf "$out/runs.tar.gz" -C "$results" --exclude=model --exclude=cells --exclude='*.emb' "$run/settings" "$run/log" "${done[@]}" || failed=1
 	"${make[@]}" table6-now > "$out/table.txt" && cat "$out/table.txt" || failed=1
-	for f in points.tsv table6.svg table6.png; do [ ! -e "$results/$run/$f" ] || cp "$results/$run/$f" "$out"; done
+	for f in points.tsv table6.svg; do [ ! -e "$results/$run/$f" ] || cp "$results/$run/$f" "$out"; done
 fi
 part table
 echo "gpu_experiments.sh: ${#done[@]} of $(wc -w <<< "$runs_all") runs done, ${#mine[@]} of them asked for now; $SECONDS s; all in $out$([ $failed = 0 ] || echo ' (SOME FAILED)')"

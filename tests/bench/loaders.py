@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """From a file to PyTorch, beside the newest loaders, in turns:    make bench-loaders [LOADER_CELLS=49152] [ROUNDS=3]
 
-    loaders.py run BIN CELLS.h5ad DIR ROUNDS [NAME...]     the table, on standard output (CELLS.h5ad.vocab.tsv has the medians)
+    loaders.py run BIN CELLS.h5ad DIR ROUNDS [NAME...]     the table, on standard output (CELLS.h5ad.vocab.tsv has the medians); its
+                                                 first columns are docs/loaders.tsv, which make docs-figures draws
     loaders.py NAME make|WORK CELLS.h5ad DIR     one loader writes its format, or reads it: prints its cells, seconds and memory
-    loaders.py chart TABLE.tsv                   the bar chart of this table (SVG)
 
 Every loader gets the same cells in batches of 64 and two threads, or two processes, in the fastest setting that its documentation gives. The time
 begins after the imports and ends with the last cell, or after 10 seconds. The works:
@@ -289,39 +289,8 @@ def table(bin, cells, folder, rounds, *names):
                       f"{max(r['mb'] for r in runs):.0f}", f"{disk / 1e6:.0f}", f"{once['cpu']:.0f}" if once else "", sep="\t", flush=True)
 
 
-# ---- chart ----
-
-TITLES = {"raw": "Raw counts", "tokens": "Geneformer's tokens", "masked": "Masked batches in PyTorch"}
-STYLE = """text { font: 13px system-ui, sans-serif; fill: #222 } .title { font-weight: 600 } .back { fill: #fff } .bar { fill: #9aa5b1 } .ours { fill: #0b6fb8 }
-@media (prefers-color-scheme: dark) { text { fill: #eee } .back { fill: #16191d } .bar { fill: #6b7682 } .ours { fill: #4fb0f5 } }"""
-
-
-def chart(path):
-    """Cells a CPU second, a panel for each work; 390 wide, so that a telephone shows it unscaled."""
-    rows = [line.rstrip("\n").split("\t") for line in open(path) if line[0] != "#"][1:]
-    rate = {(r[0], r[1]): float(r[3]) for r in rows}
-    names, y, out = list(dict.fromkeys(r[0] for r in rows)), 20, []
-    for work in WORKS:
-        out.append(f'<text class="title" x="8" y="{y}">{TITLES[work]}: cells a CPU second</text>')
-        most = max(v for (_, w), v in rate.items() if w == work)
-        for name in names:
-            v = rate.get((name, work))
-            if not v:
-                continue
-            y += 22
-            out.append(f'<text x="112" y="{y}" text-anchor="end">{name}</text>')
-            width = 200 * v / most
-            out.append(f'<rect class="bar{" ours" if name.startswith("corrmask") else ""}" x="118" y="{y - 12}" width="{width:.1f}" height="15"/>'
-                       f'<text x="{124 + width:.0f}" y="{y}">{v:,.0f}</text>')
-        y += 36
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 390 {y - 24}" role="img"><title>Cells a CPU second, by loader</title>'
-          f'<style>{STYLE}</style><rect class="back" width="390" height="{y - 24}"/>', *out, "</svg>", sep="\n")
-
-
 if __name__ == "__main__":
     if sys.argv[1] == "run":
         table(*sys.argv[2:5], int(sys.argv[5]), *sys.argv[6:])
-    elif sys.argv[1] == "chart":
-        chart(sys.argv[2])
     else:
         one(*sys.argv[1:])
