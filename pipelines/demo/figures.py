@@ -7,14 +7,14 @@ PLACES = [(0, "partners visible"), (1, "partners hidden")]
 
 def copying(points, reference, tables):
     """The losses with visible and with hidden partners: a line for each network, and for each table without a network (its column: words, look, dash)."""
-    series = []
-    for arm in dict.fromkeys(r["strategy"] for r in points):
-        for i, r in enumerate(q for q in points if q["strategy"] == arm):
-            series.append(Series("" if i else METHODS[arm], [(0, r.number("visible")), (1, r.number("hidden"))], f"m-{arm}"))
+    seen, series = set(), []
+    for r in points:
+        arm = r["strategy"]
+        series.append(Series("" if arm in seen else METHODS[arm], list(enumerate(r.numbers("visible hidden"))), f"m-{arm}"))
+        seen.add(arm)
     loss = {r["masks"]: r for r in reference}
-    for column, words, look, dash in tables if loss else ():
-        series.append(Series(words, [(0, loss["visible"].number(column)), (1, loss["hidden"].number(column))], look, "line", dash))
-    return series
+    return series + [Series(words, [(i, loss[masks].number(column)) for i, masks in enumerate(("visible", "hidden"))], look, "line", dash)
+                     for column, words, look, dash in tables if loss]
 
 
 def demo(t):
@@ -24,6 +24,7 @@ def demo(t):
         panels.append(plot(f"Copying from partners: loss of a masked gene ({scored[0]['genes']} genes with partners)",
                            copying(points, t("reference.tsv"), [("frequency", "gene frequencies, no network", "ink", 1)]), "", "loss (nats)", x_names=PLACES,
                            note="A line is a network (a seed). The more it rises, the more the network copies from partners."))
-    rows = [Arm(METHODS[r["arm"]], r.number("mean"), r.number("low"), r.number("high"), f"m-{r['arm']}") for r in t("macro_f1.tsv", "arm mean low high")]
-    panels.append(arms("Cell types of test cells: linear probe", rows, "macro F1", bars=True, x_range=(0, 1), note="Bars: means over the seeds. Lines: 95 % intervals."))
+    rows = [Arm(METHODS[r["arm"]], *r.numbers("mean low high"), f"m-{r['arm']}") for r in t("macro_f1.tsv", "arm mean low high")]
+    panels.append(arms("Cell types of test cells: linear probe", rows, "macro F1", bars=True, x_range=(0, 1),
+                       note="Bars: means over the seeds. Lines: 95 % intervals."))
     return "Copying from partners, and cell types", panels

@@ -1,20 +1,17 @@
 """Figure 4: accuracy by modularity, of random masks and of masks by module."""
-from plot import Arm, Series, arms, plot
+from plot import Series, forest, plot
 
 READINGS = {"scale": "Exp(0.1) of mean 0.1", "rate": "Exp(0.1) of mean 10"}
+ARMS = (("nearest", "nearest class mean", "m-expression", "line"), ("random", "random masks", "m-random", "both"),
+        ("corrmask", "CorrMask", "m-corrmask", "both"))
 
 
 def fig4(t):
     means, gaps = t("summary.tsv"), t("differences.tsv")
     readings = sorted({r["exp"] for r in means}, reverse=True)
-
-    def accuracy(exp, arm):
-        rows = [r for r in means if (r["exp"], r["value"], r["arm"]) == (exp, "accuracy", arm)]
-        return [(r.number("gamma"), r.number("mean"), *((r.number("mean") + s * r.number("sd") for s in (-1, 1)) if arm != "nearest" and r.number("sd") else ())) for r in rows]
-    series = [Series(f"{words}, {READINGS[e]}", accuracy(e, arm), look, "line" if arm == "nearest" else "both", dash=2 * i)
-              for arm, words, look in (("nearest", "nearest class mean", "m-expression"), ("random", "random masks", "m-random"), ("corrmask", "CorrMask", "m-corrmask"))
-              for i, e in enumerate(readings)]
-    here = [Series(f"here, {READINGS[e]}", [(r.number("gamma"), r.number("difference"), r.number("low"), r.number("high")) for r in gaps if r["exp"] == e], "m-corrmask", dash=2 * i)
+    series = [Series(f"{words}, {READINGS[e]}", [(r.number("gamma"), *r.spread()) for r in means if (r["exp"], r["value"], r["arm"]) == (e, "accuracy", arm)],
+                     look, marks, dash=2 * i) for arm, words, look, marks in ARMS for i, e in enumerate(readings)]
+    here = [Series(f"here, {READINGS[e]}", [r.numbers("gamma difference low high") for r in gaps if r["exp"] == e], "m-corrmask", dash=2 * i)
             for i, e in enumerate(readings)]
     paper = Series("the paper's words", [(0, 0), (0.25, 0), (1, 10)], "ink", dash=1, hollow=True)
     return "Accuracy by modularity", [
@@ -25,7 +22,7 @@ def fig4(t):
 
 
 def docs_fig4(t):
-    rows = [r for r in t("fig4.tsv") if r["run"] == "table"]
-    return "Masks by module minus random masks", [
-        arms(f"Exp(0.1) with {exp}", [Arm(f"gamma {r['gamma']}", r.number("gap"), r.number("gap_low"), r.number("gap_high"), "m-corrmask") for r in rows if r["exp"] == exp],
-             "masks by module minus random masks (points of accuracy)", note="Lines: 95 % intervals over the trials.") for exp in dict.fromkeys(r["exp"] for r in rows)]
+    return "Masks by module minus random masks", forest(
+        [r for r in t("fig4.tsv") if r["run"] == "table"], lambda r: r["exp"], lambda r: f"gamma {r['gamma']}", "gap gap_low gap_high",
+        "masks by module minus random masks (points of accuracy)", lambda r: "m-corrmask", lambda exp: f"Exp(0.1) with {exp}",
+        note="Lines: 95 % intervals over the trials.")

@@ -5,6 +5,7 @@
     figure.py --of REPORT.html TITLE            one figure of a report
 """
 import importlib.util
+import os
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -13,14 +14,22 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 from plot import alone, figure  # noqa: E402
-from run import number, read_table  # noqa: E402
+from run import number  # noqa: E402
+from table import fields, lines, named  # noqa: E402
 
 
 class Row(dict):
-    """A line of a table, by the names of its columns."""
+    """A line of a table, by the names of its columns. A number is None for NA, and where there is no such column."""
     def number(self, name):
-        """None for NA, and where there is no such column."""
         return number(self.get(name, ""))
+
+    def numbers(self, names):
+        return [self.number(name) for name in names.split()]
+
+    def spread(self):
+        """The mean, and one standard deviation around it if there is one."""
+        mean, sd = self.numbers("mean sd")
+        return (mean, mean - sd, mean + sd) if sd else (mean,)
 
 
 class Tables:
@@ -29,15 +38,14 @@ class Tables:
         self.folder = Path(folder)
 
     def __call__(self, name, columns=""):
-        rows = [r for r in read_table(self.folder / name) if not r[0].startswith("#")]
-        names = columns.split() or (rows.pop(0) if rows else [])
-        return [Row(zip(names, r)) for r in rows]
+        table = [row for row in fields(self.folder / name) if row[0][:1] != "#" and row != [""]]
+        return [Row(row) for row in named([columns.split()] + table if columns else table or [[]])]
 
     def matrix(self, name):
-        return [[float(v) for v in line.split()] for line in (self.folder / name).read_text().splitlines()]
+        return [[float(v) for v in line.split()] for line in lines(self.folder / name)]
 
 
-def named(name):
+def drawn(name):
     """The function NAME of a figures.py; - of a name is _."""
     function = name.replace("-", "_")
     for path in sorted(HERE.parent.glob("*/figures.py")):
@@ -61,16 +69,14 @@ def main(words):
     if words[0] == "--of":
         text = of_report(*words[1:])
     else:
-        title, panels = named(words[0])(Tables(words[1]), **dict(w.split("=", 1) for w in words[2:]))
+        title, panels = drawn(words[0])(Tables(words[1]), **dict(w.split("=", 1) for w in words[2:]))
         text = figure(title, panels)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as e:
-        sys.stderr.write(f"figure.py: {e.strerror}\n")
-        sys.stderr.flush()
-        import os
-        os._exit(1)  # nothing more can be written
+        os.write(2, f"figure.py: {e.strerror}\n".encode())
+        os._exit(1)  # Python would try to write the rest
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Figures with axes, each a panel: plot (curves and points), arms (a row for each arm, with bars, points or intervals), matrices, flows. All are WIDE, so
-that a phone shows them. `figure` puts panels below each other in a file of its own, which has the colours of page.css for light and dark readers."""
+"""Figures with axes, each a panel: plot (curves and points), arms (a row for each arm, with bars, points or intervals), matrices, flows. All are
+WIDE, so that a phone shows them. figure() puts panels below each other in a file with the colours of page.css for light and dark readers."""
 import base64
 import math
 import re
@@ -18,7 +18,7 @@ MANY = 400  # points of a curve that are drawn
 
 def long(text, bold=False):
     """The width of a text, or a little more: no font is known."""
-    return sum(4.8 if c in " .,:;'|!()[]ijlftr-" else 12.2 if c in "mwMW@%—" else 9.3 if c.isupper() else 8.1 for c in str(text)) * (1.2 if bold else 1)
+    return (1.2 if bold else 1) * sum(4.8 if c in " .,:;'|!()[]ijlftr-" else 12.2 if c in "mwMW@%—" else 9.3 if c.isupper() else 8.1 for c in str(text))
 
 
 def wrapped(text, width, bold=False):
@@ -52,7 +52,8 @@ class Series:
 
 @dataclass
 class Arm:
-    """A row: its value, its interval, its single values (seeds: value, or value, low, high), marks (class of the colour: value; "diamond CLASS" for another form), words after it."""
+    """A row: its value and interval, the values of its seeds (value, or value, low, high), others (the class of a line, or diamond CLASS: its value),
+    and words after it."""
     name: str
     value: float = None
     low: float = None
@@ -170,7 +171,8 @@ def diamond(x, y, look):
 
 
 def dot(x, y, look, hollow=False, r=3.5, title=None):
-    return element("circle", element("title", title) if title else None, cx=f"{x:.1f}", cy=f"{y:.1f}", r=r, class_=f"cell {look}" + (" hollow" if hollow else ""))
+    return element("circle", element("title", title) if title else None, cx=f"{x:.1f}", cy=f"{y:.1f}", r=r,
+                   class_=f"cell {look}" + (" hollow" if hollow else ""))
 
 
 def thinned(points):
@@ -185,11 +187,13 @@ def interval(p, low, high, at, look, upright):
     p.path(f"M{at - 3:.1f} {a:.1f}h6m-3 0V{b:.1f}m-3 0h6" if upright else f"M{a:.1f} {at - 3:.1f}v6m0 -3H{b:.1f}m0 -3v6", f"line thin {look}")
 
 
-def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=None, y_range=None, x_names=None, across=(), down=(), named=(), note="", tall=220, about=None):
+def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=None, y_range=None, x_names=None, across=(), down=(), named=(),
+         note="", tall=220, about=None):
     """Curves, points or both by x. x_names: pairs of a place and its name in place of ticks; across, down: reference lines (value, name, look, dash);
     named: texts at points (x, y, text)."""
     p = Panel(title)
-    p.legend([(sample(s.look, s.marks, s.dash, s.hollow), s.name) for s in series if s.name] + [(sample(look, "line", dash), name) for _, name, look, dash in (*across, *down) if name])
+    lines = [(sample(look, "line", dash), name) for _, name, look, dash in (*across, *down) if name]
+    p.legend([(sample(s.look, s.marks, s.dash, s.hollow), s.name) for s in series if s.name] + lines)
     p.y += 2
     p.line(y_name, 8, "name")
     top = p.y + 9
@@ -218,11 +222,12 @@ def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=Non
             inside.path("".join(f"M{x(q[0]):.1f} {y(q[1]):.1f}h0" for q in shown), f"points small {s.look}")
         elif s.marks in ("dots", "both"):
             inside.out += [dot(x(q[0]), y(q[1]), s.look, s.hollow, 3, q[4] if len(q) > 4 else None) for q in shown]
-    box = (x.start - 4, top - 4, x.end - x.start + 12, tall + 8)
-    p.out.append(element("svg", inside.out[1:], aria_hidden="true", x=box[0], y=box[1], width=box[2], height=box[3], viewBox="{} {} {} {}".format(*box)))
+    left, above, width, height = x.start - 4, top - 4, x.end - x.start + 12, tall + 8
+    p.out.append(element("svg", inside.out[1:], aria_hidden="true", x=left, y=above, width=width, height=height,
+                         viewBox=f"{left} {above} {width} {height}"))
     if named:
-        places = [(x(a) - box[0], y(b) - box[1]) for a, b, _ in named]
-        p.out.append(element("g", list(beside(places, range(len(named))[:NAMED], [t for *_, t in named], box[2], box[3])), transform=f"translate({box[0]} {box[1]})"))
+        texts = beside([(x(a) - left, y(b) - above) for a, b, _ in named], range(min(len(named), NAMED)), [text for *_, text in named], width, height)
+        p.out.append(element("g", list(texts), transform=f"translate({left} {above})"))
     return p.done(note, about)
 
 
@@ -254,7 +259,8 @@ def arms(title, rows, x_name, *, bars=False, log=False, x_range=None, line=0, in
     for r, at in marks:
         if bars and r.value is not None:
             a, b = sorted((x(0 if not log else x.low), x(r.value)))
-            p.out.append(element("rect", element("title", f"{r.name}: {r.value:.4g}"), x=f"{a:.1f}", y=at - 7, width=f"{b - a:.1f}", height=14, class_=f"cell bar {r.look}"))
+            p.out.append(element("rect", element("title", f"{r.name}: {r.value:.4g}"), x=f"{a:.1f}", y=at - 7, width=f"{b - a:.1f}", height=14,
+                                 class_=f"cell bar {r.look}"))
         for i, s in enumerate(r.seeds):
             v, low, top = s if isinstance(s, tuple) else (s, None, None)
             y = at + (12 * (i / (len(r.seeds) - 1) - 0.5) if len(r.seeds) > 1 else 0)
@@ -263,7 +269,8 @@ def arms(title, rows, x_name, *, bars=False, log=False, x_range=None, line=0, in
             p.out.append(dot(x(v), y, r.look, r=2.4))
         for look, v in (r.others or {}).items():
             if v is not None:
-                p.out.append(diamond(x(v), at, look[8:]) if look.startswith("diamond ") else element("path", d=f"M{x(v):.1f} {at - 9}v18", class_=f"line {look}"))
+                shape, _, of = look.partition(" ")
+                p.out.append(diamond(x(v), at, of) if shape == "diamond" else element("path", d=f"M{x(v):.1f} {at - 9}v18", class_=f"line {look}"))
         if r.value is not None and not r.seeds:
             ink = "ink" if bars else r.look
             if r.low is not None and r.high is not None:
@@ -279,6 +286,13 @@ def arms(title, rows, x_name, *, bars=False, log=False, x_range=None, line=0, in
     return p.done(note, about)
 
 
+def forest(rows, by, name, columns, x_name, look, title=str, **options):
+    """A panel for each word by(row), with a row for each of its rows: name(row), columns (value, low and high), look(row). All have one scale."""
+    every = [v for r in rows for v in r.numbers(columns) if v is not None]
+    return [arms(title(word), [Arm(name(r), *r.numbers(columns), look(r)) for r in rows if by(r) == word], x_name, include=every, **options)
+            for word in dict.fromkeys(map(by, rows))]
+
+
 def flat(seeds):
     for s in seeds:
         yield from (s if isinstance(s, tuple) else (s,))
@@ -287,10 +301,9 @@ def flat(seeds):
 def picture(matrix, most):
     """A PNG of one red whose strength is the number, from 0 to `most`, so that the paper shows through."""
     rows = b"".join(b"\0" + bytes(int(255 * min(max(v / most, 0), 1)) for v in row) for row in matrix)
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    png = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", len(matrix[0]), len(matrix), 8, 3, 0, 0, 0)) + chunk(b"PLTE", b"\xc0\x40\x20" * 256)
-           + chunk(b"tRNS", bytes(range(256))) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", len(matrix[0]), len(matrix), 8, 3, 0, 0, 0)), (b"PLTE", b"\xc0\x40\x20" * 256),
+              (b"tRNS", bytes(range(256))), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
     return "data:image/png;base64," + base64.b64encode(png).decode()
 
 
@@ -334,16 +347,19 @@ def flows(title, pairs, kinds, note):
         p.y = max(p.y, y)
         for name in names:
             lines = list(wrapped(f"{name} ({size[name]:g})", x[0] - 14))
+            half = at[name] + size[name] / total * 0.3 * tall + 4.5
             for i, text in enumerate(lines):
-                p.text(text, x[side] + (8 if side else -8), at[name] + size[name] / total * 0.3 * tall + 4.5 + 15 * (i - (len(lines) - 1) / 2), "tick" if side else "tick end")
+                p.text(text, x[side] + (8 if side else -8), half + 15 * (i - (len(lines) - 1) / 2), "tick" if side else "tick end")
     middle = (x[0] + x[1]) / 2
     used = [dict(at) for at in ends]
     order = [{name: i for i, name in enumerate(at)} for at in ends]
     for left, right, kind, n in sorted(pairs, key=lambda q: (list(kinds).index(q[2]), order[0][q[0]], order[1][q[1]])):
         h = n / total * 0.6 * tall
         a, b = used[0][left], used[1][right]
-        p.out.append(element("path", element("title", f"{left}, {right}: {n:g} ({kind})"), class_=f"cell bar {kinds[kind]}",
-                             d=f"M{x[0]:.1f} {a:.1f}C{middle} {a:.1f} {middle} {b:.1f} {x[1]:.1f} {b:.1f}v{h:.1f}C{middle} {b + h:.1f} {middle} {a + h:.1f} {x[0]:.1f} {a + h:.1f}z"))
+        there = f"C{middle} {a:.1f} {middle} {b:.1f} {x[1]:.1f} {b:.1f}"
+        back = f"C{middle} {b + h:.1f} {middle} {a + h:.1f} {x[0]:.1f} {a + h:.1f}"
+        p.out.append(element("path", element("title", f"{left}, {right}: {n:g} ({kind})"), d=f"M{x[0]:.1f} {a:.1f}{there}v{h:.1f}{back}z",
+                             class_=f"cell bar {kinds[kind]}"))
         used[0][left] += h
         used[1][right] += h
     return p.done(note)
@@ -352,7 +368,7 @@ def flows(title, pairs, kinds, note):
 # ---- a file of its own ----
 
 def style(used):
-    """The rules of page.css for these classes, with the colours in place of their names, for light and dark: other programs than browsers know no names."""
+    """The rules of page.css for these classes, for light and dark, with colours in place of their names, which only browsers know."""
     css = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w+)", block)) for block in re.findall(r":root \{(.*?)\}", css, re.S)[:2])
     rules = re.findall(r"[^{}]+\{[^{}]*\}", css[css.index("/* Charts */") + 12:css.index("/* Tables */")])

@@ -7,16 +7,17 @@ def train(t):
     rows = t("train.tsv")
 
     def column(name):
-        return [(r.number("step"), r.number(name)) for r in rows if r.number(name) is not None]
+        return [r.numbers(f"step {name}") for r in rows if r.number(name) is not None]
+
+    def panel(title, series, y_name, **options):
+        return plot(title, [s for s in series if s.points], "step", y_name, x_range=(0, None), **options)
     loss = column("loss")
-    smooth = list(zip((x for x, _ in loss), running_mean([y for _, y in loss])))
-    series = [Series("", loss, "m-random", "faint"), Series("training, running mean", smooth, "m-random", "line")]
-    held = "eval_loss" in (rows[0] if rows else {})
-    if held:
-        series.append(Series("validation", column("eval_loss"), "m-corrmask"))
-        middle = [Series("validation accuracy", column("eval_accuracy"), "m-corrmask"), Series("validation macro F1", column("eval_macro_f1"), "m-expression", hollow=True)]
-        middle = plot("Validation", [s for s in middle if s.points], "step", "share", x_range=(0, None), tall=150)
-    else:
-        middle = plot("Gradient", [Series("", column("grad_norm"), "m-random", "faint")], "step", "gradient norm", x_range=(0, None), log_y=True, tall=150)
-    return "Training", [plot(f"Loss of {t.folder}", series, "step", "loss", x_range=(0, None)), middle,
-                        plot("Learning rate", [Series("", column("lr"), "m-expression", "line")], "step", "learning rate", x_range=(0, None), y_range=(0, None), tall=120)]
+    smooth = list(zip([x for x, _ in loss], running_mean([y for _, y in loss])))
+    middle = panel("Validation", [Series("validation accuracy", column("eval_accuracy"), "m-corrmask"),
+                                  Series("validation macro F1", column("eval_macro_f1"), "m-expression", hollow=True)], "share", tall=150)
+    if "eval_loss" not in (rows[0] if rows else {}):
+        middle = panel("Gradient", [Series("", column("grad_norm"), "m-random", "faint")], "gradient norm", log_y=True, tall=150)
+    return "Training", [
+        panel(f"Loss of {t.folder}", [Series("", loss, "m-random", "faint"), Series("training, running mean", smooth, "m-random", "line"),
+                                      Series("validation", column("eval_loss"), "m-corrmask")], "loss"),
+        middle, panel("Learning rate", [Series("", column("lr"), "m-expression", "line")], "learning rate", y_range=(0, None), tall=120)]
