@@ -12,8 +12,6 @@
 
 enum { TOKENS_MAX = 1 << 14, COUNTS_MAX = 1 << 18, GRADIENTS_MAX = 1 << 11 }; /* of a batch */
 
-struct inference_asked asked;
-
 struct option_def inference_options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_INPUT, &asked.model, "DIR", "the model directory"},
@@ -49,14 +47,6 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &failure) : tokens_columns(&r->col, h, r->name, &failure));
 }
 
-void inference_groups(struct inference *r, const char *dir)
-{
-	const struct header *h = stream_header(r->in);
-	must(groups_load(&r->groups, dir, &failure));
-	if (r->groups.column && header_find(h, r->groups.column) >= 0)
-		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, LABEL_VALUES, r->name, &failure));
-}
-
 void inference_load(struct inference *r, const struct config_heads *heads)
 {
 	struct vocab v;
@@ -80,50 +70,6 @@ void inference_load(struct inference *r, const struct config_heads *heads)
 		die("--emb-layer %lld: the model has %lld layers: expected %lld to 0", r->layer, layers, -layers);
 	r->eos = vocab_token(&stream_header(r->in)->vocab, TOKEN_EOS);
 	r->recalibration = recalibration_new(asked.recalibrate, r->model, dir, r->in);
-}
-
-size_t inference_batch(const struct inference *r, const struct block *b, size_t from)
-{
-	const uint64_t *offset = b->group[r->col.input_group].offset;
-	size_t to = from + 1;
-	while (to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)r->most)
-		to++;
-	return to;
-}
-
-static void pack_counts(struct inference *r, const struct block *b, size_t from, size_t to)
-{
-	must(batch_counts(&r->packed, &r->col, b, from, to, r->name, &failure));
-	if (!r->groups.column)
-		return;
-	grow(r->group, r->group_cap, to - from);
-	for (size_t i = from; i < to; i++) {
-		r->group[i - from] = ROW_NONE;
-		if (r->labels.spec)
-			r->group[i - from] = groups_at(&r->groups, &r->labels, b, i);
-		else
-			r->groups.unknown++;
-	}
-	r->packed.b.group = r->group;
-}
-
-void inference_pack(struct inference *r, const struct block *b, size_t from, size_t to)
-{
-	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = asked.max_len ? (size_t)asked.max_len : model_positions(model_config(r->model));
-	if (r->counts)
-		pack_counts(r, b, from, to);
-	else
-		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.max_len > 0, eos, r->name, &failure));
-	for (size_t i = from; i < to && !r->counts; i++) {
-		const uint64_t *offset = b->group[r->col.input_group].offset, n = offset[i + 1] - offset[i];
-		r->cut += n > limit;
-		r->lost += n > limit ? n - limit : 0;
-	}
-	r->b = b;
-	r->from = from;
-	r->tokens += r->packed.b.offset[to - from];
-	r->cells += to - from;
 }
 
 static void write_out(struct inference *r, struct stream *out, void (*flush)(struct inference *r))
@@ -190,15 +136,6 @@ void inference_report(const struct inference *r, const char *cells_are)
 	cli_measured("cells_without_tokens", (double)empty);
 	cli_cut(r->cut, cells, r->lost, tokens, (size_t)asked.max_len);
 	cli_report(r->cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
-}
-
-void inference_release_input(struct inference *r)
-{
-	packed_release(&r->packed);
-	labels_release(&r->labels);
-	groups_release(&r->groups);
-	free_all(r->group, r->row, r->map);
-	stream_free(r->in);
 }
 
 void inference_release(struct inference *r)

@@ -25,7 +25,7 @@ $(B)/check-packages: $(B)/flags
 $(BATS) $(patsubst %.c,$(B)/%.o,$(wildcard tests/*/*.c)) $(EMU): | $(B)/check-packages
 
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
-	$(call side_by_side,check-bats check-unit lint)
+	$(call side_by_side,check-bats check-unit lint check-circles)
 
 check-slow: ## run the tests that are tagged slow, those of real files (TEST_DATA=FOLDER), those of all kernels in the emulation, check-faults and check-slurm
 	$(call side_by_side,check-slow-here check-faults check-slurm FAULTS=1)
@@ -169,7 +169,7 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
 LINT := lint-format lint-c lint-shell lint-man check-layers check-names check-commands check-subjects
-.PHONY: lint format $(LINT)
+.PHONY: lint format check-circles $(LINT)
 
 # Linters of Debian 12, which CI has; other versions find and format other things. $(call of_12,COMMAND,VERSION) ends the recipe with those.
 of_12 = case "$$($1 --version) " in *' $2'[.\ ]*) ;; *) echo '$@: skipped: not $1 $2'; exit 0 ;; esac
@@ -206,6 +206,9 @@ lint-man: $(MAN)/made ## mandoc's checks of the manual pages, and groff's, which
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)
+
+check-circles: objects ## no files call each other in a circle, but for the tables that tests/circles.py lists
+	@/usr/bin/python3 tests/circles.py $(B)
 
 check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
 check-names: ## no file but its own and a table names a head, an architecture or an objective

@@ -11,6 +11,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- what is wrong ---- */
+
+int countmat_bad_value(const struct countmat *m, uint64_t cell, uint64_t gene, double v, struct error *e)
+{
+	return error_set(e, "%s: cell %" PRIu64 ", gene %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d%s", m->where, cell, gene,
+		v, number_fault(v), NUMBER_COUNT_MAX, !m->unlog && number_is_fraction(v) ? "; " NEED_ROUND : "; " LEAVE_OUT);
+}
+
+int countmat_place(struct countmat *m, uint64_t entry, uint64_t *cell, uint64_t *gene, struct error *e)
+{
+	int by_gene = m->layout == LAYOUT_DENSE ? m->across : m->layout == LAYOUT_COLUMNS;
+	uint64_t at[2] = {0, 0}, end = by_gene ? m->ncol : m->nrow, width = by_gene ? m->nrow : m->ncol, index;
+	if (m->layout == LAYOUT_DENSE) {
+		at[0] = entry / width;
+		at[1] = entry % width;
+	} else {
+		while (end - at[0] > 1) {
+			uint64_t middle = at[0] + (end - at[0]) / 2;
+			int64_t start;
+			if (h5array_i64(&m->indptr, middle, 1, &start, 1, e))
+				return -1;
+			*(start <= (int64_t)entry ? &at[0] : &end) = middle;
+		}
+		if (h5array_read(&m->indices, entry, 1, &index, 1, e))
+			return -1;
+		at[1] = (uint64_t)number_at(m->indices.type, &index, 0);
+	}
+	*cell = at[by_gene];
+	*gene = at[!by_gene];
+	return 0;
+}
+
+int countmat_absent_twice(const struct countmat *m, const void *indices, size_t k, uint64_t line, struct error *e)
+{
+	double first = number_at(m->indices.type, indices, k);
+	if (!m->indices.absent || first != number_at(m->indices.type, indices, k + 1))
+		return 0;
+	return error_set(e, "%s: a chunk is not in the store, and the fill value would give %s %" PRIu64 " the index %.0f twice",
+		m->indices.where, m->layout == LAYOUT_ROWS ? "cell" : "gene", line, first);
+}
+
+/* ---- rows ---- */
+
 COMPARE(by_gene, uint64_t, ORDER(*a >> 32, *b >> 32))
 
 /* Sort a row by gene and add up repeats. */

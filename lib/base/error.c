@@ -1,5 +1,4 @@
 #include "base/error.h"
-#include "base/file.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -52,12 +51,15 @@ int error_prefix(struct error *e, const char *fmt, ...)
 	return -1;
 }
 
+void (*memory_out)(void);
+
 /* Only calls that are safe in any thread: the others may be at work, and exit() would run their libraries' destructors beside them. */
 void *xchecked(void *p)
 {
 	if (!p) {
 		dprintf(STDERR_FILENO, "%s: out of memory\n", program_invocation_short_name);
-		outfile_cleanup();
+		if (memory_out)
+			memory_out();
 		_exit(1);
 	}
 	return p;

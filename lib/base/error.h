@@ -22,6 +22,8 @@ int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(pr
 #define error_prefix(...) (error_prefix(__VA_ARGS__), -1)
 #endif
 
+/* Called before that, if it is not NULL: file.c removes temporary files. */
+extern void (*memory_out)(void);
 /* These end the program with a message when memory is out.
  * n * size is checked for overflow; a size of 0 gives a valid pointer. All are freed with free(). */
 void *xmalloc(size_t size) __attribute__((returns_nonnull));

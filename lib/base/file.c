@@ -16,6 +16,7 @@ static char *volatile live[LIVE_MAX]; /* names of temporary files, for outfile_c
 
 static void live_add(char *name)
 {
+	memory_out = outfile_cleanup;
 	for (int i = 0; i < LIVE_MAX; i++)
 		if (!live[i]) {
 			live[i] = name;

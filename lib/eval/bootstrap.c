@@ -5,7 +5,6 @@
 #include "base/sort.h"
 #include "eval/distribution.h"
 #include "eval/metrics.h"
-#include "eval/paired.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -128,3 +128,15 @@ double student_noncentrality(double power, double p, double v)
 {
 	return v > 0 ? solve(miss_at, (double[]){student_quantile(p, v), v}, 1 - power) : NAN;
 }
+
+double clusters_df(const size_t *size, size_t clusters, size_t n)
+{
+	double squares = 0, all = 0, own = 0, N = (double)n;
+	for (size_t c = 0; c < clusters; c++) {
+		double s = (double)size[c], q = s * s / (N - s);
+		squares += s * s;
+		all += q;
+		own += q * q;
+	}
+	return N * N / (squares + all * all - own);
+}

@@ -25,3 +25,8 @@ double chi_squared_tail(double x, size_t v);
  * NaN unless v > 0.
  */
 double student_noncentrality(double power, double p, double v);
+
+/* The degrees of freedom of a mean over clusters (paired.h), below which there is no test. size [clusters]: of n in all, n > 0; clusters of size 0
+ * do not count. NaN if one cluster has all. */
+#define CLUSTERS_DF_MIN 1.2
+double clusters_df(const size_t *size, size_t clusters, size_t n);

@@ -218,18 +218,6 @@ void difference_mean(struct difference *r, const double *x, size_t n)
 	paired(r, x, NULL, n, 0, 0);
 }
 
-double clusters_df(const size_t *size, size_t clusters, size_t n)
-{
-	double squares = 0, all = 0, own = 0, N = (double)n;
-	for (size_t c = 0; c < clusters; c++) {
-		double s = (double)size[c], q = s * s / (N - s);
-		squares += s * s;
-		all += q;
-		own += q * q;
-	}
-	return N * N / (squares + all * all - own);
-}
-
 void difference_clusters(struct difference *r, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters)
 {
 	double *d = xmalloc(n * sizeof *d), *sum = xcalloc(clusters, sizeof *sum), squares = 0, unit;

@@ -41,11 +41,7 @@ void difference_mean(struct difference *d, const double *x, size_t n);
  * size have df = C - 1; with one pair a cluster this is Student's t. One cluster has no se, and below CLUSTERS_DF_MIN there is no test and
  * no interval: they would not hold. rank_p is NaN.
  */
-#define CLUSTERS_DF_MIN 1.2
 void difference_clusters(struct difference *d, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters);
-
-/* This df. size [clusters]: of n in all, n > 0; clusters of size 0 do not count. NaN if one cluster has all. */
-double clusters_df(const size_t *size, size_t clusters, size_t n);
 
 /*
  * x [n] and y [m] without pairs: Welch's t, and Wilcoxon's rank sum, as scipy.stats.mannwhitneyu does it: exact if a sample has at most

@@ -51,15 +51,6 @@ void input_learn(
 	model_finished(m, -1);
 }
 
-void input_carve(struct model *m, struct arena *a, const struct shape *s)
-{
-	m->input.given = s->given ? arena_act(a, s->T * m->c.hidden_size) : NULL;
-	m->input.presence = NULL;
-	m->input.sums = s->given ? arena_real(a, s->T) : NULL;
-	m->input.pooled = s->given && s->ranges ? arena_act(a, s->B * m->c.hidden_size) : NULL;
-	m->input.ready = 0;
-}
-
 int input_check(const struct model *m, const struct input_to *to, struct error *e)
 {
 	if (!m->input.value)

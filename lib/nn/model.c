@@ -323,12 +323,6 @@ void model_on_grad(struct model *m, params_part *f, void *arg)
 	m->on_grad_arg = arg;
 }
 
-void model_finished(struct model *m, int layer)
-{
-	if (m->on_grad)
-		params_grad_part(&m->p, layer, m->on_grad, m->on_grad_arg);
-}
-
 void model_zero_grad(struct model *m)
 {
 	m->o->zero(m->o, params_array(&m->p, GRAD), params_size(&m->p, GRAD) * sizeof(real));

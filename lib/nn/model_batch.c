@@ -103,23 +103,6 @@ struct shape shape_of(const struct model *m, const struct batch *b)
 	return s;
 }
 
-void *arena_bytes(struct arena *a, size_t n)
-{
-	void *p = a->base ? a->base + a->used : NULL;
-	a->used += (n + 255) / 256 * 256;
-	return p;
-}
-
-void *arena_act(struct arena *a, size_t n)
-{
-	return arena_bytes(a, n * a->act_size);
-}
-
-real *arena_real(struct arena *a, size_t n)
-{
-	return arena_bytes(a, n * sizeof(real));
-}
-
 /* The arrays of a batch, one after the other, the same way on the device and on the host. */
 static void carve_batch(const struct model *m, struct arrays *x, const struct shape *s, const struct batch *b, struct arena *a)
 {
@@ -164,13 +147,22 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 #undef INT
 }
 
+static void carve_input(struct model *m, struct arena *a, const struct shape *s)
+{
+	m->input.given = s->given ? arena_act(a, s->T * m->c.hidden_size) : NULL;
+	m->input.presence = NULL;
+	m->input.sums = s->given ? arena_real(a, s->T) : NULL;
+	m->input.pooled = s->given && s->ranges ? arena_act(a, s->B * m->c.hidden_size) : NULL;
+	m->input.ready = 0;
+}
+
 /* Everything: the batch, then the activations. Returns the bytes. */
 static size_t carve(struct model *m, const struct shape *s, const struct batch *b, char *base)
 {
 	struct arena a = {.base = base, .act_size = m->o->act_size};
 	carve_batch(m, &m->dev, s, b, &a);
 	m->arch->carve(m, &a, s);
-	input_carve(m, &a, s);
+	carve_input(m, &a, s);
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1) {
 			readout_carve(m->head[i], m, &a, s);

@@ -4,14 +4,30 @@
 #include "nn/input.h"
 #include "nn/model.h"
 
+#include <math.h>
+
 /* Memory on the device from which pieces are taken. With base NULL the same calls only measure how much is needed. */
 struct arena {
 	char *base;
 	size_t used, act_size;
 };
-void *arena_bytes(struct arena *a, size_t n);
-void *arena_act(struct arena *a, size_t n); /* n activations */
-real *arena_real(struct arena *a, size_t n);
+static inline void *arena_bytes(struct arena *a, size_t n)
+{
+	void *p = a->base ? a->base + a->used : NULL;
+	a->used += (n + 255) / 256 * 256;
+	return p;
+}
+
+/* n activations */
+static inline void *arena_act(struct arena *a, size_t n)
+{
+	return arena_bytes(a, n * a->act_size);
+}
+
+static inline real *arena_real(struct arena *a, size_t n)
+{
+	return arena_bytes(a, n * sizeof(real));
+}
 
 /* The sizes of a batch, padded for the backend (ops.round_tokens, round_rows), and what is to be computed. */
 struct shape {
@@ -155,19 +171,35 @@ void input_embed(struct model *m, const struct forward *f, void *x);
 /* arch.backward: `layer` of each layer that learns, from the last, and the embeddings. */
 void input_learn(
 	struct model *m, const struct forward *f, uint32_t layers, void layer(struct model *m, const struct forward *f, uint32_t l));
-void input_carve(struct model *m, struct arena *a, const struct shape *s);
 
 /* Dropout at a place of the network: off unless f->train. */
-struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p);
+static inline struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p)
+{
+	double threshold = f->train ? rint(p * 65536) : 0;
+	return (struct dropout){
+		.seed = (uint32_t)(m->seed ^ m->seed >> 32),
+		.step = m->dev.step,
+		.site = site,
+		.layer = layer,
+		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535,
+	};
+}
 
 /* recalibrate.c: the input z [cells, C] of a batch normalisation, and the offsets of its statistics. Every one says so before it normalises. */
 void model_moments(struct model *m, const struct forward *f, const void *z, size_t C, size_t mean, size_t var);
 
 /* The gradients of `layer` are final (num_hidden_layers: the heads, -1: the rest). */
-void model_finished(struct model *m, int layer);
+static inline void model_finished(struct model *m, int layer)
+{
+	if (m->on_grad)
+		params_grad_part(&m->p, layer, m->on_grad, m->on_grad_arg);
+}
 
 /* Rows of hidden states: tokens, or cells where the architecture is per_cell. */
-size_t model_states(const struct model *m);
+static inline size_t model_states(const struct model *m)
+{
+	return m->arch->per_cell ? m->shape.B : m->shape.T;
+}
 
 /*
  * readout.c. `readout` gives a head the rows that it reads, [h->N, C]. For the way back, the head writes their gradient to readout_grad, and

@@ -28,23 +28,6 @@ static int replay(struct model *m, enum work work, uint64_t detail)
 	return m->o->replay(m->o, key);
 }
 
-struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p)
-{
-	double threshold = f->train ? rint(p * 65536) : 0;
-	return (struct dropout){
-		.seed = (uint32_t)(m->seed ^ m->seed >> 32),
-		.step = m->dev.step,
-		.site = site,
-		.layer = layer,
-		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535,
-	};
-}
-
-size_t model_states(const struct model *m)
-{
-	return m->arch->per_cell ? m->shape.B : m->shape.T;
-}
-
 /* ---- forward ---- */
 
 static double targets(const struct head *h, const struct batch *b)

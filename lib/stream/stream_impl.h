@@ -6,6 +6,7 @@
  *
  *     stream.c         open and close, the thread
  *     stream_format.c  header, trailer and seek table as bytes
+ *     stream_frame.c   bytes, and single frames
  *     stream_read.c    frames in order
  *     stream_index.c   frames in any order
  *     stream_joined.c  several streams as one: it has no file and no frames, but it has the thread that checks digests
@@ -142,8 +143,11 @@ static inline size_t stored_bytes(size_t content)
 	return STORED_HEAD + 3 * (content ? (content + STORED_PIECE - 1) / STORED_PIECE : 1) + content + 4;
 }
 
-/* ---- stream_read.c ---- */
+/* ---- stream_frame.c ---- */
 
+/* Some bytes into part [n]; their number, 0 at the end, or -1. */
+struct iovec;
+ssize_t stream_read_some(struct stream *s, const struct iovec *part, int n, struct error *e);
 /* Read until n unused bytes are buffered or the input ends; returns how many there are, or -1. */
 int64_t stream_fill(struct stream *s, size_t n, struct error *e);
 /* "the stream is cut short" */

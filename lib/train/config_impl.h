@@ -1,4 +1,4 @@
-/* What config.c and config_heads.c share: fields of a JSON object. */
+/* What config.c and config_heads.c share: fields of a JSON object (config_json.c). */
 #pragma once
 
 #include "train/config.h"

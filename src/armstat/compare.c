@@ -5,6 +5,7 @@
 #include "base/decimal.h"
 #include "base/option.h"
 #include "eval/arms.h"
+#include "eval/distribution.h"
 
 #include <math.h>
 #include <stdlib.h>

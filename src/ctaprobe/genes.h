@@ -37,7 +37,7 @@ struct study {
 	int32_t *gene_label; /* [V] */
 };
 
-/* The sums of a fold over the genes of v begin at 0. */
+/* genes_score.c: the sums of a fold over the genes of v begin at 0. */
 void study_begin(struct study *t, const struct vocab *v);
 /* Room for one more prediction of t->p; returns its p [K]. */
 double *study_next(struct study *t);

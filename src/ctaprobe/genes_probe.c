@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1};
 static struct stream *in;
 static struct gene_vectors vectors;
 static struct gene_labels labels;

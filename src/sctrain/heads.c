@@ -91,11 +91,6 @@ static struct wanted parse_head(const char *text)
 	return c;
 }
 
-const char *heads_keep(const struct train *t)
-{
-	return t->objectives.one[0].kind->label ? "--strategy none --keep" : "--count-kept --keep";
-}
-
 static void add_head(struct objectives *list, const struct wanted *c, int balanced, int alone)
 {
 	struct label_options set = {.column = c->name, .balanced = balanced, .own = 1};

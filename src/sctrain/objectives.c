@@ -1,5 +1,6 @@
 /* The objectives of a training: their heads, the stream that they read, and batches with all their targets. */
-#include "sctrain.h"
+#include "heads.h"
+#include "cli.h"
 
 #include "train/config.h"
 
@@ -142,4 +143,33 @@ int objectives_pack(struct packed *p, struct objectives *list, const struct mask
 			p->b.goal[o->index] = p->masked;
 	}
 	return bad;
+}
+
+/* ---- the model directory ---- */
+
+const char *const *train_files(void)
+{
+	static const char *file[64] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN};
+	size_t n = 4;
+	for (size_t i = 0; objective_kind_at(i); i++)
+		if (objective_kind_at(i)->file)
+			file[n++] = objective_kind_at(i)->file;
+	file[n] = NULL;
+	return file;
+}
+
+void train_clear(const struct train *t, int all)
+{
+	must(checkpoint_clear(t->cli->output, all ? train_files() : NULL, &failure));
+}
+
+const char *train_add_file(struct train *t, const struct objective *o, char *text)
+{
+	t->file[t->nfile++] = (struct text_file){o->kind->file, text};
+	return text;
+}
+
+const char *heads_keep(const struct train *t)
+{
+	return t->objectives.one[0].kind->label ? "--strategy none --keep" : "--count-kept --keep";
 }

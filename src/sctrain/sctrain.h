@@ -4,7 +4,7 @@
  *     mlm.c value.c wced.c cells.c genes.c nb.c   one task per file: its options, and the objectives that they ask for (struct train_task)
  *     heads.c                              --head: objectives of cells.c, and of every other training
  *     label.c hce.c number.c               their kinds
- *     objectives.c                         the list of objectives, and their batches
+ *     objectives.c                         the list of objectives, their batches, and their files in the model directory
  *     train.c                              the training loop, the same for every task
  *     options.c                            its command line
  *     start.c                              its streams and its model, before the first step
@@ -297,10 +297,11 @@ struct train {
 /* Keep this text (malloced; the training frees it) under objective_kind.file in the model's directory. Returns it. */
 const char *train_add_file(struct train *t, const struct objective *o, char *text);
 
-/* Everything before the first step (start.c). 0 if the model is finished already. */
-int train_start(struct train *t);
 const char *const *train_files(void); /* names of what stands beside the weights, ends with NULL */
 void train_clear(const struct train *t, int all); /* delete what an earlier training left; all: its result too */
+
+/* Everything before the first step (start.c). 0 if the model is finished already. */
+int train_start(struct train *t);
 
 /* report_open opens train.tsv; with --force that waits for the first step with a loss. report_step takes a finished step: it updates the state,
  * validates if it is due, and writes a row and the progress line. They die on errors. */

@@ -16,24 +16,6 @@
 
 typedef unsigned long long ull; /* for messages */
 
-/* ---- the model directory ---- */
-
-const char *const *train_files(void)
-{
-	static const char *file[64] = {"config.json", "vocab.tsv", TRAIN_STATE, CHECKPOINT_TRAIN};
-	size_t n = 4;
-	for (size_t i = 0; objective_kind_at(i); i++)
-		if (objective_kind_at(i)->file)
-			file[n++] = objective_kind_at(i)->file;
-	file[n] = NULL;
-	return file;
-}
-
-void train_clear(const struct train *t, int all)
-{
-	must(checkpoint_clear(t->cli->output, all ? train_files() : NULL, &failure));
-}
-
 /* ---- streams ---- */
 
 static int learns_masks(const struct train *t)

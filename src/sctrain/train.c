@@ -38,12 +38,6 @@ static struct model_files files_of(const struct train *t)
 	return (struct model_files){.vocab = &t->header->vocab, .file = t->file, .nfile = t->nfile, .best = t->best};
 }
 
-const char *train_add_file(struct train *t, const struct objective *o, char *text)
-{
-	t->file[t->nfile++] = (struct text_file){o->kind->file, text};
-	return text;
-}
-
 static void save(struct train *t)
 {
 	const char *model = t->cli->output;

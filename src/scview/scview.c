@@ -15,7 +15,6 @@ enum format { TSV, NPY, H5AD };
 /* modes: -O, and the others */
 enum { TABLE = 1 << TSV, ARRAY = 1 << NPY, ANNDATA = 1 << H5AD, HEADER = 8, HEADER_TABLE = 16, VOCAB = 32, STATS = 64, CHECK = 128 };
 
-struct view view;
 static const char *columns, *into, *key;
 static long long limit = -1;
 static const char *const formats[] = {[TSV] = "tsv", [NPY] = "npy", [H5AD] = "h5ad"};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct view view;
 static char *buffer;
 static size_t used, room;
 
