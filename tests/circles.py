@@ -22,7 +22,7 @@ ALLOWED = [
     ("src/ctaprobe/cells", "src/ctaprobe/*", "it chooses the probe of --label, --target, --nearest"),
     ("lib/stream/stream*", "lib/stream/stream_joined", "several streams as one: each call of stream.h passes it on"),
 ]
-SETTINGS = "*_cli"  # the command line of a command, of which its parts read the number of threads and the seed
+SETTINGS = ("*_cli", "*_set")  # data: what the command line of a command says, which its parts read
 
 
 def read(folder):
@@ -35,13 +35,13 @@ def read(folder):
         symbol, kind = rest.split()[:2]
         if kind in "Uw":
             wanted[names[path]].add(symbol)
-        elif kind.isupper() and symbol != "main":
+        elif kind.isupper() and symbol != "main" and not (kind in "BD" and any(fnmatch.fnmatchcase(symbol, s) for s in SETTINGS)):
             defined[symbol].append(names[path])
     calls = {o: collections.defaultdict(list) for o in names.values()}
     for caller, symbols in wanted.items():
         for symbol in sorted(symbols):
             for o in defined.get(symbol, []):
-                if (o.startswith(("lib/", "src/cli")) or tool(o) == tool(caller)) and not fnmatch.fnmatchcase(symbol, SETTINGS):
+                if o.startswith(("lib/", "src/cli")) or tool(o) == tool(caller):
                     calls[caller][o].append(symbol)
     return calls
 

@@ -63,7 +63,8 @@ void ranksum_against(struct ranksum *r, double *x, size_t n, const double *y, si
 		double place = ((double)below + (double)(upto - below) / 2) / M;
 		U += (double)same * place * M;
 		spread_add(&of_x, place, (double)same);
-		spread_add(&of_y, (double)i / N, (double)(below - last)); /* every y between the last x and this one is greater than i values of x */
+		spread_add(&of_y, (double)i / N,
+			(double)(below - last)); /* every y between the last x and this one is greater than i values of x */
 		spread_add(&of_y, ((double)i + (double)same / 2) / N, (double)(upto - below));
 		last = upto;
 		i += same;
