@@ -169,3 +169,16 @@ for e in root.iter("{*}text"):
 	grep -q "</svg>" model/train.svg
 	assert_equal "$(find model | sort | paste -sd ' ')" "model model/train.svg model/train.tsv"
 }
+
+@test "colours: every method has one in page.css, for light and dark; arms and runs have those of their methods" {
+	shape 'import chart
+css = open(os.environ["PAGE"] + "/page.css").read()
+light, dark = re.findall(r":root \{(.*?)\}", css, re.S)[:2]
+for m in (*chart.METHODS, *chart.MASKS):
+    name = re.search(rf"\.m-{m}\b[^{{]*\{{ color: var\(--([\w-]+)\)", css)[1]
+    assert f"--{name}: #" in light and f"--{name}: #" in dark, m
+for arm, want in {"corrmask-100": "m-corrmask", "corrmask+10": "m-corrmask", "median-corrmask": "m-corrmask", "group-random": "m-random", "pmi-rand": "m-pmi-rand",
+                  "pmi+25": "m-pmi", "fixed-0.25": "m-fixed", "naive-bayes": "m-naive-bayes", "other": "c3 shade0"}.items():
+    assert chart.tint(arm, 3) == want, (arm, chart.tint(arm, 3))
+assert chart.look("corrmask-2.test", 5) == ("m-corrmask", 1) and chart.words("corrmask-2.test") == "CorrMask, seed 2" and chart.words("naive-bayes") == "naive Bayes"'
+}

@@ -11,7 +11,7 @@ NAMED = 30  # genes, all of which have their names
 MARKS = ("disc", "square", "cross")
 # What the experiments compare, in the order of their figures, each with the words of all tables and figures and a colour in page.css (m-NAME)
 METHODS = {"expression": "expression", "pca": "50 components", "read": "expression of the genes read", "naive-bayes": "naive Bayes",
-           "untrained": "untrained network", "random": "random masks", "shuffled": "CorrMask, shuffled graph", "corrmask": "CorrMask"}
+           "untrained": "untrained network", "model": "network", "random": "random masks", "shuffled": "CorrMask, shuffled graph", "corrmask": "CorrMask"}
 MASKS = ("bernoulli", "pmi", "pmi-rand", "fixed", "mdlm", "dynamic", "r2mae", "r2mae-dynamic", "cl", "r2mae-cl")  # more that have a colour
 
 
@@ -75,7 +75,7 @@ def rank(name):
 def look(name, i):
     """Classes of the i-th of several models: a method has its colour, and its seeds differ in the dashes."""
     m, seed = method(name)
-    return (f"m-{m}", (int(seed or 1) - 1) % 3) if m else (style(i), i // COLOURS % 3)
+    return (f"m-{m}", (int(seed or 1) - 1) % 3) if m else (tint(name, i), i // COLOURS % 3)
 
 
 def tint(arm, i=0):

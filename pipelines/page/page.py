@@ -223,7 +223,7 @@ def map_figures(run):
             continue  # cell_types.maps
         name = f.name[:-4]
         stem = re.sub(r"-\d+(\.test)?$", "", name)
-        if name.endswith(".train") or stem in seen:
+        if name.endswith((".train", ".known")) or stem in seen:
             continue
         seen.add(stem)
         made = run.own / (name + ".umap")
