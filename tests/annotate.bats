@@ -130,7 +130,7 @@ said() {
 
 @test "annotate: each sentence is there where its condition holds, and nowhere else" {
 	local donors='transfer:unknown:share=.05 transfer:unknown:applied=1 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19 transfer:cells=5 transfer:unknown_cells=1'
-	local all='transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1'
+	local all='transfer:expected:accuracy=.91 transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1'
 	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:promise:accuracy=0 transfer:why:coverage=a transfer:why:unknown=b transfer:why:accuracy=c'
 	yes() { said "$@" || fail "$1 is not there: ${*:2}"; }
 	not() {
@@ -170,6 +170,11 @@ said() {
 	not right-there $donors $all
 	yes right-there $donors $no
 	not right $donors $no
+	not expect $donors $all
+	not expect $donors $no transfer:expected:accuracy=.8
+	yes expect $donors $all transfer:expected:accuracy=.87
+	run -0 grep -c 'expect' said.tsv
+	assert_output 1
 	only calibration held:ece=.01
 	only shift transfer:shift=3 transfer:shift:limit=2
 	not shift $donors $all transfer:shift=1 transfer:shift:limit=2
@@ -231,7 +236,7 @@ said() {
 
 @test "annotate: each sentence has the numbers that it speaks of" {
 	local all='run:coverage=.85 transfer:unknown:share=.07 transfer:unknown:applied=1 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19
-		transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1 held:accuracy=.912 held:macro_f1=.834 held:ece=.0123
+		transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1 transfer:expected:accuracy=.876 held:accuracy=.912 held:macro_f1=.834 held:ece=.0123
 		transfer:shift=3.25 transfer:shift:limit=1.75 transfer:shift:false_alarm=5 transfer:shift:A=4 transfer:shift:B=2.5 transfer:shift:C=6 transfer:shift:D=9
 		transfer:depth:new=101 transfer:depth:reference=202 transfer:thinned=.5 transfer:depth_ratio:A=.3 transfer:depth_ratio:B=.2 transfer:depth_ratio:C=.6
 		transfer:genes:shared=1234 transfer:genes:share=.567 transfer:set_aside:no_label=3 run:no_type=6 transfer:set_aside:unknown_label=4
@@ -251,6 +256,7 @@ said() {
 	assert_output - <<-'END'
 		promise 25 85 7
 		right 91.2 0.83
+		expect 87.6
 		calibration 0.012
 		shift 3.25 1.75
 		shift-types 9 6 4

@@ -2,11 +2,14 @@
 
 #include "base/threads.h"
 #include "eval/calibration.h"
+#include "eval/distribution.h"
 #include "label/folds.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MIX_CELLS = 20000, MIX_PASSES = 50 }; /* at most so many new cells say what shares the classes have */
 
 /* ---- cells that were held out ---- */
 
@@ -220,7 +223,7 @@ int transfer_calibrate(struct calibrated *c, const struct held_out *h, const str
 	double unknown, struct error *e)
 {
 	struct known all, counted;
-	*c = (struct calibrated){.rule = {.k = h->k, .detail = t}, .new = xcalloc(h->k, sizeof *c->new)};
+	*c = (struct calibrated){.rule = {.k = h->k, .detail = t}, .of = xcalloc(h->k, sizeof *c->of)};
 	known_init(&all, h, t, NULL);
 	known_counted(&counted, h, t, groups, coverage);
 	int failed = counted.n ? 0 : error_set(e, "no class has cells both to learn from and to calibrate with");
@@ -288,6 +291,35 @@ static void measure_known(struct calibrated *c, const struct known *at, const ui
 	c->known = least;
 }
 
+/* How the share of cells that are not known differs between groups. */
+static void measure_unlike(struct unlike_shares *u, const struct known *at, const uint8_t *known)
+{
+	double *n = xcalloc(2 * at->groups + 1, sizeof *n), *share = n + at->groups, drawn = 0;
+	*u = (struct unlike_shares){.groups = at->grouped ? at->groups : 0};
+	for (size_t i = 0; i < at->n && at->grouped; i++) {
+		n[at->group[i]]++;
+		share[at->group[i]] += !known[i];
+	}
+	for (size_t g = 0; g < u->groups; g++) {
+		share[g] /= n[g];
+		u->mean += share[g] / (double)u->groups;
+		drawn += 1 / n[g] / (double)u->groups;
+	}
+	for (size_t g = 0; g < u->groups; g++)
+		u->total += (share[g] - u->mean) * (share[g] - u->mean) / ((double)u->groups - 1);
+	u->between = fmax(0, u->total - u->mean * (1 - u->mean) * drawn);
+	free(n);
+}
+
+double unlike_limit(const struct unlike_shares *u, double n)
+{
+	if (u->groups < 3)
+		return NAN;
+	return u->mean +
+		student_quantile(2 * SHIFT_FALSE_ALARM, (double)u->groups - 1) *
+		sqrt(u->between + u->total / (double)u->groups + u->mean * (1 - u->mean) / n);
+}
+
 /* Has the set all that the label of this row says? */
 static int set_has(const struct rule *r, const uint8_t *in_set, uint32_t y)
 {
@@ -318,12 +350,12 @@ void transfer_measure(struct calibrated *c, const struct held_out *h, size_t gro
 	c->cells = all.n;
 	c->groups = all.groups;
 	c->whole = r->detail && h->d->group && !whole ? 0 : counted.groups;
-	double *cells = xcalloc(r->k, sizeof *cells);
+	double right = 0;
 	uint8_t *in_set = xmalloc(r->k), *inside = xcalloc(n, 1), *termed = xcalloc(n, 1), *known = xmalloc(all.n + 1);
 	uint32_t *guess = xmalloc((all.n + 1) * sizeof *guess);
 	struct decision d = {.p = xmalloc(r->k * sizeof *d.p), .in_set = in_set};
-	free(c->covered);
-	c->covered = xcalloc(r->k, sizeof *c->covered);
+	for (size_t k = 0; k < r->k; k++)
+		c->of[k].held = c->of[k].covered = c->of[k].right = 0;
 	for (size_t j = 0; j < all.n; j++) {
 		size_t i = all.row[j];
 		uint32_t y = h->d->y[i];
@@ -333,13 +365,19 @@ void transfer_measure(struct calibrated *c, const struct held_out *h, size_t gro
 		known[j] = !d.unlike;
 		guess[j] = d.class;
 		if (y < r->k) {
-			cells[y]++;
-			c->covered[y] += inside[i];
+			c->of[y].held++;
+			c->of[y].covered += inside[i];
+			c->of[y].right += d.class == y;
+			right += d.class == y;
 		}
 	}
-	for (size_t k = 0; k < r->k; k++)
-		c->covered[k] = cells[k] > 0 ? c->covered[k] / cells[k] : NAN;
+	for (size_t k = 0; k < r->k; k++) {
+		c->of[k].covered /= c->of[k].held;
+		c->of[k].right /= c->of[k].held;
+	}
+	c->right = right / (double)all.n;
 	measure_known(c, &all, known, guess);
+	measure_unlike(&c->unlike, &all, known);
 	for (size_t j = 0; j < counted.n; j++) { /* the sets, or with detail the terms, whichever hold less */
 		inside[j] = inside[counted.row[j]];
 		termed[j] = termed[counted.row[j]];
@@ -349,20 +387,52 @@ void transfer_measure(struct calibrated *c, const struct held_out *h, size_t gro
 	c->coverage = terms.sum < sets.sum ? terms : sets;
 	if (!c->whole)
 		c->coverage.needed = INFINITY;
-	free_all(all.row, counted.row, cells, in_set, inside, termed, known, guess, d.p);
+	free_all(all.row, counted.row, in_set, inside, termed, known, guess, d.p);
 }
 
 void calibrated_add(struct calibrated *c, const struct decision *of, const struct embeddings *d, size_t i)
 {
-	c->new[of->class].cells++;
-	c->new[of->class].unlike += of->unlike;
+	c->of[of->class].cells++;
+	c->of[of->class].unlike += of->unlike;
 	shift_add(&c->shift, of->class, d, i);
+}
+
+void calibrated_mix(struct calibrated *c, const double *logit, size_t n)
+{
+	size_t k = c->rule.k, step = n / MIX_CELLS + 1, m = (n + step - 1) / step;
+	double *p = xmalloc((m + 1) * k * sizeof *p), *next = xmalloc(k * sizeof *next);
+	for (size_t a = 0; a < k; a++)
+		c->of[a].share = c->of[a].held / (double)c->cells;
+	for (size_t i = 0; i < m; i++)
+		decide_class(&c->rule, logit + i * step * k, &(struct decision){.p = p + i * k});
+	for (int pass = 0; pass < MIX_PASSES && m; pass++) {
+		memset(next, 0, k * sizeof *next);
+		for (size_t i = 0; i < m; i++) {
+			double sum = 0;
+			for (size_t a = 0; a < k; a++)
+				sum += c->of[a].held > 0 ? p[i * k + a] * c->of[a].share / c->of[a].held : 0;
+			for (size_t a = 0; a < k && sum > 0; a++)
+				next[a] += c->of[a].held > 0 ? p[i * k + a] * c->of[a].share / c->of[a].held / sum : 0;
+		}
+		for (size_t a = 0; a < k; a++)
+			c->of[a].share = next[a] / (double)m;
+	}
+	double all = 0, covered = 0, right = 0;
+	for (size_t a = 0; a < k; a++)
+		if (c->of[a].held > 0) {
+			all += c->of[a].share;
+			covered += c->of[a].share * c->of[a].covered;
+			right += c->of[a].share * c->of[a].right;
+		}
+	c->expected_covered = covered / all;
+	c->expected_right = right / all;
+	free_all(next, p);
 }
 
 void calibrated_release(struct calibrated *c)
 {
 	rule_release(&c->rule);
 	shift_release(&c->shift);
-	free_all(c->covered, c->new);
+	free(c->of);
 	*c = (struct calibrated){0};
 }

@@ -37,21 +37,40 @@ size_t measured_groups(double wanted);
 struct calibrated {
 	struct rule rule;
 	struct shift shift; /* of the held-out cells, and of the new ones that were added */
-	struct new_cells {
-		double cells, unlike;
-	} * new; /* [k] new cells that were added, by predicted class */
+	struct of_class {
+		double held, covered,
+			right; /* held-out cells of the class; shares of them whose set has it, and that were predicted; NaN: there are none */
+		double cells, unlike; /* new cells that were added, predicted to be of the class */
+		double share; /* of the class among the new cells (calibrated_mix) */
+	} * of; /* [k] */
 	size_t cells, groups; /* groups: cells, if there are none */
 	size_t whole; /* groups that coverage is measured on; 0: with coarse labels, none counts whole */
-	double *covered; /* [k] share of the held-out cells of a class whose set has it; NaN: there are none */
 	struct measured coverage, known; /* known: cells that are not unlike, of the class of which this holds least */
+	double right; /* share of the held-out cells that are predicted rightly */
+	double expected_covered, expected_right; /* of new cells (calibrated_mix) */
+	struct unlike_shares {
+		size_t groups;
+		double mean, total,
+			between; /* of the shares of unlike cells in the groups: mean, variance, and that without the sampling of cells */
+	} unlike;
 };
 
 /* groups: numbers of d->group. coverage: share of the cells whose set has their class; unknown: share of the cells of a class that may be unlike it. -1 with e set:
  * no held-out cell has a class that its method knew. */
 int transfer_calibrate(struct calibrated *c, const struct held_out *h, const struct detail *t, size_t groups, double coverage,
 	double unknown, struct error *e);
-/* coverage, known and covered by the rule as it is now. transfer_calibrate ends with it. */
+/* coverage, known, unlike and the held-out cells of each class by the rule as it is now. transfer_calibrate ends with it. */
 void transfer_measure(struct calibrated *c, const struct held_out *h, size_t groups);
+/* Of n cells of a new group like those that were held out the share of unlike cells exceeds this limit with a probability of SHIFT_FALSE_ALARM, as Student's t of the shares has
+ * it. NaN: too few groups. */
+double unlike_limit(const struct unlike_shares *u, double n);
 /* Cell i of d is a new one, for which this was decided. */
 void calibrated_add(struct calibrated *c, const struct decision *of, const struct embeddings *d, size_t i);
+/*
+ * After the last new cell: the shares of the classes among the new cells, from the logits [n, k] that the method gives them. Predictions alone lean to the classes that are
+ * frequent in the reference; the shares s maximise the likelihood of the cells, by EM from those of the held-out cells, r [Saerens et al. 2002]:
+ *     s_c = mean over cells of   (p_c s_c / r_c) / sum_b (p_b s_b / r_b)
+ * With these shares, the coverage and the accuracy of the held-out cells of each class say what is expected of the new ones.
+ */
+void calibrated_mix(struct calibrated *c, const double *logit, size_t n);
 void calibrated_release(struct calibrated *c); /* accepts a zeroed struct */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const double close_to = 0.05; /* shares of right predictions that differ less are about the same */
+
 /* Why nothing holds for new cells; malloced, NULL: it does. */
 static char *withheld(const struct calibrated *c, const char *unit)
 {
@@ -33,20 +35,57 @@ static char *not_kept(const struct measured *m, size_t groups, const char *unit,
 	return xasprintf("%zu values of column '%s' are too few, it takes %zu", groups, unit, needed);
 }
 
+/* The new cells are not like a group that was held out if more of them are unlike the reference, which needs no labels. Malloced, NULL: they are not more. */
+static char *many_unlike(const struct calibrated *c, const char *unit)
+{
+	double n = 0, unlike = 0;
+	for (size_t k = 0; k < c->rule.k; k++) {
+		n += c->of[k].cells;
+		unlike += c->of[k].unlike;
+	}
+	double limit = unlike_limit(&c->unlike, n);
+	if (!(c->known.wanted > 0) || unlike / n <= limit)
+		return NULL;
+	return xasprintf(
+		"%.3g of the new cells are unlike the reference, and of a new %s at most %.3g are expected", unlike / n, unit, limit);
+}
+
+/* Of the types that the new cells have, fewer held-out cells are predicted rightly. Malloced, NULL: about as many are. */
+static char *hard_types(const struct calibrated *c)
+{
+	if (!(c->expected_right < c->right - close_to))
+		return NULL;
+	return xasprintf("with the types that the new cells have, %.3g of the held-out cells are predicted rightly, and not %.3g",
+		c->expected_right, c->right);
+}
+
+/* Of the types that the new cells have, the sets hold too few held-out cells. Malloced, NULL: they hold enough. */
+static char *other_mix(const struct calibrated *c)
+{
+	if (!(c->expected_covered < c->coverage.wanted))
+		return NULL;
+	return xasprintf(
+		"with the types that the new cells have, sets hold the true type of %.3g of the held-out cells", c->expected_covered);
+}
+
 void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name)
 {
 	char *why = withheld(c, unit);
-	*p = (struct promises){0};
+	const char *class = c->known.of < c->rule.k ? name[c->known.of] : NULL;
+	char *unlike = why ? NULL : many_unlike(c, unit);
+	*p = (struct promises){.accuracy.why = why ? xstrdup(why) : unlike ? xstrdup(unlike) : hard_types(c)};
 	if (why)
 		p->coverage.why = xstrdup(why);
-	else if (!measured_keeps(&c->coverage))
+	else if (measured_keeps(&c->coverage))
+		p->coverage.why = other_mix(c);
+	else
 		p->coverage.why = not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL);
-	if (why)
-		p->unknown.why = xstrdup(why);
-	else if (!measured_keeps(&c->known))
-		p->unknown.why = not_kept(
-			&c->known, c->known.groups, unit, "are not called unknown", c->known.of < c->rule.k ? name[c->known.of] : NULL);
-	p->accuracy.why = why;
+	if (why || measured_keeps(&c->known))
+		p->unknown.why = why ? why : unlike;
+	else {
+		p->unknown.why = not_kept(&c->known, c->known.groups, unit, "are not called unknown", class);
+		free(unlike);
+	}
 	struct promise *each[] = {&p->coverage, &p->unknown, &p->accuracy};
 	for (size_t i = 0; i < sizeof each / sizeof *each; i++)
 		each[i]->kept = !each[i]->why;

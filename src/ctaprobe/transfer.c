@@ -86,6 +86,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	if (transfer_calibrate(&c, &r.held, r.options.detail, r.groups.n, transfer_set.coverage, transfer_set.unknown, &failure))
 		die("%s: %s", stream_name(r.held.d->s), failure.msg);
 	new_predict(&p, in, &r, &c);
+	calibrated_mix(&c, p.logit, p.scored);
 	promises_make(&promised, &c, r.group, r.classes.name);
 	c.rule.calls_unknown = given(&transfer_set.unknown) || promised.unknown.kept;
 	transfer_write_new(&w, &p, &r, &c.rule);

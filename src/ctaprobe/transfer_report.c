@@ -57,6 +57,8 @@ static void report_promises(const struct reference *r, const struct calibrated *
 	report_promise("coverage", &p->coverage);
 	report_promise("unknown", &p->unknown);
 	report_promise("accuracy", &p->accuracy);
+	cli_measured("expected:coverage", c->expected_covered);
+	cli_measured("expected:accuracy", c->expected_right);
 	cli_measured("unknown:share", transfer_set.unknown);
 	cli_measured("unknown:applied", c->rule.calls_unknown);
 	cli_stated("unit", r->group ? r->group : "cell");
@@ -93,12 +95,13 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 	const struct shift *s = &c->shift;
 	char *const *name = r->classes.name;
 	for (size_t k = 0; k < s->k; k++) {
-		report_class("held_out_coverage", name[k], c->covered[k]);
+		report_class("held_out_coverage", name[k], c->of[k].covered);
 		if (!(s->new.of[k].n > 0))
 			continue;
 		report_class("shift", name[k], shift_of(s, k));
-		report_class("new", name[k], c->new[k].cells);
-		report_class("unlike", name[k], c->new[k].unlike);
+		report_class("new", name[k], c->of[k].cells);
+		report_class("mix", name[k], c->of[k].share);
+		report_class("unlike", name[k], c->of[k].unlike);
 		if (!r->d.x && s->reference.of[k].n > 0)
 			report_class("depth_ratio", name[k], shift_depth_ratio(s, k));
 	}
@@ -134,7 +137,7 @@ void transfer_report(const struct reference *r, const struct calibrated *c, cons
 	cli_measured("cells", (double)w->cells);
 	double unlike = 0;
 	for (size_t k = 0; k < r->classes.n; k++)
-		unlike += c->new[k].unlike;
+		unlike += c->of[k].unlike;
 	cli_measured("unlike_cells", unlike);
 	cli_measured("unknown_cells", (double)w->unknown);
 	cli_measured("untested_cells", (double)w->of_untested);

@@ -26,9 +26,9 @@ class World:
         self.type = pair[np.arange(len(shares)) // 2] + rng.normal(0, apart, (len(shares), GENES))
         self.donor, self.shares, self.donors = donor, shares, 0
 
-    def cells(self, rng, sizes, depth=150, shares=None, only={}, platform=0, study=None):
+    def cells(self, rng, sizes, depth=150, shares=None, only={}, platform=0, study=None, ambient=0):
         """Counts [cells, GENES], types and donors. only: of a type, the donors that have it; platform: sd of factors of genes, as logarithms; study: the same
-        for each study of three donors, whose number then stands for the donor's."""
+        for each study of three donors, whose number then stands for the donor's; ambient: share of the molecules that are of the mean profile of all cells."""
         factor = rng.normal(0, platform, GENES) if platform else 0
         counts, types, donors = [], [], []
         for i, n in enumerate(sizes):
@@ -44,6 +44,9 @@ class World:
             types.append(t)
             donors += ["d%d" % ((self.donors + i) // (3 if study else 1))] * n
         self.donors += len(sizes)
+        if ambient:
+            profile = np.concatenate(counts).sum(0)
+            counts = [rng.binomial(x, 1 - ambient) + rng.poisson(ambient * x.sum(1, keepdims=True) * profile / profile.sum()) for x in counts]
         return np.concatenate(counts), np.concatenate(types), np.array(donors)
 
 

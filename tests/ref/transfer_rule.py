@@ -60,12 +60,17 @@ new, guess = x[known] + .3, best[known]
 k, of = known, group
 between = np.array([log_distance(x[k & (of == g)], best[k & (of == g)], x[k & (of != g)], best[k & (of != g)]) for g in range(GROUPS)])
 shift = (log_distance(new, guess, x[k], best[k]) - between.mean()) / (between.std(ddof=1) * np.sqrt(1 + 1 / GROUPS))
+prior = np.bincount(y[known], minlength=CLASSES) / known.sum()
+mix, third = prior, p[y == 2]
+for _ in range(50):
+    mix = (third * mix / prior / (third * mix / prior).sum(1, keepdims=True)).mean(0)
+covered = np.array([in_set[known & (y == c), c].mean() for c in range(CLASSES)])
 print("# tests/ref/transfer_rule.py: cell y group x0 x1 logit0 logit1 logit2 far class probability likeness unlike set0 set1 set2")
 for i in range(160):
     print("cell", y[i], group[i], *x[i], *logit[i], far[i], best[i], "%.12g" % p[i].max(), "%.12g" % likeness[i], int(unlike[i]), *in_set[i].astype(int), sep="\t")
 values = {"temperature": T, "most_missed": most_missed, "coverage": share(in_set[np.arange(160), y], known), "shift": shift,
           "limit": student.isf(.05, GROUPS - 1), **{"known%d" % c: share(~unlike, known & (best == c)) for c in range(CLASSES)},
           **{"groups%d" % c: len(set(group[known & (best == c)])) for c in range(CLASSES)},
-          **{"covered%d" % c: in_set[known & (y == c), c].mean() for c in range(CLASSES)}}
+          "mix2": mix[2], "mix_covered": mix @ covered, **{"covered%d" % c: in_set[known & (y == c), c].mean() for c in range(CLASSES)}}
 for name, v in values.items():
     print(name, "%.12g" % v, sep="\t")

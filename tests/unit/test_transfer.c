@@ -101,13 +101,13 @@ static void test_decisions(void **state)
 	}
 	is_close(c.coverage.sum, value("coverage"), 1e-9);
 	char name[16] = "known0", of_groups[16] = "groups0", covered[16] = "covered0";
-	is_close(c.covered[0], value(covered), 1e-9);
+	is_close(c.of[0].covered, value(covered), 1e-9);
 	/* all classes keep their promise: known is that of all cells */
 	assert_int_equal(c.known.of, CLASSES);
 	for (size_t k = 0; k < CLASSES; k++) {
 		name[5] = of_groups[6] = covered[7] = (char)('0' + k);
 		assert_true(value(name) >= (1 - unknown) * (value(of_groups) + 1));
-		is_close(c.covered[k], value(covered), 1e-9);
+		is_close(c.of[k].covered, value(covered), 1e-9);
 	}
 	for (size_t i = 0; i < N; i++)
 		if (isfinite(logit[i * CLASSES + y[i]])) {
@@ -122,11 +122,25 @@ static void test_decisions(void **state)
 	calibrated_release(&c);
 }
 
+/* The same cells are the new ones; of those of one class all are unlike. */
+static void add_new(struct calibrated *c, const struct embeddings *d, uint32_t unlike)
+{
+	double p[CLASSES];
+	uint8_t in_set[CLASSES];
+	struct decision of = {.p = p, .in_set = in_set};
+	for (size_t i = 0; i < N; i++) {
+		transfer_decide(&c->rule, logit + i * CLASSES, far[i], &of);
+		of.unlike |= of.class == unlike;
+		calibrated_add(c, &of, d, i);
+	}
+}
+
 /* Which promises are kept, of new cells like the held-out ones. */
 static void promised(struct calibrated *c, const struct held_out *h, int coverage_kept, int unknown_kept)
 {
 	struct promises p;
 	transfer_measure(c, h, GROUPS);
+	calibrated_mix(c, logit, N);
 	promises_make(&p, c, "donor", names);
 	assert_int_equal(p.coverage.kept, coverage_kept);
 	assert_int_equal(p.unknown.kept, unknown_kept);
@@ -145,10 +159,11 @@ static void test_promises_follow_decisions(void **state)
 	struct held_out h = held(&d);
 	struct calibrated c;
 	struct promises p;
+	double z[N * CLASSES];
+	size_t n;
 	(void)state;
 	assert_int_equal(transfer_calibrate(&c, &h, NULL, GROUPS, coverage, unknown, &e), 0);
-	for (size_t i = 0; i < N; i++)
-		shift_add(&c.shift, (uint32_t)want[i].class, &d, i);
+	add_new(&c, &d, CLASSES);
 	promised(&c, &h, 1, 1);
 	double most = c.rule.limit[1].most, missed = c.rule.most_missed;
 	c.rule.limit[1].most -= 0.1; /* more cells of one class are unlike */
@@ -171,10 +186,30 @@ static void test_promises_follow_decisions(void **state)
 	assert_true(!p.coverage.kept && !p.unknown.kept && !p.accuracy.kept);
 	promises_release(&p);
 	calibrated_release(&c);
+	/* more new cells are unlike than donors have */
+	assert_int_equal(transfer_calibrate(&c, &h, NULL, GROUPS, coverage, unknown, &e), 0);
+	add_new(&c, &d, 1);
+	calibrated_mix(&c, logit, N);
+	promises_make(&p, &c, "donor", names);
+	assert_true(p.coverage.kept && !p.unknown.kept && !p.accuracy.kept);
+	promises_release(&p);
+	/* the new cells have the class whose sets hold it less often, and which is predicted wrongly more often */
+	memset(c.of, 0, CLASSES * sizeof *c.of);
+	add_new(&c, &d, CLASSES);
+	transfer_measure(&c, &h, GROUPS);
+	for (size_t i = n = 0; i < N; i++)
+		if (y[i] == 2)
+			memcpy(z + n++ * CLASSES, logit + i * CLASSES, sizeof *z * CLASSES);
+	calibrated_mix(&c, z, n);
+	is_close(c.of[2].share, value("mix2"), 1e-4);
+	is_close(c.expected_covered, value("mix_covered"), 1e-4);
+	promises_make(&p, &c, "donor", names);
+	assert_true(!p.coverage.kept && p.unknown.kept && !p.accuracy.kept);
+	promises_release(&p);
+	calibrated_release(&c);
 	/* more is asked for than so many groups can promise */
 	assert_int_equal(transfer_calibrate(&c, &h, NULL, GROUPS, 0.97, 0.04, &e), 0);
-	for (size_t i = 0; i < N; i++)
-		shift_add(&c.shift, (uint32_t)want[i].class, &d, i);
+	add_new(&c, &d, CLASSES);
 	promised(&c, &h, 0, 0);
 	calibrated_release(&c);
 }
