@@ -178,7 +178,8 @@ said() {
 	only calibration held:ece=.01
 	only shift transfer:shift=3 transfer:shift:limit=2
 	not shift $donors $all transfer:shift=1 transfer:shift:limit=2
-	only no-shift transfer:shift=1 transfer:shift:limit=2
+	only no-shift transfer:shift=1 transfer:shift:limit=2 transfer:shift:unseen=2.34
+	grep -q '^no-shift.* 25 donors.* 2.3 times' said.tsv
 	not no-shift $donors $all transfer:shift=3 transfer:shift:limit=2
 	only shift-unknown transfer:unit=cell transfer:shift=-nan transfer:shift:limit=nan
 	for id in shift no-shift; do not $id $donors $all transfer:shift=nan transfer:shift:limit=2; done
@@ -215,7 +216,9 @@ said() {
 	grep -q '^unknown.*not promised' said.tsv
 	only set-size run:set_size=1.2 run:single=.9
 	only set-size run:set_size=1 run:single=1
-	grep -q 'All label sets have one type' said.tsv
+	grep -q 'All label sets have one type\.$' said.tsv
+	yes set-size $donors $no run:set_size=1 run:single=1
+	grep -q 'All label sets have one type; .* not promised\.$' said.tsv
 	only terms transfer:term_classes=1.5
 	only coarse transfer:labels:coarse=1 transfer:labels:coarse_cells=9 transfer:units:fine=12
 	not coarse $donors $all transfer:labels:coarse=0

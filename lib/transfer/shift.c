@@ -120,6 +120,12 @@ void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size
 	sums_add(&s->new, guess, d, i);
 }
 
+double shift_unseen(const struct shift *s)
+{
+	const struct spread *all = &s->of[s->k];
+	return exp(s->limit * all->sd * sqrt(1 + 1 / (double)all->n));
+}
+
 double shift_of(const struct shift *s, size_t c)
 {
 	const struct spread *of = &s->of[c];

@@ -38,6 +38,8 @@ void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row
 	size_t groups, size_t k);
 void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size_t i); /* a new cell, cell i of d */
 double shift_of(const struct shift *s, size_t c); /* t of class c; k: of all */
+double shift_unseen(
+	const struct shift *s); /* a distance of so many times that of a group, by the mean logarithm, does not reach the limit */
 double shift_depth_ratio(
 	const struct shift *s, size_t c); /* of class c: depth of new cells over that of the reference, of means of logarithms */
 void shift_release(struct shift *s); /* accepts a zeroed struct */

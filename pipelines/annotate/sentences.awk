@@ -4,7 +4,7 @@
 # sentence of a value that is not there is left out. The first sentence says what is promised (promise), or that nothing is (no-promise).
 BEGIN { FS = "\t" }
 { v[of, $1] = $2 }
-of == "transfer" && sub(/^shift:/, "", $1) && $1 != "limit" && $1 != "false_alarm" { shift[$1] = $2 }
+of == "transfer" && sub(/^shift:/, "", $1) && $1 !~ /^(limit|false_alarm|unseen)$/ { shift[$1] = $2 }
 of == "transfer" && sub(/^depth_ratio:/, "", $1) { depth[$1] = $2 }
 of == "transfer" && sub(/^new:/, "", $1) { predicted[$1] = $2 }
 of == "transfer" && sub(/^unlike:/, "", $1) { unlike[$1] = $2 }
@@ -89,7 +89,8 @@ END {
 	limit = sprintf("%.2f", t("shift:limit"))
 	say("shift", differ, "The new cells differ from the reference more than its " units " do from each other (shift " sprintf("%.2f", t("shift")) ", limit " limit \
 		"): another platform, tissue or treatment?")
-	say("no-shift", compared && !differ, "The new cells differ from the reference no more than its " units " do from each other.")
+	say("no-shift", compared && !differ, "We see no difference between the new cells and the reference beyond that between its " several(t("units"), unit) "; a distance below " \
+		sprintf("%.1f", t("shift:unseen")) " times theirs would not be seen.")
 	say("shift-unknown", cells, "Without donors we cannot tell whether the new cells differ from the reference more than donors do.")
 	far = has("shift:limit") ? beyond(shift, t("shift:limit")) : ""
 	say("shift-types", far != "", (compared && !differ ? "But cells of these types differ more (shift, limit " limit "): " : "Types whose cells differ most (shift): ") far ".")
@@ -127,8 +128,9 @@ END {
 		" less like the reference than " percent(1 - t("unknown:share")) " of its held-out cells of the same type; they keep their types, as no share of unknown cells is promised (UNKNOWN= calls them unknown all the same).")
 	of_types = marked ? unlike_types() : ""
 	say("unlike-types", of_types != "", "Look at these predicted types, many of whose cells are unlike the reference: " of_types ".")
-	say("set-size", ("run", "set_size") in v, v["run", "single"] == 1 ? "All label sets have one type." : \
-		"Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) " have one.")
+	say("set-size", ("run", "set_size") in v, (v["run", "single"] == 1 ? "All label sets have one type" : \
+		"Label sets have " sprintf("%.2f", v["run", "set_size"]) " types on average; " percent(v["run", "single"]) " have one") \
+		(coverage ? "." : "; that they contain the true type is not promised."))
 	say("terms", has("term_classes"), "transfer_term_name is the finest term that includes the true type of " (coverage ? "about " wanted " of these cells" : \
 		"at least " wanted " of the held-out cells") "; on average it includes " sprintf("%.2f", t("term_classes")) " of the finest types of the reference.")
 	say("markers-elsewhere", v["run", "elsewhere"] != "", "Look at the marker genes of these types, which are stronger in new cells of another type: " \

@@ -68,6 +68,7 @@ static void report_promises(const struct reference *r, const struct calibrated *
 	cli_measured("shift", shift);
 	cli_measured("shift:limit", s->limit);
 	cli_measured("shift:false_alarm", SHIFT_FALSE_ALARM);
+	cli_measured("shift:unseen", shift_unseen(s));
 	if (!r->d.x) {
 		cli_measured("depth:reference", r->depth);
 		cli_measured("depth:new", r->new_depth);

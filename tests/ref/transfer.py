@@ -227,6 +227,8 @@ def check_shift(report, x, donor, guess, new, new_guess):
         close("shift of %s" % c, float(said["shift" if c is None else "shift:" + c]), t, 1e-6)
         if c is None:
             close("limit", float(said["shift:limit"]), student.isf(.05, len(far) - 1), 1e-9)
+            unseen = np.exp(far.mean() + float(said["shift:limit"]) * far.std(ddof=1) * np.sqrt(1 + 1 / len(far))) / np.exp(far.mean())
+            close("unseen", float(said["shift:unseen"]), unseen, 1e-6)
 
 
 def score(pred, metrics, curves):
