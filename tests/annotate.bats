@@ -190,6 +190,8 @@ said() {
 	only depth transfer:depth:new=99 transfer:depth:reference=200
 	only depth transfer:depth:new=401 transfer:depth:reference=200
 	only depth transfer:depth:new=200 transfer:depth:reference=200 transfer:thinned=.5
+	yes depth $donors $all transfer:depth:new=99 transfer:depth:reference=200 transfer:molecules=0
+	grep -q '^depth.* not molecules .* not thinned\.$' said.tsv
 	for new in 100 400; do not depth $donors $all transfer:depth:new=$new transfer:depth:reference=200 transfer:thinned=1; done
 	only depth-types transfer:depth_ratio:B=.3
 	not depth-types $donors $all transfer:depth_ratio:B=.6

@@ -442,6 +442,21 @@ ctaprobe cells: genes that are found by symbol: 120"
 	scsample -q --thin .1 new.counts -o shallow.counts # few cells are of type3
 	told --group donor shallow.counts
 	awk -F'\t' '($1 == "thinned" && !($2 > .08 && $2 < .12)) || ($1 ~ /^depth_ratio:type[12]/ && !($2 > .8 && $2 < 1.25)) { print; exit 1 }' report
+	# values that are no molecules, as their sums are equal, are not thinned
+	for of in ref shallow; do
+		scview -q -O h5ad -o $of.h5ad $of.counts
+		$PYTHON -W ignore -c 'import anndata, numpy as np, sys
+a = anndata.read_h5ad(sys.argv[1])
+x = np.asarray(a.X.todense(), float)
+a.X = np.rint(1e5 * x / x.sum(1, keepdims=True)).astype("f4")
+a.write_h5ad("per_" + sys.argv[1])' $of.h5ad
+		h5tok -q --layer X per_$of.h5ad -o per_$of.counts
+	done
+	run ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o x shallow.counts
+	names "warning: molecules thinned"
+	assert_equal "$(value molecules of_values) $(value thinned of_values) $(value molecules report)" "0 1 1"
+	run -0 ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o x per_shallow.counts
+	assert_equal "$(value molecules of_values) $(value thinned of_values)" "0 1"
 	assert_equal "$(value promise:coverage report)" 1
 	ctaprobe score -q -l cell_type new.s | awk -F'\t' -v n="$(value reference_cells report)" '{ v[$1] = $2 } END { print v["coverage"]; exit !(v["coverage"] > .85 && v["train_cells"] == n) }'
 }

@@ -96,8 +96,9 @@ END {
 	say("shift-types", far != "", (compared && !differ ? "But cells of these types differ more (shift, limit " limit "): " : "Types whose cells differ most (shift): ") far ".")
 	thin = t("thinned") != "" && t("thinned") < 1
 	say("depth", has("depth:new") && (thin || 2 * t("depth:new") < t("depth:reference") || t("depth:new") > 2 * t("depth:reference")), \
-		"New cells have a median of " sprintf("%.0f", t("depth:new")) " molecules of shared genes, reference cells " sprintf("%.0f", t("depth:reference")) \
-		(thin ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : "") ".")
+		"New cells have a median of " sprintf("%.0f", t("depth:new")) " " (t("molecules") == "0" ? "counts" : "molecules") " of shared genes, reference cells " sprintf("%.0f", t("depth:reference")) \
+		(thin ? "; the reference was thinned to " percent(t("thinned")) " of its molecules" : \
+		t("molecules") == "0" ? ", which are not molecules (transcripts per million, reads?): the reference was not thinned" : "") ".")
 	shallow = beyond(depth, 0.5, 1)
 	say("depth-types", shallow != "", "Types whose new cells have less than half the molecules of the reference (ratio): " shallow ".")
 	named = t("genes:by_symbol")

@@ -29,6 +29,7 @@ struct reference {
 	uint64_t *digest; /* [digests] of its cells, before they were thinned */
 	size_t digests;
 	double depth, new_depth, thinned; /* medians of counts; the share of the reference's molecules that is kept */
+	int molecules; /* counts are molecules, of the reference and of the new cells */
 	size_t genes, by_symbol; /* shared; of those: matched by symbol */
 	struct method_options options;
 	struct method method; /* of all its cells */

@@ -14,6 +14,8 @@ enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, 
 
 /* The reference is thinned if new cells have fewer than this share of its molecules. */
 static const double deep = 0.5;
+enum { FEWEST_DEPTHS = 20, MOST_MOLECULES = 200000 }; /* cells that say what depths are; molecules in half of the cells */
+static const double least_spread = 0.1; /* of the quartiles of depth, over its median */
 
 /* New cells, some at a time. */
 struct gathered {
@@ -75,11 +77,15 @@ int new_next(struct stream *in, struct block *b)
 	return got;
 }
 
-/* The median of depth [n]; NaN: n is 0. */
-static double median_depth(uint64_t *depth, size_t n)
+/* The median of depth [n]; NaN: n is 0. molecules becomes 0 if these are sums of other values, such as reads or transcripts per million: they are larger than those of molecules, or
+ * nearly equal. */
+static double median_depth(uint64_t *depth, size_t n, int *molecules)
 {
 	qsort(depth, n, sizeof *depth, compare_u64);
-	return n ? (double)(depth[n / 2] + depth[(n - 1) / 2]) / 2 : NAN;
+	double median = n ? (double)(depth[n / 2] + depth[(n - 1) / 2]) / 2 : NAN;
+	if (n >= FEWEST_DEPTHS && (median > MOST_MOLECULES || (double)(depth[3 * n / 4] - depth[n / 4]) < least_spread * median))
+		*molecules = 0;
+	return median;
 }
 
 void new_match_depth(struct reference *r, struct stream *in)
@@ -100,11 +106,16 @@ void new_match_depth(struct reference *r, struct stream *in)
 	}
 	r->genes = g.expressed.shared;
 	r->by_symbol = g.expressed.matched.by_symbol;
-	r->new_depth = median_depth(depth, n);
+	r->molecules = 1;
+	r->new_depth = median_depth(depth, n, &r->molecules);
 	grow(depth, cap, r->d.n + 1);
 	memcpy(depth, r->d.depth, r->d.n * sizeof *depth);
-	r->depth = median_depth(depth, r->d.n);
-	r->thinned = n && r->new_depth < deep * r->depth ? r->new_depth / r->depth : 1;
+	r->depth = median_depth(depth, r->d.n, &r->molecules);
+	int deeper = n && r->new_depth < deep * r->depth;
+	r->thinned = deeper && r->molecules ? r->new_depth / r->depth : 1;
+	if (deeper && !r->molecules)
+		warn("the values are sums of %.3g a new cell and %.3g a cell of the reference, which are no molecules: the reference is not thinned",
+			r->new_depth, r->depth);
 	if (r->thinned < 1) {
 		warn("the new cells have %.3g molecules of shared genes, those of the reference %.3g: the reference is thinned to match",
 			r->new_depth, r->depth);

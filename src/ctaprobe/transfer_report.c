@@ -73,6 +73,7 @@ static void report_promises(const struct reference *r, const struct calibrated *
 		cli_measured("depth:reference", r->depth);
 		cli_measured("depth:new", r->new_depth);
 		cli_measured("thinned", r->thinned);
+		cli_measured("molecules", r->molecules);
 		cli_measured("genes:shared", (double)r->genes);
 		cli_measured("genes:by_symbol", (double)r->by_symbol);
 		cli_measured("genes:share", (double)r->genes / (double)stream_header(r->d.s)->vocab.n);
