@@ -23,7 +23,7 @@ struct names {
 };
 
 /* Pipes and devices cannot be replaced, nor an input that is not there: it may be a word, as in scperturb apply --delete all. */
-static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
+static void files_add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;
 	if (path && kind == OPT_INPUT)
@@ -41,7 +41,7 @@ static void add_list(struct names *l, const char *name, const char *paths)
 	size_t n;
 	char **path = opt_list(paths, &n);
 	for (size_t i = 0; i < n; i++)
-		add(l, name, path[i], OPT_INPUT);
+		files_add(l, name, path[i], OPT_INPUT);
 	free_list(path, n);
 }
 
@@ -126,23 +126,23 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 	struct names l = {0};
 	check_stdout(tables, output);
 	if (is_stdout(*output))
-		add(&l, "standard output", "/dev/stdout", OPT_OUTPUT);
+		files_add(&l, "standard output", "/dev/stdout", OPT_OUTPUT);
 	for (int i = 0; i < n; i++)
 		if (lists)
 			add_list(&l, "an input", operand[i]);
 		else
-			add(&l, "an input", operand[i], OPT_INPUT);
+			files_add(&l, "an input", operand[i], OPT_INPUT);
 	for (struct option_def *const *t = tables; *t; t++)
 		for (const struct option_def *o = *t; o->name; o++) {
 			if (!o->seen || (o->kind != OPT_INPUT && o->kind != OPT_OUTPUT && o->kind != OPT_FOLDER))
 				continue;
 			char *name = xasprintf("--%s", o->name);
-			add(&l, name, opt_text(o), o->kind);
+			files_add(&l, name, opt_text(o), o->kind);
 			free(name);
 			if (o->kind == OPT_OUTPUT && o->to != (void *)(uintptr_t)output && strcmp(o->name, "report"))
 				outfile_hold(); /* it appears with the main output, in cli_report, or not at all */
 		}
-	add(&l, "CORRMASK_REPORT", getenv("CORRMASK_REPORT"), OPT_OUTPUT);
+	files_add(&l, "CORRMASK_REPORT", getenv("CORRMASK_REPORT"), OPT_OUTPUT);
 	for (size_t i = 0; i < l.n; i++)
 		for (size_t k = 0; k < l.n && l.file[i].kind != OPT_INPUT; k++)
 			if (k != i)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(
+static void vectors_add(
 	struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
 {
 	embedding_check(x, g->d, g->n, name);
@@ -32,7 +32,7 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
 	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
-			add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
+			vectors_add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
 				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
 	block_release(&b);
 	free(seen);

@@ -13,7 +13,7 @@ struct list {
 	size_t n, cap;
 };
 
-static void add(struct list *l, char *file)
+static void manifest_add(struct list *l, char *file)
 {
 	grow(l->file, l->cap, l->n + 1);
 	l->file[l->n++] = file;
@@ -40,7 +40,7 @@ static int add_line(struct list *l, const char *text, const char *name, size_t l
 		free(path);
 		return -1;
 	}
-	add(l, path);
+	manifest_add(l, path);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ int cli_manifest(char **from, int *n, char ***to, struct error *e)
 		return 0;
 	for (int i = 0; i < *n; i++)
 		if (from[i][0] != '@')
-			add(&l, from[i]);
+			manifest_add(&l, from[i]);
 		else if (add_list(&l, from[i] + 1, e))
 			return -1;
 	*to = l.file;

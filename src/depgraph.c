@@ -99,7 +99,7 @@ static void read_corpus(struct corpus *c, struct stream *in)
 		die("%s: no cells", stream_name(in));
 }
 
-static void describe(struct header *h, const struct corpus *c, uint32_t genes, size_t edges)
+static void depgraph_describe(struct header *h, const struct corpus *c, uint32_t genes, size_t edges)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "graph");
 	cJSON *o = cJSON_AddObjectToObject(h->extra, "graph");
@@ -175,7 +175,7 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (cli.verbose)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
 			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
-	describe(h, &sample, genes, n);
+	depgraph_describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	say_edges(g, genes, sample.n);
 	free(edge);

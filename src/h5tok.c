@@ -357,7 +357,7 @@ static void add_panels(struct job *j, struct header *h)
 		panels_drop(h);
 }
 
-static void make_header(struct job *j, struct header *h)
+static void h5tok_make_header(struct job *j, struct header *h)
 {
 	header_init(h, "counts");
 	j->col_cell = header_add(h, "cell", U64);
@@ -515,7 +515,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 	free(summary);
 }
 
-static void release(struct job *j)
+static void h5tok_release(struct job *j)
 {
 	free_all(j->panel, j->read);
 	free_list(j->sample, sample_column ? (size_t)cli.noperand : 0);
@@ -535,7 +535,7 @@ static void release(struct job *j)
 }
 
 /* The options of rankenc need its vocabulary, which is loaded before the files are read. */
-static void open_output(struct job *j)
+static void h5tok_open_output(struct job *j)
 {
 	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
 	if (j->rank)
@@ -564,11 +564,11 @@ int main(int argc, char **argv)
 		struct asked asked = {&want, table_path ? &j.annotation : NULL, j.name, j.nname, !obs_names, map_path};
 		int bad = explain_files(&cli, &asked, &j.genes);
 		cli_report(&cli, "%d files, %d with an error", cli.noperand, bad);
-		release(&j);
+		h5tok_release(&j);
 		return bad != 0;
 	}
 	survey_files(&j, &file);
-	make_header(&j, &header);
+	h5tok_make_header(&j, &header);
 	if (list_obs) {
 		check_columns(&j, &file, &header);
 		print_obs(&cli, &header);
@@ -577,10 +577,10 @@ int main(int argc, char **argv)
 			h5ad_release(&file);
 	} else {
 		j.header = &header;
-		open_output(&j);
+		h5tok_open_output(&j);
 		stream_files(&j, &file);
 	}
-	release(&j);
+	h5tok_release(&j);
 	header_release(&header);
 	return 0;
 }

@@ -37,7 +37,7 @@ static void each_row(const cJSON *file, void (*row)(void *to, const char *proper
 	}
 }
 
-static void add_row(void *number, const char *property, const char *value)
+static void explain_add_row(void *number, const char *property, const char *value)
 {
 	char *name = xasprintf("input:%d:%s", *(int *)number, property), *text = tsv_escaped(value);
 	cli_stated(name, text);
@@ -52,8 +52,8 @@ void explain_report(const struct cli *c, const cJSON *files)
 	{
 		const char *path = number < c->noperand ? c->operand[number] : "all files";
 		number++;
-		add_row(&number, "file", path);
-		each_row(file, add_row, &number);
+		explain_add_row(&number, "file", path);
+		each_row(file, explain_add_row, &number);
 	}
 }
 

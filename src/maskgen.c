@@ -226,7 +226,7 @@ static void check_input_options(const struct run *r)
 		usage_error("--strategy %s masks neighbours in the order of ranks, which values as input do not have", strategy->word);
 }
 
-static void check_options(struct run *r)
+static void maskgen_check_options(struct run *r)
 {
 	strategy = &strategies[strategy_index];
 	cli_mode(strategy->uses | INPUT, "it does not go with --strategy %s", strategy->word);
@@ -419,7 +419,7 @@ static void describe_panel(cJSON *o, const struct run *r)
 	cJSON_AddStringToObject(o, "panel", hex);
 }
 
-static void describe(struct run *r)
+static void maskgen_describe(struct run *r)
 {
 	const struct loader *l = &r->loader;
 	cJSON *extra = r->header.extra;
@@ -503,10 +503,10 @@ static void resume_from(struct run *r)
 /* ---- the run ---- */
 
 /* Finish the header and, without --audit, start the masked stream. */
-static void open_output(struct run *r)
+static void maskgen_open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
-	describe(r);
+	maskgen_describe(r);
 	/* streams of masked tokens have no counts unless asked: the digest of their header identifies a training */
 	if (keep_text && (count_kept || objective != TOKEN || !strategy->uses || strategy->uses & COUNTS))
 		count_classes(r);
@@ -542,7 +542,7 @@ static void note_coverage(const struct run *r)
 			100 * others);
 }
 
-static void finish(struct run *r)
+static void maskgen_finish(struct run *r)
 {
 	if (r->out) {
 		must(stream_commit(r->out, &failure));
@@ -581,11 +581,11 @@ int main(int argc, char **argv)
 {
 	struct run r = {0};
 	cli_init(&cli, argc, argv);
-	check_options(&r);
+	maskgen_check_options(&r);
 	open_inputs(&r);
-	open_output(&r);
+	maskgen_open_output(&r);
 	mask_all(&r);
-	finish(&r);
+	maskgen_finish(&r);
 	run_release(&r);
 	return 0;
 }

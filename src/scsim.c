@@ -88,7 +88,7 @@ static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 	free_all(id, symbol);
 }
 
-static void make_header(struct header *h, const struct sim *s)
+static void scsim_make_header(struct header *h, const struct sim *s)
 {
 	header_init(h, model == MODEL_CELLS ? "counts" : "tokens");
 	if (model != MODEL_CELLS) {
@@ -197,7 +197,7 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 	b->group[0].offset[row + 1] = at + lead + m->n;
 }
 
-static void init(struct sim *s)
+static void scsim_init(struct sim *s)
 {
 	static const long long default_genes[] = {2000, 1000, 60}, default_modules[] = {40, 5, 3};
 	*s = (struct sim){.seed = (uint32_t)cli.seed,
@@ -221,10 +221,10 @@ static void init(struct sim *s)
 		usage_error("%s", failure.msg);
 }
 
-static struct stream *open_output(const struct sim *s, uint64_t n)
+static struct stream *scsim_open_output(const struct sim *s, uint64_t n)
 {
 	struct header h;
-	make_header(&h, s);
+	scsim_make_header(&h, s);
 	cli_provenance(&cli, &h, "");
 	struct stream *out = cli_create(&cli, &h, n);
 	header_release(&h);
@@ -265,9 +265,9 @@ int main(int argc, char **argv)
 	static const long long default_cells[] = {4000, 1000, 1500};
 	struct sim s;
 	cli_init(&cli, argc, argv);
-	init(&s);
+	scsim_init(&s);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells);
-	struct stream *out = open_output(&s, n);
+	struct stream *out = scsim_open_output(&s, n);
 	uint64_t entries = write_cells(out, &s, n);
 	must_commit(out);
 	cli_measured("cells_out", (double)n);

@@ -37,8 +37,23 @@ function is_own(text, name,    longer) { # does the text start a longer name, wh
 			return 1
 	return 0
 }
+function static_name(line) { # the function that a definition names, or ""
+	sub(/__attribute__ *\(\(.*\)\) */, "", line)
+	if (!match(line, /^static [^=;(]*\(/) && !match(line, /^COMPARE\([a-z_0-9]+/))
+		return ""
+	line = substr(line, 1, RLENGTH)
+	sub(/^COMPARE\(/, "", line)
+	sub(/\($/, "", line)
+	sub(/.*[ *]/, "", line)
+	return line
+}
 FNR == 1 { inside = 0 }
 { text = code($0) }
+pass == 1 && (name = static_name(text)) && !((name, FILENAME) in stands) {
+	stands[name, FILENAME] = 1
+	in_files[name] = in_files[name] " " FILENAME
+	files_of[name]++
+}
 pass == 1 && text ~ /^extern const struct (head_kind|arch|objective_kind|train_task) / { words(text) }
 pass == 1 && text ~ /^(static )?const struct (head_kind|arch|objective_kind|train_task) [a-z_]+ = / {
 	sub(/ = .*/, "", text)
@@ -60,4 +75,11 @@ pass == 2 && !index(tables, " " FILENAME " ") {
 			bad = 1
 		}
 }
-END { exit bad }
+END {
+	for (name in files_of)
+		if (files_of[name] > 3) {
+			printf "static %s() stands in %d files: give each a name of its own:%s\n", name, files_of[name], in_files[name]
+			bad = 1
+		}
+	exit bad
+}

@@ -211,7 +211,7 @@ check-circles: objects ## no files call each other in a circle, but for the tabl
 	@/usr/bin/python3 tests/circles.py $(B)
 
 check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
-check-names: ## no file but its own and a table names a head, an architecture or an objective
+check-names: ## only its own file and a table name a head, an architecture or an objective; no static name is in more than three files
 	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)
 
 # The first line is what people run, with the packages of make deps alone; of the scripts beside the tests only those that make check runs

@@ -142,7 +142,7 @@ static uint64_t find_name(struct crosscheck *k, uint64_t row, uint64_t hash)
 	return row;
 }
 
-static char *name_of(struct crosscheck *k, uint64_t row)
+static char *crosscheck_name_of(struct crosscheck *k, uint64_t row)
 {
 	struct texts t = {0};
 	char *name = h5ad_cell_names(k->h, row, 1, &t, NULL) ? NULL : texts_dup(&t, 0);
@@ -159,7 +159,7 @@ char *crosscheck_finding(struct crosscheck *k)
 		k->sum[s].wrong = 0;
 		if (!wrong || wrong > k->rows / 10)
 			continue;
-		name = name_of(k, k->sum[s].first);
+		name = crosscheck_name_of(k, k->sum[s].first);
 		text = xasprintf("%s: obs/%s is the sum of the counts, but not in %" PRIu64 " of %" PRIu64 " cells: in cell %" PRIu64
 				 " ('%s') it is %.10g, and the counts sum to %" PRIu64 ": damaged, or changed in part",
 			k->h->path, sums[s], wrong, k->rows, k->sum[s].first, name, k->sum[s].says, k->sum[s].total);
@@ -168,7 +168,7 @@ char *crosscheck_finding(struct crosscheck *k)
 	uint64_t repeated = text ? 0 : repeated_names(k, &twice);
 	if (repeated) {
 		uint64_t a = find_name(k, 0, twice), b = find_name(k, a + 1, twice);
-		name = name_of(k, a);
+		name = crosscheck_name_of(k, a);
 		text = xasprintf("%s: %" PRIu64 " %s the name of another cell, such as cells %" PRIu64 " and %" PRIu64 " ('%s')",
 			k->h->path, repeated, repeated == 1 ? "cell has" : "cells have", a, b, name);
 		free(name);

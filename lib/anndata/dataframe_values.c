@@ -36,7 +36,7 @@ static hid_t small_buffer(hid_t dataset, hid_t mem, size_t n)
 }
 
 /* Rows of a string dataset, or of one field of a compound dataset, as the bytes HDF5 gives for `mem`. */
-static int read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf, const char *where, struct error *e)
+static int values_read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf, const char *where, struct error *e)
 {
 	hsize_t start = row, count = n;
 	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
@@ -69,7 +69,7 @@ static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, stru
 	char *buf = xcalloc(n < STRETCH ? n : STRETCH, step);
 	for (size_t done = 0; done < n && r == 0;) {
 		size_t k = n - done < STRETCH ? n - done : STRETCH;
-		r = read_rows(c->dataset, mem, row + done, k, buf, c->where, e);
+		r = values_read_rows(c->dataset, mem, row + done, k, buf, c->where, e);
 		if (r == 0) {
 			texts_push_hdf5(t, string, buf, k, step);
 			if (H5Tis_variable_str(string) > 0)
@@ -91,9 +91,9 @@ static int read_integers(struct dataframe_column *c, uint64_t row, size_t n, int
 	if (c->dataset < 0)
 		return h5array_i64(&c->values, row, n, out, threads, e);
 	if (H5Tget_size(c->field) == 8)
-		return read_rows(c->dataset, c->field, row, n, out, c->where, e);
+		return values_read_rows(c->dataset, c->field, row, n, out, c->where, e);
 	int8_t *b = xmalloc(n); /* booleans */
-	int r = read_rows(c->dataset, c->field, row, n, b, c->where, e);
+	int r = values_read_rows(c->dataset, c->field, row, n, b, c->where, e);
 	for (size_t i = 0; i < n && r == 0; i++)
 		out[i] = b[i];
 	free(b);
@@ -133,7 +133,7 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 		return read_strings(c, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_F64) {
 		grow(v->f64, v->f64_cap, n);
-		if (c->dataset >= 0 ? read_rows(c->dataset, c->field, row, n, v->f64, c->where, e)
+		if (c->dataset >= 0 ? values_read_rows(c->dataset, c->field, row, n, v->f64, c->where, e)
 				    : h5array_f64(&c->values, row, n, v->f64, threads, e))
 			return -1;
 		for (size_t i = 0; i < n; i++)

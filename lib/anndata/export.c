@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int wanted(const char *name, char *const *keep, size_t nkeep)
+static int export_wanted(const char *name, char *const *keep, size_t nkeep)
 {
 	for (size_t i = 0; i < nkeep; i++)
 		if (strcmp(keep[i], name) == 0)
@@ -43,7 +43,7 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
 	char **order = xcalloc(h->ncol, sizeof *order);
 	for (size_t i = 0; i < h->ncol; i++) {
-		if (h->col[i].shape != SCALAR || hidden[i] || (int)i == w->index || !wanted(h->col[i].name, keep, nkeep))
+		if (h->col[i].shape != SCALAR || hidden[i] || (int)i == w->index || !export_wanted(h->col[i].name, keep, nkeep))
 			continue;
 		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h, h->col[i].name))
 			continue;

@@ -122,7 +122,7 @@ static int refuse_empty(struct h5ad *h, const char *matrix, struct error *e)
 }
 
 /* Take the best matrix if the options allow it. */
-static int take(
+static int take_matrix(
 	struct h5ad *h, const struct h5ad_options *opt, struct candidate *c, const char *looked, const char *layers, struct error *e)
 {
 	const char *hint = c ? values_refused(&c->values, opt->round, opt->unlog, opt->layer ? NAMED_BY_USER : NAMED_NOT) : "";
@@ -177,7 +177,7 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 			: best && best->agrees > 0                   ? xasprintf("its sums are obs/%s", best->sums)
 			: best && best->values.kind == VALUES_COUNTS ? xstrdup("the first that holds counts")
 								     : xstrdup("none that was looked at holds whole counts");
-		r = take(h, opt, best, looked, layers, e);
+		r = take_matrix(h, opt, best, looked, layers, e);
 	}
 	for (int i = 0; i < n; i++) {
 		countmat_release(&try[i].mat);
@@ -207,7 +207,7 @@ static int gene_column_load(void *var, size_t column, int any, struct texts *t, 
 }
 
 /* Which rows of var are genes? */
-static int choose_genes(struct h5ad *h, struct dataframe *var, struct error *e)
+static int choose_gene_columns(struct h5ad *h, struct dataframe *var, struct error *e)
 {
 	struct texts type = {0}, control = {0}, index = {0};
 	struct feature_words words = {.name = {&index}};
@@ -231,7 +231,7 @@ static int choose_genes(struct h5ad *h, struct dataframe *var, struct error *e)
 
 int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
 {
-	if (!opt->all_features && choose_genes(h, var, e))
+	if (!opt->all_features && choose_gene_columns(h, var, e))
 		return -1;
 	char *index = xasprintf("%s index", h->var);
 	struct gene_columns c = {.n = var->nrow,

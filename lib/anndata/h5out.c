@@ -18,7 +18,7 @@ static void fail(struct h5out *o)
 	error_set(&o->error, "%s: cannot write HDF5: %s", o->path, why);
 }
 
-static void init(struct h5out *o, const char *shown)
+static void h5out_init(struct h5out *o, const char *shown)
 {
 	*o = (struct h5out){.path = xstrdup(shown), .file = -1};
 	h5_setup();
@@ -34,13 +34,13 @@ static void init(struct h5out *o, const char *shown)
 
 void h5out_open(struct h5out *o, const char *path, const char *shown)
 {
-	init(o, shown);
+	h5out_init(o, shown);
 	o->file = h5out_id(o, H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
 }
 
 void h5out_modify(struct h5out *o, const char *path, const char *shown)
 {
-	init(o, shown);
+	h5out_init(o, shown);
 	o->file = h5out_id(o, H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT));
 }
 

@@ -78,7 +78,7 @@ static void add_index(struct obs *o, const char *name)
 	}
 }
 
-static int wanted(const char *name, int all, char *const *want, size_t nwant)
+static int obs_wanted(const char *name, int all, char *const *want, size_t nwant)
 {
 	for (size_t i = 0; i < nwant && !all; i++)
 		all |= strcmp(want[i], name) == 0;
@@ -98,7 +98,7 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 		o->elsewhere = dataframe_find(&h->obs, want[i]) ? NULL : h5ad_elsewhere(h, want[i]);
 	for (size_t i = 0; i < h->obs.ncol; i++) {
 		struct dataframe_column *f = h->obs.col + i;
-		if (!wanted(f->name, all, want, nwant))
+		if (!obs_wanted(f->name, all, want, nwant))
 			continue;
 		int odd = strpbrk(f->name, "\t\r\n") != NULL;
 		if (f->kind == DATAFRAME_OTHER && !all)

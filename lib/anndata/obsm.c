@@ -8,7 +8,7 @@
 
 enum { ROWS = 4096 };
 
-static int read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)
+static int obsm_read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)
 {
 	size_t d = a->dim[1];
 	double *rows = xmalloc(ROWS * d * sizeof *rows);
@@ -74,7 +74,7 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 	if (!bad) {
 		*d = a.dim[1];
 		*x = xlarge(h->ncell * *d + 1, sizeof **x);
-		bad = read_rows(&a, *x, h->ncell, threads, e);
+		bad = obsm_read_rows(&a, *x, h->ncell, threads, e);
 	}
 	h5array_release(&a);
 	free(path);

@@ -195,7 +195,7 @@ static void read_number(const struct dataframe_column *c, size_t i, const char *
 }
 
 /* dataframe_column.read */
-static void read_rows(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v)
+static void obstable_read_rows(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v)
 {
 	grow(v->code, v->code_cap, n);
 	grow(v->i64, v->i64_cap, n);
@@ -225,7 +225,7 @@ static void make_column(
 		.dataset = -1,
 		.field = -1,
 		.where = xasprintf("%s: %s", t->path, from->name),
-		.read = read_rows,
+		.read = obstable_read_rows,
 		.table = from};
 	c->row = xmalloc(n * sizeof *c->row);
 	memcpy(c->row, row, n * sizeof *c->row);

@@ -15,7 +15,7 @@ void store_release(struct store *s)
 	*s = (struct store){0};
 }
 
-static int check(const struct store *s, int r, struct error *e)
+static int hdf5_check(const struct store *s, int r, struct error *e)
 {
 	return r && !h5_refused_link() ? r : h5_check(s->name, e);
 }
@@ -176,5 +176,5 @@ const struct store_kind store_hdf5 = {
 	.attribute_numbers = attribute_numbers,
 	.text = text_at,
 	.enter = enter,
-	.check = check,
+	.check = hdf5_check,
 };

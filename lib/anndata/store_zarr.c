@@ -21,7 +21,7 @@ static enum store_type type_of(struct store *s, const char *path)
 	return type;
 }
 
-static int check(const struct store *s, int r, struct error *e)
+static int zarr_store_check(const struct store *s, int r, struct error *e)
 {
 	return s->failure ? error_set(e, "%s", s->failure) : r;
 }
@@ -136,5 +136,5 @@ const struct store_kind store_zarr = {
 	.attribute_numbers = attribute_numbers,
 	.text = text_at,
 	.enter = enter,
-	.check = check,
+	.check = zarr_store_check,
 };

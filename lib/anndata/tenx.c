@@ -325,7 +325,7 @@ static int read_barcodes(struct h5ad *h, struct error *e)
 }
 
 /* An unsigned decimal number up to max; moves *p behind it. -1: not one. */
-static int64_t number(char **p, int64_t max)
+static int64_t tenx_number(char **p, int64_t max)
 {
 	while (**p == ' ' || **p == '\t')
 		(*p)++;
@@ -368,7 +368,7 @@ static int open_matrix(struct tsv *t, const struct h5ad *h, int64_t shape[3], st
 		;
 	char *p = r || got <= 0 ? NULL : t->field[0];
 	for (int i = 0; i < 3 && p && r == 0; i++)
-		if ((shape[i] = number(&p, most[i])) < 0)
+		if ((shape[i] = tenx_number(&p, most[i])) < 0)
 			r = tsv_error(t, e, "expected three numbers: genes, cells, entries");
 	if (r == 0 && got == 0)
 		r = error_set(e, "%s: ends before its shape", t->path);
@@ -404,14 +404,14 @@ static int next_entry(struct tsv *t, const int64_t shape[3], int64_t i, uint32_t
 	if (got <= 0)
 		return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, shape[2]);
 	char *p = t->field[0], *end;
-	int64_t g = number(&p, shape[0]), c = number(&p, shape[1]), whole;
+	int64_t g = tenx_number(&p, shape[0]), c = tenx_number(&p, shape[1]), whole;
 	if (g < 1 || c < 1)
 		return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
 			t->field[0], shape[0], shape[1]);
 	*gene = (uint32_t)(g - 1);
 	*cell = (uint32_t)(c - 1);
 	end = p;
-	whole = number(&end, INT32_MAX);
+	whole = tenx_number(&end, INT32_MAX);
 	char *after = p + strspn(p, " \t0123456789+-.eE"); /* strtod also takes 0x10, inf and nan */
 	*v = whole >= 0 && !*end ? (double)whole : strtod(p, &end);
 	end += strspn(end, " \t");
@@ -476,7 +476,7 @@ static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], s
 	return got < 0 ? -1 : 0;
 }
 
-static int start(struct h5ad *h, struct error *e)
+static int tenx_start(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
 	int64_t shape[3];
@@ -525,5 +525,5 @@ const struct reader reader_tenx_text = {
 	.obs = read_barcodes,
 	.counts = open_entries,
 	.features = read_features,
-	.start = start,
+	.start = tenx_start,
 };

@@ -17,7 +17,7 @@ void zarr_note(struct store *s, const char *path, const char *why)
 }
 
 /* The name of what lies in a folder of the store; "" is the store. */
-static char *join(const char *folder, const char *name)
+static char *zarr_join(const char *folder, const char *name)
 {
 	return xasprintf("%s%s%s", folder, *folder && *name ? "/" : "", name);
 }
@@ -28,7 +28,7 @@ static cJSON *read_json(struct store *s, const char *path, const char *folder, c
 	struct error e;
 	uint64_t bytes;
 	int fd;
-	char *file = join(folder, name), *text = NULL;
+	char *file = zarr_join(folder, name), *text = NULL;
 	int there = beneath_open(s->folder, file, &fd, &bytes, &e);
 	FILE *f = there > 0 ? xchecked(fdopen(fd, "r")) : NULL;
 	size_t n = 0, cap = 0;
@@ -67,7 +67,7 @@ static char *folder_of(const struct store *s, const char *path)
 			return NULL;
 		end = p[n] ? p + n + 1 : NULL;
 	}
-	return join(s->part, path);
+	return zarr_join(s->part, path);
 }
 
 int zarr_is_store(const char *folder)

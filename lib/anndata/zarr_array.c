@@ -36,7 +36,7 @@ static const char *text(const cJSON *j, const char *key)
 }
 
 /* The name of something that may have a configuration: "zstd", or {"name": "zstd", ...}. */
-static const char *name_of(const cJSON *j)
+static const char *zarr_array_name_of(const cJSON *j)
 {
 	return cJSON_IsString(j) ? j->valuestring : text(j, "name");
 }
@@ -44,7 +44,7 @@ static const char *name_of(const cJSON *j)
 /* ---- types ---- */
 
 /* A number of this kind (i, u, f) and size. */
-static void number(struct zarr_array *a, char kind, size_t size)
+static void zarr_array_number(struct zarr_array *a, char kind, size_t size)
 {
 	a->half = kind == 'f' && size == 2;
 	if (kind == 'f' && (a->half || size == 4 || size == 8))
@@ -66,12 +66,12 @@ static void type_v2(struct zarr_array *a, const cJSON *meta)
 		return;
 	a->swap = *dtype == '>';
 	if (!strcmp(dtype + 1, "b1")) {
-		number(a, 'u', 1);
+		zarr_array_number(a, 'u', 1);
 		a->kind = ZARR_BOOLEANS;
 	} else if (!strcmp(dtype, "|O") && cJSON_GetArraySize(filters) == 1 && !strcmp(text(filters->child, "id"), "vlen-utf8")) {
 		a->kind = ZARR_TEXTS;
 	} else if (dtype[2] >= '1' && dtype[2] <= '8' && !dtype[3]) {
-		number(a, dtype[1], (size_t)(dtype[2] - '0'));
+		zarr_array_number(a, dtype[1], (size_t)(dtype[2] - '0'));
 	}
 }
 
@@ -84,10 +84,10 @@ static void type_v3(struct zarr_array *a, const cJSON *meta)
 		size_t size;
 	} types[] = {{"int8", 'i', 1}, {"uint8", 'u', 1}, {"int16", 'i', 2}, {"uint16", 'u', 2}, {"int32", 'i', 4}, {"uint32", 'u', 4},
 		{"int64", 'i', 8}, {"uint64", 'u', 8}, {"float16", 'f', 2}, {"float32", 'f', 4}, {"float64", 'f', 8}, {"bool", 'u', 1}};
-	const char *name = name_of(get(meta, "data_type"));
+	const char *name = zarr_array_name_of(get(meta, "data_type"));
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (!strcmp(name, types[i].name))
-			number(a, types[i].kind, types[i].size);
+			zarr_array_number(a, types[i].kind, types[i].size);
 	if (!strcmp(name, "bool"))
 		a->kind = ZARR_BOOLEANS;
 	else if (!strcmp(name, "string"))
@@ -201,7 +201,7 @@ static int sharding(struct zarr_array *a, const cJSON *configuration, struct err
 		return error_set(e, "%s: a shard's index at '%s', expected start or end", a->where, location);
 	cJSON_ArrayForEach(codec, get(configuration, "index_codecs"))
 	{
-		const char *name = name_of(codec);
+		const char *name = zarr_array_name_of(codec);
 		if (!strcmp(name, "crc32c"))
 			a->index_checked = 1;
 		else if (strcmp(name, "bytes") || !strcmp(text(get(codec, "configuration"), "endian"), "big"))
@@ -220,20 +220,20 @@ static int codecs_v3(struct zarr_array *a, const cJSON *list, int sharded, struc
 {
 	const char *first = a->kind == ZARR_TEXTS ? "vlen-utf8" : "bytes";
 	const cJSON *codec = cJSON_IsArray(list) ? list->child : NULL;
-	const cJSON *order = codec && !strcmp(name_of(codec), "transpose") ? get(get(codec, "configuration"), "order") : NULL;
+	const cJSON *order = codec && !strcmp(zarr_array_name_of(codec), "transpose") ? get(get(codec, "configuration"), "order") : NULL;
 	if (cJSON_GetArraySize(order) == a->ndim && a->ndim && a->kind != ZARR_TEXTS) {
 		a->columns = a->ndim == 2 && order->child->valueint == 1;
 		codec = codec->next;
 	}
-	if (codec && !strcmp(name_of(codec), "sharding_indexed") && !sharded && !codec->next && !a->columns)
+	if (codec && !strcmp(zarr_array_name_of(codec), "sharding_indexed") && !sharded && !codec->next && !a->columns)
 		return sharding(a, get(codec, "configuration"), e);
-	if (!codec || strcmp(name_of(codec), first))
-		return bad_codec(a, codec ? name_of(codec) : "", "which is not supported there", e);
+	if (!codec || strcmp(zarr_array_name_of(codec), first))
+		return bad_codec(a, codec ? zarr_array_name_of(codec) : "", "which is not supported there", e);
 	a->swap = !strcmp(text(get(codec, "configuration"), "endian"), "big");
 	while ((codec = codec->next)) {
-		const char *why = zarr_codec_add(&a->codecs, name_of(codec));
+		const char *why = zarr_codec_add(&a->codecs, zarr_array_name_of(codec));
 		if (why)
-			return bad_codec(a, name_of(codec), why, e);
+			return bad_codec(a, zarr_array_name_of(codec), why, e);
 	}
 	return 0;
 }
@@ -251,12 +251,12 @@ static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
 	const cJSON *grid = get(meta, "chunk_grid"), *keys = get(meta, "chunk_key_encoding");
 	const char *separator = text(get(keys, "configuration"), "separator");
-	a->prefix = !strcmp(name_of(keys), "default");
+	a->prefix = !strcmp(zarr_array_name_of(keys), "default");
 	a->separator = *separator ? *separator : a->prefix ? '/' : '.';
-	if (strcmp(name_of(grid), "regular"))
-		return error_set(e, "%s: chunks in a grid '%s', expected regular", a->where, name_of(grid));
-	if (!a->prefix && strcmp(name_of(keys), "v2"))
-		return error_set(e, "%s: names of chunks by '%s', expected default or v2", a->where, name_of(keys));
+	if (strcmp(zarr_array_name_of(grid), "regular"))
+		return error_set(e, "%s: chunks in a grid '%s', expected regular", a->where, zarr_array_name_of(grid));
+	if (!a->prefix && strcmp(zarr_array_name_of(keys), "v2"))
+		return error_set(e, "%s: names of chunks by '%s', expected default or v2", a->where, zarr_array_name_of(keys));
 	if (cJSON_GetArraySize(get(meta, "storage_transformers")))
 		return error_set(e, "%s: storage transformers are not supported", a->where);
 	return read_shape(a, get(get(grid, "configuration"), "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||

@@ -280,7 +280,7 @@ static void keep(struct outfile *f)
 }
 
 /* Put the complete files f [n] in place, or none of them if that can be known before. All are released. */
-static int finish(struct outfile *f, size_t n, struct error *e)
+static int outfile_finish(struct outfile *f, size_t n, struct error *e)
 {
 	char **folder = xcalloc(n, sizeof *folder);
 	int bad = 0;
@@ -300,7 +300,7 @@ static int finish(struct outfile *f, size_t n, struct error *e)
 
 int outfile_publish(struct error *e)
 {
-	int bad = nheld ? finish(held, nheld, e) : 0;
+	int bad = nheld ? outfile_finish(held, nheld, e) : 0;
 	free(held);
 	held = NULL;
 	nheld = held_cap = 0;
@@ -316,7 +316,7 @@ int outfile_commit(struct outfile *f, struct error *e)
 	else if (!f->direct && holding)
 		keep(f);
 	else if (!f->direct)
-		return finish(f, 1, e);
+		return outfile_finish(f, 1, e);
 	outfile_abort(f);
 	return bad ? -1 : 0;
 }

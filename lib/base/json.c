@@ -35,7 +35,7 @@ static void print_value(FILE *f, const char *text, size_t from, const char *in)
 	fprintf(f, "%s%.*s %s", cut ? "..." : "", MOST, text + (cut ? from - BEFORE : 0), in);
 }
 
-static void put(struct places *p, const cJSON *a, const cJSON *b)
+static void differences_put(struct places *p, const cJSON *a, const cJSON *b)
 {
 	char *x = a ? xchecked(cJSON_PrintUnformatted(a)) : xstrdup("none"), *y = b ? xchecked(cJSON_PrintUnformatted(b)) : xstrdup("none");
 	size_t same = 0;
@@ -57,7 +57,7 @@ static void find(struct places *p, const cJSON *a, const cJSON *b)
 	if (cJSON_Compare(a, b, 1) || (!a && !b))
 		return;
 	if (!objects && !lists) {
-		put(p, a, b);
+		differences_put(p, a, b);
 		return;
 	}
 	for (x = a->child; x; x = x->next, i++)

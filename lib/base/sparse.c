@@ -28,7 +28,7 @@ uint64_t sparse_add(struct sparse *s, size_t m)
 	return at;
 }
 
-static uint8_t *put(uint8_t *to, uint64_t x)
+static uint8_t *sparse_put(uint8_t *to, uint64_t x)
 {
 	for (; x > 0x7F; x >>= 7)
 		*to++ = (uint8_t)(x | 0x80);
@@ -53,9 +53,9 @@ void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count
 	grow(s->packed, s->packed_cap, s->offset[s->n] + (2 * m + 1) * MOST_BYTES);
 	for (size_t j = 0; j < m; j++)
 		total += count[j];
-	uint8_t *to = put(s->packed + s->offset[s->n], total);
+	uint8_t *to = sparse_put(s->packed + s->offset[s->n], total);
 	for (size_t j = 0; j < m; j++) {
-		to = put(put(to, column[j] - last), count[j]);
+		to = sparse_put(sparse_put(to, column[j] - last), count[j]);
 		last = column[j];
 	}
 	s->values += m;

@@ -70,7 +70,7 @@ void hvg_add(struct hvg *h, size_t batch, const uint32_t *gene, const uint32_t *
 
 /* ---- scores in one batch ---- */
 
-static void moments(struct hvg_batch *b, size_t genes)
+static void hvg_moments(struct hvg_batch *b, size_t genes)
 {
 	double n = (double)b->cells;
 	b->mean = xmalloc(genes * sizeof *b->mean);
@@ -228,7 +228,7 @@ int hvg_again(struct hvg *h, size_t *bad, struct error *e)
 		if (b->cells < 2)
 			return error_set(
 				e, "%llu cell%s, but a variance needs at least 2", (unsigned long long)b->cells, b->cells == 1 ? "" : "s");
-		moments(b, h->genes);
+		hvg_moments(b, h->genes);
 		if (h->flavor != HVG_SEURAT_V3)
 			score_batch(h, b);
 		else if (expect(b, h->genes, e))

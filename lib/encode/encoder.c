@@ -148,7 +148,7 @@ void encoder_describe(struct encoder *enc, struct header *h)
 	free(panel);
 }
 
-static inline void put(struct encoder *enc, size_t i, uint32_t token)
+static inline void encoder_put(struct encoder *enc, size_t i, uint32_t token)
 {
 	if (enc->narrow)
 		((uint16_t *)enc->out)[i] = (uint16_t)token;
@@ -226,9 +226,9 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 		atomic_fetch_add(&enc->lost, c->n - keep);
 	}
 	for (size_t i = 0; i < enc->nfirst; i++)
-		put(enc, k++, enc->first[i]);
+		encoder_put(enc, k++, enc->first[i]);
 	for (size_t i = 0; i < keep; i++)
-		put(enc, k + i, c->token[i]);
+		encoder_put(enc, k + i, c->token[i]);
 	if (enc->o.value)
 		put_values(enc, r, c, enc->score + at, enc->nfirst, keep, keep + enc->room);
 	if (enc->counted) {
@@ -245,7 +245,7 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	}
 	k += keep;
 	if (enc->eos >= 0)
-		put(enc, k++, (uint32_t)enc->eos);
+		encoder_put(enc, k++, (uint32_t)enc->eos);
 	enc->length[r] = k - at;
 }
 

@@ -129,7 +129,7 @@ static void narrow(struct medians_gene *g, double lo, double hi, double gap, uin
 	*g = (struct medians_gene){.n = g->n, .mode = mode, .lo = lo, .hi = hi, .min = INFINITY, .median = NAN};
 }
 
-static void finish(struct medians_gene *g, double median)
+static void medians_finish(struct medians_gene *g, double median)
 {
 	g->mode = MEDIANS_DONE;
 	g->median = median;
@@ -141,7 +141,7 @@ static void next_coarse(struct medians_gene *g, const uint32_t *bin)
 	for (size_t i = 0; i < MEDIANS_BINS; i++)
 		g->n += bin[i];
 	if (!g->n) {
-		finish(g, NAN);
+		medians_finish(g, NAN);
 		return;
 	}
 	uint64_t k1 = (g->n - 1) / 2, k2 = g->n / 2, sum = 0;
@@ -158,7 +158,7 @@ static void next_divide(struct medians_gene *g, const double *bin)
 {
 	uint64_t k1 = (g->n - 1) / 2 - g->below, k2 = g->n / 2 - g->below, sum = 0;
 	if (g->min == g->max || g->hi - g->lo <= 1e-12 * g->hi) {
-		finish(g, g->min);
+		medians_finish(g, g->min);
 		return;
 	}
 	size_t i = 0, j;
@@ -169,7 +169,7 @@ static void next_divide(struct medians_gene *g, const double *bin)
 		inside += (uint64_t)bin[++j];
 	double lo = fine_edge(g, i), hi = fine_edge(g, j + 1);
 	if (i == j && inside <= g->n / 1000 && inside > MEDIANS_FINE)
-		finish(g, lo + (hi - lo) / 2);
+		medians_finish(g, lo + (hi - lo) / 2);
 	else
 		narrow(g, lo, hi, j > i + 1 ? fine_edge(g, i + 1) + (fine_edge(g, j) - fine_edge(g, i + 1)) / 2 : 0, inside);
 }
@@ -182,7 +182,7 @@ static void next_keep(struct medians_gene *g, double *kept)
 	}
 	qsort(kept, g->kept, sizeof *kept, compare_double);
 	uint64_t k1 = (g->n - 1) / 2 - g->below, k2 = g->n / 2 - g->below;
-	finish(g, k1 == k2 ? kept[k1] : (kept[k1] + kept[k2]) / 2);
+	medians_finish(g, k1 == k2 ? kept[k1] : (kept[k1] + kept[k2]) / 2);
 }
 
 int medians_next(struct medians *m)
@@ -202,7 +202,7 @@ int medians_next(struct medians *m)
 			next_keep(g, fine);
 			break;
 		case MEDIANS_EDGE:
-			finish(g, (g->max + g->min) / 2);
+			medians_finish(g, (g->max + g->min) / 2);
 			break;
 		case MEDIANS_DONE:
 			break;

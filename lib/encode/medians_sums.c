@@ -52,7 +52,7 @@ static double sum_at(const struct medians *m, size_t i, size_t k)
 	return g->mode == MEDIANS_COARSE ? m->coarse[i * MEDIANS_BINS + k] : m->fine[(size_t)g->slot * MEDIANS_FINE + k];
 }
 
-static void put_row(struct block *b, const struct medians *m, size_t i)
+static void sums_put_row(struct block *b, const struct medians *m, size_t i)
 {
 	const struct medians_gene *g = &m->gene[i];
 	size_t r = b->rows, had = r ? block_items(b, 0) : 0, n = 0;
@@ -82,7 +82,7 @@ int medians_write(const struct medians *m, struct stream *out, struct error *e)
 	int bad = 0;
 	block_reset(&b, stream_header(out));
 	for (size_t i = 0; i < m->ngene && !bad; i++) {
-		put_row(&b, m, i);
+		sums_put_row(&b, m, i);
 		if (!block_full(&b) && i + 1 < m->ngene)
 			continue;
 		bad = stream_write(out, &b, e);
@@ -131,7 +131,7 @@ static const char *take_row(struct medians *m, size_t i, const struct block *b, 
 	return NULL;
 }
 
-static int find_columns(const struct header *h, int col[COLUMNS], const char *name, struct error *e)
+static int sums_find_columns(const struct header *h, int col[COLUMNS], const char *name, struct error *e)
 {
 	for (int c = 0; c < COLUMNS; c++)
 		if ((col[c] = header_need(h, columns[c].name, columns[c].type, columns[c].shape, name, e)) < 0)
@@ -147,7 +147,7 @@ int medians_read(struct medians *m, struct stream *in, uint64_t *pass, uint64_t 
 	const char *name = stream_name(in);
 	const cJSON *o = json_get(h->extra, "medians");
 	int col[COLUMNS], got, bad = 0;
-	if (header_kind(h, "medians", name, e) || find_columns(h, col, name, e))
+	if (header_kind(h, "medians", name, e) || sums_find_columns(h, col, name, e))
 		return -1;
 	if (!cJSON_IsObject(o) || json_whole(o, "pass", 1, pass) || json_whole(o, "cells", 0, cells))
 		return error_set(e, "%s: header: medians: expected pass and cells", name);

@@ -25,7 +25,7 @@ static int after(const struct ranksort_entries *in, uint32_t i, uint32_t j)
 	return a != b ? a < b : in->token[in->gene[i]] > in->token[in->gene[j]];
 }
 
-static int by_key(const void *a, const void *b, void *in)
+static int by_rank_key(const void *a, const void *b, void *in)
 {
 	return after(in, *(const uint32_t *)a, *(const uint32_t *)b) ? 1 : -1;
 }
@@ -37,7 +37,7 @@ static size_t sort_long(const struct ranksort_entries *in, size_t n, uint32_t *i
 	size_t known = n;
 	for (size_t i = 0; i < n; i++)
 		item[i] = (uint32_t)i;
-	qsort_r(item, n, sizeof *item, by_key, &entries);
+	qsort_r(item, n, sizeof *item, by_rank_key, &entries);
 	while (known && key(in, item[known - 1]) == 0)
 		known--;
 	return known;
@@ -100,7 +100,7 @@ static void sort_run(const struct ranksort_entries *in, uint32_t *item, size_t n
 {
 	if (n > RUN_SHORT) {
 		struct ranksort_entries entries = *in;
-		qsort_r(item, n, sizeof *item, by_key, &entries);
+		qsort_r(item, n, sizeof *item, by_rank_key, &entries);
 		return;
 	}
 	for (size_t i = 1; i < n; i++) {
@@ -113,7 +113,7 @@ static void sort_run(const struct ranksort_entries *in, uint32_t *item, size_t n
 }
 
 /* Convert items to numbers, and put runs with the same leading bits in exact order. tie [n]: scratch. */
-static void settle(const struct ranksort_entries *in, uint32_t *restrict item, uint32_t *restrict tie, size_t n, int low)
+static void ranksort_settle(const struct ranksort_entries *in, uint32_t *restrict item, uint32_t *restrict tie, size_t n, int low)
 {
 	uint32_t number = (1u << low) - 1, last = n ? ~item[0] : 0;
 	size_t ties = 0;
@@ -148,6 +148,6 @@ size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uin
 		known--;
 	for (size_t i = known; i < n; i++)
 		item[i] &= (1u << low) - 1;
-	settle(in, item, other, known, low);
+	ranksort_settle(in, item, other, known, low);
 	return known;
 }

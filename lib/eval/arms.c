@@ -6,7 +6,7 @@
 
 /* ---- groups and arms ---- */
 
-static int by_key(const void *a, const void *b)
+static int by_arm_key(const void *a, const void *b)
 {
 	static const int order[] = {ARMS_WITHIN, ARMS_BY, ARMS_DRAW, ARMS_PAIR};
 	const struct value *x = a, *y = b;
@@ -36,7 +36,7 @@ size_t arms_sort(struct study *s)
 {
 	struct values *v = &s->v;
 	size_t arms = v->key[ARMS_BY].n, groups = v->key[ARMS_WITHIN].n, at = 0;
-	qsort(v->value, v->n, sizeof *v->value, by_key);
+	qsort(v->value, v->n, sizeof *v->value, by_arm_key);
 	s->start = xmalloc((groups * arms + 1) * sizeof *s->start);
 	for (size_t k = 0; k <= groups * arms; k++) {
 		s->start[k] = at;
@@ -131,7 +131,7 @@ static void compare_runs(struct study *s, struct difference *d, const struct val
 	free_all(x, y, of, cluster);
 }
 
-static struct row *add_row(struct study *s, uint32_t arm, uint32_t reference, uint32_t group)
+static struct row *arms_add_row(struct study *s, uint32_t arm, uint32_t reference, uint32_t group)
 {
 	grow(s->row, s->cap, s->rows + 1);
 	s->row[s->rows] = (struct row){.arm = arm, .reference = reference, .group = group, .corrected = NAN};
@@ -147,7 +147,7 @@ void arms_compare(struct study *s)
 			uint32_t a = means ? (uint32_t)i : s->pair[i][0], b = means ? a : s->pair[i][1];
 			size_t n = start[a + 1] - start[a], m = means ? 0 : start[b + 1] - start[b];
 			if (n && (m || means))
-				compare_runs(s, &add_row(s, a, b, g)->d, s->v.value + start[a], n, s->v.value + start[b], m);
+				compare_runs(s, &arms_add_row(s, a, b, g)->d, s->v.value + start[a], n, s->v.value + start[b], m);
 		}
 	}
 }

@@ -16,7 +16,7 @@ struct source {
 	size_t cap;
 };
 
-static int find_column(const struct tsv *t, const char *name, const char *option, size_t *at, struct error *e)
+static int arms_find_column(const struct tsv *t, const char *name, const char *option, size_t *at, struct error *e)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->n; i++)
@@ -37,11 +37,11 @@ static int find_column(const struct tsv *t, const char *name, const char *option
 }
 
 /* option: that names these columns, for messages */
-static int find_columns(size_t **at, char *const *name, size_t n, const char *option, const struct tsv *t, struct error *e)
+static int arms_find_columns(size_t **at, char *const *name, size_t n, const char *option, const struct tsv *t, struct error *e)
 {
 	*at = xmalloc(n * sizeof **at);
 	for (size_t i = 0; i < n; i++)
-		if (find_column(t, name[i], option, *at + i, e))
+		if (arms_find_column(t, name[i], option, *at + i, e))
 			return -1;
 	return 0;
 }
@@ -55,9 +55,9 @@ static int read_head(struct source *s, const struct values *v, struct error *e)
 	static const char *const option[] = {
 		[ARMS_BY] = "arm", [ARMS_PAIR] = "pair", [ARMS_WITHIN] = "within", [ARMS_CLUSTER] = "cluster", [ARMS_DRAW] = "draws"};
 	for (int k = 0; k < ARMS_KEYS; k++)
-		if (find_columns(&s->column[k], v->column[k], v->columns[k], option[k], &s->t, e))
+		if (arms_find_columns(&s->column[k], v->column[k], v->columns[k], option[k], &s->t, e))
 			return -1;
-	return find_columns(&s->metric, v->metric, v->metrics, "metrics", &s->t, e);
+	return arms_find_columns(&s->metric, v->metric, v->metrics, "metrics", &s->t, e);
 }
 
 /* The key that the columns of this line make, and `last` after them (NULL: nothing) */

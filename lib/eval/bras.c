@@ -27,7 +27,7 @@ static double dot(const double *a, const double *b, size_t d)
 }
 
 /* |s| of a row. own, rest: sums of its distances to the others of its batch, and to the rows of other batches. */
-static double width(double own, double same, double rest, double others)
+static double bras_width(double own, double same, double rest, double others)
 {
 	double a = fmax(own, 0) / (same - 1), b = fmax(rest, 0) / others;
 	return same > 1 && (a > 0 || b > 0) ? fabs(b - a) / fmax(a, b) : 0;
@@ -58,7 +58,7 @@ void bras(double *score, const float *x, size_t n, size_t d, const uint32_t *lab
 		unit_row(row, x + i * d, d);
 		double itself = dot(row, row, d) > 0 ? 0 : 1; /* the sum over the batch has the row's distance to itself, 1 if it is 0 */
 		double own = dot(row, sum + at * d, d), rest = dot(row, all + c * d, d) - own, others = total[c] - cells[at];
-		score[c] += (1 - width(cells[at] - itself - own, cells[at], others - rest, others)) / total[c];
+		score[c] += (1 - bras_width(cells[at] - itself - own, cells[at], others - rest, others)) / total[c];
 	}
 	free_all(sum, all, row, cells, total);
 }

@@ -146,7 +146,7 @@ static uint32_t *candidates(const struct inverted *f, const struct task *t, size
 	return row;
 }
 
-static float *gather(const struct inverted *f, const uint32_t *row, size_t m)
+static float *inverted_gather(const struct inverted *f, const uint32_t *row, size_t m)
 {
 	float *to = xmalloc(m * f->d * sizeof *to);
 	for (size_t i = 0; i < m; i++)
@@ -173,7 +173,7 @@ static void search_task(void *arg, size_t number, int thread)
 	(void)thread;
 	uint32_t *among = candidates(f, &t, &m);
 	t.rows = f->trial && t.rows > ROWS_TRIED ? ROWS_TRIED : t.rows;
-	float *q = gather(f, f->row + t.from, t.rows), *x = gather(f, among, m);
+	float *q = inverted_gather(f, f->row + t.from, t.rows), *x = inverted_gather(f, among, m);
 	uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
 	double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
 	struct ranked *found = xmalloc((k + 1) * sizeof *found);

@@ -218,7 +218,7 @@ struct kept {
 };
 
 /* The best A of each level, on the tokens that were kept */
-static void choose(struct lookup *l, struct kept *kept, size_t n)
+static void lookup_choose(struct lookup *l, struct kept *kept, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		kept[i].p = l->p[kept[i].gene];
@@ -262,7 +262,7 @@ void lookup_fit(struct lookup *l)
 			kept[n++] = (struct kept){.seen = seen[i], .gene = cell.token[i]};
 		}
 	}
-	choose(l, kept, n);
+	lookup_choose(l, kept, n);
 	free_all(kept, seen);
 }
 

@@ -44,7 +44,7 @@ static void project(double *at, double *next, const double *v, const float *x, c
  * Where UMAP begins: the two directions of largest variance, about the first two principal components, by subspace iteration. (Embeddings may
  * be expression of all genes, whose covariance has no room in memory.) The largest value is 10. Rows that are all equal are at 0.
  */
-static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
+static void map_start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 {
 	enum { STEPS = 12 };
 	double *mean = xcalloc(d, sizeof *mean), *v = xmalloc(2 * d * sizeof *v), *next = xmalloc(2 * d * sizeof *next);
@@ -77,7 +77,7 @@ void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t 
 	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
 	double *distance = xmalloc((n * k + 1) * sizeof *distance);
 	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
-	start(xy, x, n, d, seed);
+	map_start(xy, x, n, d, seed);
 	umap_rows(xy, neighbour, distance, n, k, seed);
 	free_all(neighbour, distance);
 }

@@ -26,8 +26,8 @@ static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
 }
 
 /* Mean and variance [k, d] of the features in each class. */
-static void moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k, double *mean,
-	double *variance)
+static void marker_ranks_moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k,
+	double *mean, double *variance)
 {
 	double *cells = xcalloc(k, sizeof *cells);
 	struct sparse_row r = {0};
@@ -63,7 +63,7 @@ static void keep_best(struct marker_rank *best, double square, size_t j)
 }
 
 /* Mark the features that are higher in one of two classes by the most standard deviations, of both classes. */
-static void choose(const double *a, const double *va, const double *b, const double *vb, size_t d, uint32_t *marked)
+static void marker_ranks_choose(const double *a, const double *va, const double *b, const double *vb, size_t d, uint32_t *marked)
 {
 	struct marker_rank best[2][MARKERS] = {{{0}}};
 	for (size_t j = 0; j < d; j++) {
@@ -83,10 +83,10 @@ void marker_ranks_fit(
 	size_t d = x->d, m = 0;
 	double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
 	uint32_t *at = xcalloc(d + 1, sizeof *at);
-	moments(x, row, n, y, weight, k, mean, variance);
+	marker_ranks_moments(x, row, n, y, weight, k, mean, variance);
 	for (size_t a = 0; a < k; a++)
 		for (size_t b = 0; b < a; b++)
-			choose(mean + a * d, variance + a * d, mean + b * d, variance + b * d, d, at);
+			marker_ranks_choose(mean + a * d, variance + a * d, mean + b * d, variance + b * d, d, at);
 	for (size_t j = 0; j < d; j++)
 		m += at[j];
 	for (size_t j = 0, i = 0; j < d; j++)

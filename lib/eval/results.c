@@ -23,7 +23,7 @@ void results_free(struct results *r)
 	free(r);
 }
 
-static struct result_row *add_row(struct results *r, const char *metric, double value)
+static struct result_row *results_add_row(struct results *r, const char *metric, double value)
 {
 	grow(r->row, r->cap, r->n + 1);
 	r->row[r->n] = (struct result_row){.metric = xstrdup(metric), .value = value};
@@ -32,17 +32,17 @@ static struct result_row *add_row(struct results *r, const char *metric, double 
 
 void results_add(struct results *r, const char *metric, double value)
 {
-	add_row(r, metric, value);
+	results_add_row(r, metric, value);
 }
 
 void results_text(struct results *r, const char *metric, const char *text)
 {
-	add_row(r, metric, NAN)->text = xstrdup(text);
+	results_add_row(r, metric, NAN)->text = xstrdup(text);
 }
 
 void results_fold(struct results *r, const char *metric, double value)
 {
-	add_row(r, metric, value)->fold = 1;
+	results_add_row(r, metric, value)->fold = 1;
 }
 
 void results_classes(struct results *r, char *const *name, size_t k)
@@ -55,25 +55,25 @@ void results_classes(struct results *r, char *const *name, size_t k)
 void results_list(struct results *r, const char *metric, const double *value)
 {
 	for (size_t i = 0; i < r->k; i++)
-		add_row(r, metric, value[i])->class = i + 1;
+		results_add_row(r, metric, value[i])->class = i + 1;
 }
 
 void results_counts(struct results *r, const char *metric, const uint64_t *value)
 {
 	for (size_t i = 0; i < r->k; i++)
-		add_row(r, metric, (double)value[i])->class = i + 1;
+		results_add_row(r, metric, (double)value[i])->class = i + 1;
 }
 
 void results_flags(struct results *r, const char *metric, const uint8_t *value)
 {
 	for (size_t i = 0; i < r->k; i++)
-		add_row(r, metric, value[i])->class = i + 1;
+		results_add_row(r, metric, value[i])->class = i + 1;
 }
 
 void results_pairs(struct results *r, const char *metric, const uint64_t *value)
 {
 	for (size_t i = 0; i < r->k * r->k; i++) {
-		struct result_row *row = add_row(r, metric, (double)value[i]);
+		struct result_row *row = results_add_row(r, metric, (double)value[i]);
 		row->class = i / r->k + 1;
 		row->other = i % r->k + 1;
 	}

@@ -63,7 +63,7 @@ static void make_distances(const struct sorted *s, size_t i, size_t from, size_t
 }
 
 /* The distances from row i, wanted number w, to rows of run r are `sum` more. */
-static void add(const struct sorted *s, size_t w, size_t i, size_t r, double sum)
+static void silhouette_add(const struct sorted *s, size_t w, size_t i, size_t r, double sum)
 {
 	size_t label = s->label[r];
 	s->to_label[w * s->labels + label] += sum;
@@ -86,12 +86,12 @@ static double sum_of(const double *v, size_t n)
 }
 
 /* Make the products of row i, wanted number w, with the n rows from b distances, and add them to its sums. */
-static void add_row(const struct sorted *s, size_t w, size_t i, size_t b, size_t n, double *d)
+static void silhouette_add_row(const struct sorted *s, size_t w, size_t i, size_t b, size_t n, double *d)
 {
 	make_distances(s, i, b, n, d);
 	for (size_t j = 0; j < n;) {
 		size_t r = s->at[b + j], end = s->run[r + 1] - b < n ? s->run[r + 1] - b : n;
-		add(s, w, i, r, sum_of(d + j, end - j));
+		silhouette_add(s, w, i, r, sum_of(d + j, end - j));
 		j = end;
 	}
 }
@@ -104,13 +104,13 @@ static void add_blocks(const struct sorted *s, size_t a, size_t m, size_t b, siz
 		(int)s->d, 0, product, ROWS);
 	for (size_t i = 0; i < m; i++) {
 		double *d = product + i * ROWS;
-		add_row(s, a + i, a + i, b, n, d);
+		silhouette_add_row(s, a + i, a + i, b, n, d);
 		for (size_t j = 0; a != b && j < n; j++)
 			column[j] += d[j];
 		if (a == b || (i + 1 < m && s->at[a + i + 1] == s->at[a + i]))
 			continue;
 		for (size_t j = 0; j < n; j++) { /* the run of row a + i ends */
-			add(s, b + j, b + j, s->at[a + i], column[j]);
+			silhouette_add(s, b + j, b + j, s->at[a + i], column[j]);
 			column[j] = 0;
 		}
 	}
@@ -148,11 +148,11 @@ static void meet_all(void *arg, size_t block, int thread)
 		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)s->d, 1, rows, (int)s->d, s->x + b * s->d,
 			(int)s->d, 0, product, ROWS);
 		for (size_t i = 0; i < m; i++)
-			add_row(s, first + i, s->wanted[first + i], b, n, product + i * ROWS);
+			silhouette_add_row(s, first + i, s->wanted[first + i], b, n, product + i * ROWS);
 	}
 }
 
-static double width(double a, double b)
+static double silhouette_width(double a, double b)
 {
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
@@ -167,7 +167,7 @@ static void take_widths(const struct sorted *s, size_t w, size_t i, size_t to)
 	for (size_t l = 0; l < s->labels; l++)
 		if (l != label)
 			b = fmin(b, to_label[l] / (double)(run[first[l + 1]] - run[first[l]]));
-	s->by_label[to] = s->labels < 2 ? NAN : cells > 1 ? width(a, b) : 0;
+	s->by_label[to] = s->labels < 2 ? NAN : cells > 1 ? silhouette_width(a, b) : 0;
 	if (!s->by_batch)
 		return;
 	a = same > 1 ? to_run[own - first[label]] / (double)(same - 1) : 0;
@@ -175,7 +175,7 @@ static void take_widths(const struct sorted *s, size_t w, size_t i, size_t to)
 	for (size_t r = first[label]; r < first[label + 1]; r++)
 		if (r != own)
 			b = fmin(b, to_run[r - first[label]] / (double)(run[r + 1] - run[r]));
-	s->by_batch[to] = batches < 2 || batches == cells ? NAN : same > 1 ? width(a, b) : 0;
+	s->by_batch[to] = batches < 2 || batches == cells ? NAN : same > 1 ? silhouette_width(a, b) : 0;
 }
 
 /* ---- the order of the rows ---- */
@@ -184,7 +184,7 @@ struct key {
 	uint32_t label, batch, row;
 };
 
-COMPARE(by_key, struct key, ORDER(a->label, b->label) ?: ORDER(a->batch, b->batch) ?: ORDER(a->row, b->row))
+COMPARE(by_cell_key, struct key, ORDER(a->label, b->label) ?: ORDER(a->batch, b->batch) ?: ORDER(a->row, b->row))
 
 /* Fill row [n], at [n], run [n + 1], first [n + 1] and of [n], the label of a run. */
 static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *batch, uint32_t *row, uint32_t *at, size_t *run,
@@ -193,7 +193,7 @@ static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *b
 	struct key *key = xmalloc(s->n * sizeof *key);
 	for (uint32_t i = 0; i < s->n; i++)
 		key[i] = (struct key){label[i], batch ? batch[i] : 0, i};
-	qsort(key, s->n, sizeof *key, by_key);
+	qsort(key, s->n, sizeof *key, by_cell_key);
 	for (size_t i = 0; i < s->n; i++) {
 		int new_label = !i || key[i].label != key[i - 1].label;
 		if (new_label)

@@ -8,7 +8,7 @@
 
 COMPARE(by_low, struct sketch_bin, ORDER(a->low, b->low) ?: ORDER(a->high, b->high))
 
-static void join(struct sketch_bin *to, const struct sketch_bin *x)
+static void sketch_join(struct sketch_bin *to, const struct sketch_bin *x)
 {
 	to->high = x->high > to->high ? x->high : to->high;
 	to->n[0] += x->n[0];
@@ -17,14 +17,14 @@ static void join(struct sketch_bin *to, const struct sketch_bin *x)
 }
 
 /* Sort; numbers that lie in a bin become part of it, so the bins do not overlap. */
-static void settle(struct sketch *s)
+static void sketch_settle(struct sketch *s)
 {
 	size_t n = 0;
 	if (s->n)
 		qsort(s->bin, s->n, sizeof *s->bin, by_low);
 	for (size_t i = 0; i < s->n; i++) {
 		if (n && s->bin[i].low <= s->bin[n - 1].high)
-			join(&s->bin[n - 1], &s->bin[i]);
+			sketch_join(&s->bin[n - 1], &s->bin[i]);
 		else
 			s->bin[n++] = s->bin[i];
 	}
@@ -55,7 +55,7 @@ static void thin(struct sketch *s, size_t bins)
 	for (size_t i = 0; i < s->n; i++) {
 		double more = share(&s->bin[i], n);
 		if (k && have + more <= most) {
-			join(&s->bin[k - 1], &s->bin[i]);
+			sketch_join(&s->bin[k - 1], &s->bin[i]);
 			have += more;
 		} else {
 			s->bin[k++] = s->bin[i];
@@ -68,7 +68,7 @@ static void thin(struct sketch *s, size_t bins)
 void sketch_add(struct sketch *s, size_t bins, float x, int class)
 {
 	if (s->n == 2 * bins) {
-		settle(s);
+		sketch_settle(s);
 		if (s->n > bins + bins / 2)
 			thin(s, bins);
 	}
@@ -85,7 +85,7 @@ void sketch_add(struct sketch *s, size_t bins, float x, int class)
 double sketch_auc(struct sketch *s, double *error)
 {
 	double n[2], below = 0, pairs = 0, unknown = 0;
-	settle(s);
+	sketch_settle(s);
 	totals(s, n);
 	for (const struct sketch_bin *b = s->bin; b < s->bin + s->n; b++) {
 		double tied = (double)b->n[0] * b->n[1];
@@ -110,7 +110,7 @@ double sketch_deviation(struct sketch *s, double c, double *error)
 {
 	double sum = 0;
 	*error = 0;
-	settle(s);
+	sketch_settle(s);
 	for (const struct sketch_bin *b = s->bin; b < s->bin + s->n; b++) {
 		double n = (double)b->n[0] + b->n[1];
 		if ((double)b->low < c && c < (double)b->high && n > 2)

@@ -129,8 +129,8 @@ static const char *const other_columns[] = {
 	"featurenames", "mgisymbol", "externalgenename", "gene", "genes", "feature", "features", "names", "varnames", NULL};
 
 /* The first column of a list (NULL: any) whose texts pass: *column is its number. 1, 0: there is none, -1. */
-static int find_column(const struct gene_columns *c, const char *const *list, int (*pass)(const struct texts *, const uint8_t *),
-	struct texts *t, size_t *column, struct error *e)
+static int gene_columns_find_column(const struct gene_columns *c, const char *const *list,
+	int (*pass)(const struct texts *, const uint8_t *), struct texts *t, size_t *column, struct error *e)
 {
 	for (size_t i = 1; i < c->ncol; i++) {
 		if (list && !column_listed(c->name(c->of, i), list))
@@ -166,13 +166,13 @@ static int find_ids(const struct gene_columns *c, const struct texts *index, str
 	}
 	if (mostly_ensembl(index, c->drop))
 		return 0;
-	int r = find_column(c, id_columns, mostly_ensembl, id, column, e);
+	int r = gene_columns_find_column(c, id_columns, mostly_ensembl, id, column, e);
 	if (r == 0)
-		r = find_column(c, NULL, mostly_ensembl, id, column, e);
+		r = gene_columns_find_column(c, NULL, mostly_ensembl, id, column, e);
 	int numbered = r == 0 && row_numbers(index, c->drop);
 	const char *const *const lists[] = {symbol_columns, other_columns, id_columns};
 	for (size_t i = 0; r == 0 && numbered && i < 3; i++)
-		r = find_column(c, lists[i], tells_genes_apart, id, column, e);
+		r = gene_columns_find_column(c, lists[i], tells_genes_apart, id, column, e);
 	if (r == 0)
 		*column = 0;
 	return r < 0 ? -1 : 0;
@@ -321,7 +321,7 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 	texts_clear(&g->id);
 	texts_clear(&g->symbol);
 	int r = c->load(c->of, 0, 1, &index, e) < 0 || find_ids(c, &index, &id, &ids, e) ? -1 : 0;
-	int found = r ? -1 : find_column(c, symbol_columns, names_genes, &symbol, &symbols, e);
+	int found = r ? -1 : gene_columns_find_column(c, symbol_columns, names_genes, &symbol, &symbols, e);
 	if (found == 0)
 		texts_release(&symbol);
 	if (found >= 0) {

@@ -22,7 +22,7 @@ static uint32_t part(const struct corpus *c, uint32_t i, uint32_t n)
 }
 
 /* Kept genes first, in falling order of cells. count [parts, vocab]: cells of each part of the corpus that have the gene. */
-static struct gene_sum *choose_genes(
+static struct gene_sum *choose_frequent_genes(
 	const struct corpus *c, uint32_t vocab, uint32_t min_cells, uint32_t top_genes, uint32_t *count, uint32_t parts, uint32_t *kept)
 {
 	struct gene_sum *g = xcalloc(vocab, sizeof *g);
@@ -64,7 +64,7 @@ int correlation_columns_init(
 		return error_set(e, "%u cells, expected at most %u", c->n, CORRELATION_CELLS_MAX);
 	*x = (struct correlation_columns){.n = c->n, .max_len = c->max_len};
 	uint32_t parts = (uint32_t)omp_get_max_threads(), *count = xcalloc((size_t)parts * vocab, sizeof *count);
-	struct gene_sum *g = choose_genes(c, vocab, min_cells, top_genes, count, parts, &x->genes);
+	struct gene_sum *g = choose_frequent_genes(c, vocab, min_cells, top_genes, count, parts, &x->genes);
 	x->token = xcalloc(x->genes, sizeof *x->token);
 	x->offset = xcalloc((size_t)x->genes + 1, sizeof *x->offset);
 	/* at [parts, vocab]: index of a part's next entry. Parts are in order, so entries are in order of the cells. */

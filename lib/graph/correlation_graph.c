@@ -80,7 +80,7 @@ static uint32_t both(struct scratch *s, const struct correlation_columns *x, uin
 	return m;
 }
 
-static void score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
+static void correlation_score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
 	const struct correlation_params *par)
 {
 	size_t L = x->max_len + 1;
@@ -114,7 +114,7 @@ static void score_pairs(struct pair *pair, size_t n, const struct correlation_co
 			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
 				s.where[x->cell[c]] = x->pos[c];
 			for (size_t j = first[u]; j < first[u + 1]; j++)
-				score(&pair[j], &s, x, k, p);
+				correlation_score(&pair[j], &s, x, k, p);
 			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
 				s.where[x->cell[c]] = 0;
 		}
@@ -134,7 +134,7 @@ struct scored {
 COMPARE(by_score_down, struct scored, ORDER(b->c, a->c) ?: ORDER(a->token, b->token))
 
 /* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
-static void choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
+static void correlation_choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
 {
 	uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
 	struct scored *s = xcalloc(2 * n, sizeof *s);
@@ -176,7 +176,7 @@ struct edge *correlation_edges(
 	free(screened);
 	double half = clock_seconds();
 	score_pairs(pair, npair, x, &k, p);
-	choose(pair, npair, x, p);
+	correlation_choose(pair, npair, x, p);
 	struct edge *edge = xcalloc(npair, sizeof *edge);
 	for (size_t i = 0; i < npair; i++) {
 		if (!pair[i].wanted || (p->positive && pair[i].rho < 0))

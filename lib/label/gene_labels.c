@@ -12,7 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static void init(struct gene_labels *g, size_t rows)
+static void gene_labels_init(struct gene_labels *g, size_t rows)
 {
 	*g = (struct gene_labels){0};
 	g->label = xmalloc(rows * sizeof *g->label);
@@ -83,7 +83,7 @@ static int add_gene(struct reader *r, const struct tsv *t, const char *gene, con
 }
 
 /* A line of the table: one gene and its label, or with a column for each class one gene a field. */
-static int add_row(struct reader *r, const struct tsv *t, struct error *e)
+static int gene_labels_add_row(struct reader *r, const struct tsv *t, struct error *e)
 {
 	if (t->n == 1 && !*t->field[0])
 		return 0;
@@ -119,7 +119,7 @@ static int add_first(struct reader *r, struct tsv *t, struct error *e)
 	return bad;
 }
 
-static int read_rows(struct reader *r, struct tsv *t, struct error *e)
+static int gene_labels_read_rows(struct reader *r, struct tsv *t, struct error *e)
 {
 	int got = tsv_first(t, e), named = got > 0 ? find_gene_columns(r, t, e) : 0;
 	if (got < 0 || named < 0)
@@ -131,7 +131,7 @@ static int read_rows(struct reader *r, struct tsv *t, struct error *e)
 	}
 	for (size_t line = 2; got > 0 && (got = tsv_next(t, e)) > 0; line++) {
 		r->wide = line == 2 && !named ? is_wide(r, t) : r->wide;
-		if ((line == 2 && !named && !r->wide && add_first(r, t, e)) || add_row(r, t, e))
+		if ((line == 2 && !named && !r->wide && add_first(r, t, e)) || gene_labels_add_row(r, t, e))
 			return -1;
 	}
 	if (got == 0 && r->nfirst && t->line == 1)
@@ -173,9 +173,9 @@ int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab
 	*g = (struct gene_labels){0};
 	if (tsv_open(&t, path, e))
 		return -1;
-	init(g, v->n);
+	gene_labels_init(g, v->n);
 	gene_find_init(&r.find, v);
-	int bad = read_rows(&r, &t, e);
+	int bad = gene_labels_read_rows(&r, &t, e);
 	tsv_close(&t);
 	if (!bad)
 		number_classes(g, &r.classes, v->n);
@@ -249,7 +249,7 @@ char *gene_labels_print(const struct gene_labels *g, const struct vocab *v)
 enum { GENE, LABEL, SPLIT, COLUMNS };
 static const char *const column_name[COLUMNS] = {"gene_id", "label", "split"};
 
-static int find_columns(int at[COLUMNS], const struct tsv *t, struct error *e)
+static int gene_labels_find_columns(int at[COLUMNS], const struct tsv *t, struct error *e)
 {
 	for (int c = 0; c < COLUMNS; c++)
 		if ((at[c] = tsv_find(t, column_name[c])) < 0)
@@ -288,14 +288,14 @@ int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab
 	*g = (struct gene_labels){0};
 	if (tsv_open(&t, path, e))
 		return -1;
-	init(g, v->n);
+	gene_labels_init(g, v->n);
 	g->nclass = nlabel;
 	g->name = xstrdup_list(name, nlabel);
 	g->genes = xcalloc(nlabel, sizeof *g->genes);
 	if ((got = tsv_next(&t, e)) == 0)
 		got = error_set(e, "%s: empty: expected a table of genes", path);
 	else if (got > 0)
-		got = find_columns(at, &t, e);
+		got = gene_labels_find_columns(at, &t, e);
 	while (!got && (got = tsv_next(&t, e)) > 0)
 		got = read_gene(g, &t, at, v, e);
 	tsv_close(&t);

@@ -24,7 +24,7 @@ static int has_children(const struct leaves *l, uint32_t v)
 	return k < c->at[v + 1];
 }
 
-static void join(uint32_t *to, const uint32_t *from, size_t words)
+static void leaves_join(uint32_t *to, const uint32_t *from, size_t words)
 {
 	for (size_t w = 0; w < words; w++)
 		to[w] |= from[w];
@@ -44,7 +44,7 @@ void leaves_init(struct leaves *l, const struct ontology *o, const uint8_t *obse
 	for (size_t i = o->n; i-- > 0;) {
 		uint32_t v = o->order[i];
 		for (uint32_t k = o->child.at[v]; l->kept[v] && k < o->child.at[v + 1]; k++)
-			join(l->set + v * l->words, leaves_under(l, o->child.to[k]), l->words);
+			leaves_join(l->set + v * l->words, leaves_under(l, o->child.to[k]), l->words);
 	}
 }
 

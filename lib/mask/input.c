@@ -136,7 +136,7 @@ static uint32_t mix(struct inputs *x, const struct counted_cell *c, uint32_t n, 
 
 /* ---- input and targets ---- */
 
-static void put(struct inputs *x, uint32_t i, uint32_t token, float value)
+static void mask_input_put(struct inputs *x, uint32_t i, uint32_t token, float value)
 {
 	x->input[i] = token;
 	x->value[i] = value;
@@ -151,11 +151,11 @@ static uint32_t write_input(struct inputs *x, const struct counted_cell *c, uint
 		draw(x->gene, sizeof *x->gene, i, n, &x->r);
 	n = mix(x, c, n, most);
 	for (uint32_t i = 0; i < from; i++, k++)
-		put(x, k, c->token[i], -(float)(c->token[i] + 1));
+		mask_input_put(x, k, c->token[i], -(float)(c->token[i] + 1));
 	for (uint32_t i = 0; i < n; i++, k++)
-		put(x, k, x->mixed[i].token, log_norm(x->mixed[i].count, d));
+		mask_input_put(x, k, x->mixed[i].token, log_norm(x->mixed[i].count, d));
 	for (uint32_t i = to; i < c->n; i++, k++)
-		put(x, k, c->token[i], -(float)(c->token[i] + 1));
+		mask_input_put(x, k, c->token[i], -(float)(c->token[i] + 1));
 	return k;
 }
 

@@ -66,7 +66,7 @@ static const struct config_field fields[] = {
 	{0},
 };
 
-static int check(const struct model_config *c, struct error *e)
+static int bert_check(const struct model_config *c, struct error *e)
 {
 	/* The upper bound of positions is what a dropout counter holds (ops.h). */
 	if (arch_check_encoder(c, e) || arch_in_range("intermediate_size", c->intermediate_size, 1, 1 << 20, e) ||
@@ -89,7 +89,7 @@ static int check_batch(const struct model_config *c, const struct batch *b, int 
 #define LAYER "bert.encoder.layer.%u."
 #define VALUE "bert.embeddings.expressions_embeddings"
 
-static void tensors(struct params *p, const struct model_config *c)
+static void bert_tensors(struct params *p, const struct model_config *c)
 {
 	size_t C = c->hidden_size, F = c->intermediate_size;
 	params_add(p, INIT_NORMAL, 1, -1, c->vocab_size, C, "bert.embeddings.word_embeddings.weight")->zero_row = c->pad_token_id;
@@ -114,7 +114,7 @@ static void tensors(struct params *p, const struct model_config *c)
 	}
 }
 
-static void resolve(struct model *m)
+static void bert_resolve(struct model *m)
 {
 	struct bert *n = m->arch_state;
 	const struct params *p = &m->p;
@@ -147,7 +147,7 @@ static void resolve(struct model *m)
 	}
 }
 
-static void release(struct model *m)
+static void bert_release(struct model *m)
 {
 	struct bert *n = m->arch_state;
 	free_all(n->at, n->act);
@@ -164,7 +164,7 @@ static size_t keep_bytes(const struct model *m, const struct shape *s)
 	return o->keep_bytes(o, s->B, s->T, m->c.max_position_embeddings, m->c.hidden_size, m->c.num_attention_heads);
 }
 
-static void carve(struct model *m, struct arena *a, const struct shape *s)
+static void bert_carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	struct bert *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = s->T;
@@ -216,7 +216,7 @@ static struct dropout prob_drop(const struct model *m, const struct forward *f, 
 	return d;
 }
 
-static void *forward(struct model *m, const struct forward *f, uint32_t layers)
+static void *bert_forward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct bert *n = m->arch_state;
 	struct ops *o = m->o;
@@ -271,7 +271,7 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 #undef GW
 }
 
-static void backward(struct model *m, const struct forward *f, uint32_t layers)
+static void bert_backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	input_learn(m, f, layers, layer_back);
 }
@@ -337,12 +337,12 @@ const struct arch arch_bert = {
 	.token_embedding = 1,
 	.table = "bert.embeddings.word_embeddings.weight",
 	.size = sizeof(struct bert),
-	.check = check,
+	.check = bert_check,
 	.check_batch = check_batch,
-	.tensors = tensors,
-	.resolve = resolve,
-	.carve = carve,
-	.forward = forward,
-	.backward = backward,
-	.release = release,
+	.tensors = bert_tensors,
+	.resolve = bert_resolve,
+	.carve = bert_carve,
+	.forward = bert_forward,
+	.backward = bert_backward,
+	.release = bert_release,
 };

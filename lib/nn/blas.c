@@ -135,7 +135,7 @@ int blas_core_check(struct error *e)
 }
 
 /* judge: say that faster kernels would be there */
-static void describe(char *text, size_t n, int judge)
+static void blas_describe(char *text, size_t n, int judge)
 {
 	const char *better, *core = look(&better), *vectors = cpu_vectors_name(cpu_vectors());
 	char version[32] = "", slower[48] = "";
@@ -151,12 +151,12 @@ static void describe(char *text, size_t n, int judge)
 
 void cpu_describe(char *text, size_t n)
 {
-	describe(text, n, 1);
+	blas_describe(text, n, 1);
 }
 
 void cpu_kernels(char *text, size_t n)
 {
-	describe(text, n, 0);
+	blas_describe(text, n, 0);
 }
 
 void cpu_variables(const char *kernels, char *text, size_t n)

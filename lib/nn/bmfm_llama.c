@@ -58,7 +58,7 @@ static const struct config_field fields[] = {
 	{0},
 };
 
-static int check(const struct model_config *c, struct error *e)
+static int bmfm_check(const struct model_config *c, struct error *e)
 {
 	if (arch_check_encoder(c, e) || arch_in_range("rms_norm_eps", c->own[OWN_RMS_EPS], 1e-20, 1, e))
 		return -1;
@@ -71,7 +71,7 @@ static int check_batch(const struct model_config *c, const struct batch *b, int 
 }
 
 /* F */
-static size_t width(const struct model_config *c)
+static size_t bmfm_width(const struct model_config *c)
 {
 	return ((size_t)c->hidden_size * 8 / 3 + 255) / 256 * 256;
 }
@@ -87,9 +87,9 @@ static int has_norm1(const struct model_config *c, uint32_t l)
 	return l > 0 || c->first_norm;
 }
 
-static void tensors(struct params *p, const struct model_config *c)
+static void bmfm_tensors(struct params *p, const struct model_config *c)
 {
-	size_t C = c->hidden_size, F = width(c);
+	size_t C = c->hidden_size, F = bmfm_width(c);
 	struct tensor *gene = params_add(p, INIT_NORMAL, 0, -1, c->vocab_size, C, EMBEDDINGS "genes_embeddings.weight");
 	gene->zero_row = c->pad_token_id;
 	gene->std = 1;
@@ -110,7 +110,7 @@ static void tensors(struct params *p, const struct model_config *c)
 	}
 }
 
-static void resolve(struct model *m)
+static void bmfm_resolve(struct model *m)
 {
 	struct llama *n = m->arch_state;
 	const struct params *p = &m->p;
@@ -136,7 +136,7 @@ static void resolve(struct model *m)
 	}
 }
 
-static void release(struct model *m)
+static void bmfm_release(struct model *m)
 {
 	struct llama *n = m->arch_state;
 	free_all(n->at, n->act);
@@ -144,10 +144,10 @@ static void release(struct model *m)
 
 /* ---- activations ---- */
 
-static void carve(struct model *m, struct arena *a, const struct shape *s)
+static void bmfm_carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	struct llama *n = m->arch_state;
-	size_t C = m->c.hidden_size, F = width(&m->c), T = s->T;
+	size_t C = m->c.hidden_size, F = bmfm_width(&m->c), T = s->T;
 	n->x0 = arena_act(a, T * C);
 	m->input.stat = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
@@ -198,12 +198,12 @@ static const void *block_input(struct model *m, uint32_t l, void *x, const void 
 	return n->at[l].norm1 == NO_ROW ? x : norm(m, n->at[l].norm1, x, n->act[l].stat1, x, other);
 }
 
-static void *forward(struct model *m, const struct forward *f, uint32_t layers)
+static void *bmfm_forward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct llama *n = m->arch_state;
 	struct ops *o = m->o;
 	const struct seq *s = &m->seq;
-	size_t T = s->T, C = m->c.hidden_size, F = width(&m->c);
+	size_t T = s->T, C = m->c.hidden_size, F = bmfm_width(&m->c);
 	const void *mid = NULL;
 	void *x = n->x0;
 	input_embed(m, f, x);
@@ -233,7 +233,7 @@ static void block_back(struct model *m, const struct forward *f, uint32_t l)
 	const struct block_at *w = &n->at[l];
 	const struct block_act *a = &n->act[l];
 	void *x = l ? n->act[l - 1].out : n->x0;
-	size_t T = m->seq.T, C = m->c.hidden_size, F = width(&m->c);
+	size_t T = m->seq.T, C = m->c.hidden_size, F = bmfm_width(&m->c);
 	int learn = !m->input.given;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	o->swiglu(o, n->gated, a->z, T, F);
@@ -254,7 +254,7 @@ static void block_back(struct model *m, const struct forward *f, uint32_t l)
 #undef GW
 }
 
-static void backward(struct model *m, const struct forward *f, uint32_t layers)
+static void bmfm_backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	input_learn(m, f, layers, block_back);
 }
@@ -332,12 +332,12 @@ const struct arch arch_bmfm_llama = {
 	.cell_token = 1,
 	.optim = &optim,
 	.size = sizeof(struct llama),
-	.check = check,
+	.check = bmfm_check,
 	.check_batch = check_batch,
-	.tensors = tensors,
-	.resolve = resolve,
-	.carve = carve,
-	.forward = forward,
-	.backward = backward,
-	.release = release,
+	.tensors = bmfm_tensors,
+	.resolve = bmfm_resolve,
+	.carve = bmfm_carve,
+	.forward = bmfm_forward,
+	.backward = bmfm_backward,
+	.release = bmfm_release,
 };

@@ -29,7 +29,7 @@ double curriculum_slope(const struct curriculum *c, uint64_t step)
 
 /* ---- network ---- */
 
-static size_t width(const struct curriculum *c, size_t G, int layer)
+static size_t curriculum_width(const struct curriculum *c, size_t G, int layer)
 {
 	return layer == 0 ? HIDDEN1 : layer == 1 ? HIDDEN2 : G * c->ratios;
 }
@@ -38,7 +38,7 @@ void curriculum_tensors(const struct curriculum *c, struct params *p, int layer,
 {
 	size_t first = p->n;
 	for (int i = 0; i < 3 && c->ratios; i++)
-		mlp_add_linear(p, layer, width(c, G, i), i ? width(c, G, i - 1) : G, 1, NAME[i]);
+		mlp_add_linear(p, layer, curriculum_width(c, G, i), i ? curriculum_width(c, G, i - 1) : G, 1, NAME[i]);
 	for (size_t i = first; i < p->n; i++)
 		p->tensor[i].start = curriculum_start(c);
 }
@@ -49,7 +49,7 @@ void curriculum_resolve(struct curriculum_net *n, const struct curriculum *c, st
 	if (!c->ratios)
 		return;
 	for (int i = 0; i < 3; i++) {
-		n->layer[i].out = width(c, n->G, i);
+		n->layer[i].out = curriculum_width(c, n->G, i);
 		n->layer[i].w = params_at(&m->p, "%s.weight", NAME[i]);
 		n->layer[i].b = params_at(&m->p, "%s.bias", NAME[i]);
 	}

@@ -23,7 +23,7 @@ struct class
 	size_t host_logit_cap, row_cap;
 };
 
-static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
+static int class_check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
 	if (s->nlabel < 1 || s->nlabel > 1 << 20)
 		return error_set(e, "num_labels is %u: expected 1 to %d", s->nlabel, 1 << 20);
@@ -36,7 +36,7 @@ static int on_host(const struct class *k)
 	return k->focal > 0 || k->of.h.kind->target == TARGET_SET;
 }
 
-static void loss(struct head *h, struct model *m, double *sum)
+static void class_device_loss(struct head *h, struct model *m, double *sum)
 {
 	struct class *k = (struct class *)h;
 	if (!on_host(k))
@@ -115,7 +115,7 @@ static double count(const struct head *h, const struct goal *g, size_t rows)
 	return sum;
 }
 
-static void release(struct head *h, struct model *m)
+static void class_release(struct head *h, struct model *m)
 {
 	struct class *k = (struct class *)h;
 	m->o->free(m->o, k->weight);
@@ -158,8 +158,8 @@ static const struct head_metric hce_metrics[] = {
 static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), OP(class_loss), {0}};
 
 #define COMMON \
-	LINEAR_HEAD, .drop = 1, .need = need, .size = sizeof(struct class), .check = check, .loss = loss, .host_loss = host_loss, \
-		     .count = count, .release = release
+	LINEAR_HEAD, .drop = 1, .need = need, .size = sizeof(struct class), .check = class_check, .loss = class_device_loss, \
+		     .host_loss = host_loss, .count = count, .release = class_release
 
 const struct head_kind head_cells = {
 	.name = "cells",

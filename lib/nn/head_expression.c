@@ -52,7 +52,7 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 
 #define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_"
 
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+static void expression_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
 	transform_tensors(p, c, s->kind);
@@ -62,7 +62,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "is_zero.bias")->joined = 1;
 }
 
-static void resolve(struct head *h, struct model *m)
+static void expression_resolve(struct head *h, struct model *m)
 {
 	struct expression *k = (struct expression *)h;
 	transform_resolve(&k->t, m, h->kind);
@@ -103,8 +103,8 @@ const struct head_kind head_expression = {
 	.part = parts,
 	.metric = metrics,
 	.need = need,
-	.tensors = tensors,
-	.resolve = resolve,
+	.tensors = expression_tensors,
+	.resolve = expression_resolve,
 	.count_parts = count_parts,
 	EXPRESSION_HEAD,
 };

@@ -18,7 +18,7 @@ struct mlm {
 	real *lse;
 };
 
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+static void mlm_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
 	params_add(p, INIT_ZERO, 0, layer, c->vocab_size, 0, "cls.predictions.bias");
@@ -27,7 +27,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 	transform_tensors(p, c, s->kind);
 }
 
-static void resolve(struct head *h, struct model *m)
+static void mlm_resolve(struct head *h, struct model *m)
 {
 	struct mlm *t = (struct mlm *)h;
 	transform_resolve(&t->t, m, h->kind);
@@ -40,7 +40,7 @@ static size_t outputs(const struct head *h, const struct model *m)
 	return m->c.vocab_size;
 }
 
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+static void mlm_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct mlm *t = (struct mlm *)h;
 	transform_carve(&t->t, h, m, a);
@@ -49,12 +49,12 @@ static void carve(struct head *h, struct model *m, struct arena *a, const struct
 	t->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
 }
 
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+static void mlm_forward(struct head *h, struct model *m, const struct forward *f, const void *x)
 {
 	transform_forward(&((struct mlm *)h)->t, h, m, readout(h, m, f, x));
 }
 
-static void loss(struct head *h, struct model *m, double *sum)
+static void mlm_device_loss(struct head *h, struct model *m, double *sum)
 {
 	struct mlm *t = (struct mlm *)h;
 	m->o->mlm_loss(m->o, sum, t->lse, t->t.y, P(m, t->decoder), P(m, t->bias), m->dev.head[h->index].to.target, h->N, m->c.hidden_size,
@@ -68,7 +68,7 @@ static const void *logits(struct head *h, struct model *m)
 	return t->logit;
 }
 
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+static void mlm_backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct mlm *t = (struct mlm *)h;
 	m->o->mlm_loss_back(m->o, t->dy, G(m, t->decoder), G(m, t->bias), t->t.y, P(m, t->decoder), P(m, t->bias),
@@ -110,12 +110,12 @@ const struct head_kind head_mlm = {
 	.metric = metrics,
 	.need = need,
 	.size = sizeof(struct mlm),
-	.tensors = tensors,
-	.resolve = resolve,
+	.tensors = mlm_tensors,
+	.resolve = mlm_resolve,
 	.outputs = outputs,
-	.carve = carve,
-	.forward = forward,
-	.loss = loss,
+	.carve = mlm_carve,
+	.forward = mlm_forward,
+	.loss = mlm_device_loss,
 	.logits = logits,
-	.backward = backward,
+	.backward = mlm_backward,
 };

@@ -19,14 +19,14 @@ struct nb {
 	struct gene_weight w; /* weight NULL: all are 1 */
 };
 
-static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
+static int nb_check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
 	if (!c->arch->per_cell)
 		return error_set(e, "head %s: architecture %s has no state of a cell", s->kind->name, c->arch->name);
 	return 0;
 }
 
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+static void nb_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
 	size_t H = c->intermediate_size, in = (size_t)c->hidden_size + c->num_groups;
@@ -38,7 +38,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 	curriculum_tensors(&s->curriculum, p, layer, c->vocab_size);
 }
 
-static void resolve(struct head *h, struct model *m)
+static void nb_resolve(struct head *h, struct model *m)
 {
 	struct nb *t = (struct nb *)h;
 	t->hidden = params_at(&m->p, "decoder.hidden.weight");
@@ -55,7 +55,7 @@ static size_t outputs(const struct head *h, const struct model *m)
 	return m->c.vocab_size;
 }
 
-static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+static void nb_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct nb *t = (struct nb *)h;
 	mlp_carve(&t->layer, a, s->B, m->c.intermediate_size);
@@ -77,7 +77,7 @@ static void prepare_back(struct head *h, struct model *m, const struct forward *
 	curriculum_back(&((struct nb *)h)->net, m, f->step, h->host_scale);
 }
 
-static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+static void nb_forward(struct head *h, struct model *m, const struct forward *f, const void *x)
 {
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
@@ -90,14 +90,14 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	o->linear(o, h->z, NULL, t->layer.y, P(m, t->output_w), P(m, t->output_b), N, H, m->c.vocab_size, ACT_NONE);
 }
 
-static void loss(struct head *h, struct model *m, double *sum)
+static void nb_device_loss(struct head *h, struct model *m, double *sum)
 {
 	struct nb *t = (struct nb *)h;
 	m->o->nb_loss(m->o, sum, t->lse, h->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask,
 		t->w.weight ? &t->w : NULL, m->shape.cells, m->c.vocab_size);
 }
 
-static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+static void nb_backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
@@ -114,7 +114,7 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	readout_back(h, m, f, dx);
 }
 
-static void release(struct head *h, struct model *m)
+static void nb_release(struct head *h, struct model *m)
 {
 	curriculum_release(&((struct nb *)h)->net);
 }
@@ -143,15 +143,15 @@ const struct head_kind head_nb = {
 	.metric = metrics,
 	.need = need,
 	.size = sizeof(struct nb),
-	.check = check,
-	.tensors = tensors,
-	.resolve = resolve,
+	.check = nb_check,
+	.tensors = nb_tensors,
+	.resolve = nb_resolve,
 	.outputs = outputs,
-	.carve = carve,
+	.carve = nb_carve,
 	.prepare = prepare,
 	.prepare_back = prepare_back,
-	.forward = forward,
-	.loss = loss,
-	.backward = backward,
-	.release = release,
+	.forward = nb_forward,
+	.loss = nb_device_loss,
+	.backward = nb_backward,
+	.release = nb_release,
 };

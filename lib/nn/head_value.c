@@ -46,7 +46,7 @@ void head_value_rescale(struct model *m, size_t i, double by, double plus)
 	}
 }
 
-static void release(struct head *h, struct model *m)
+static void number_head_release(struct head *h, struct model *m)
 {
 	free(((struct value *)h)->host);
 }
@@ -75,7 +75,8 @@ static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear)
 
 #define COMMON \
 	LINEAR_HEAD, .problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, \
-		     .target = TARGET_VALUE, .metric = metrics, .size = sizeof(struct value), .host_loss = host_loss, .release = release
+		     .target = TARGET_VALUE, .metric = metrics, .size = sizeof(struct value), .host_loss = host_loss, \
+		     .release = number_head_release
 
 const struct head_kind head_value = {
 	.name = "value",

@@ -12,20 +12,20 @@
 
 #define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_wced"
 
-static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
+static int wced_check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
 	return c->arch->per_cell ? error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name)
 				 : 0;
 }
 
-static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+static void wced_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
 	transform_tensors(p, c, s->kind);
 	params_add_last(p, layer, 2 * (size_t)c->vocab_size, c->hidden_size, DECODER);
 }
 
-static void resolve(struct head *h, struct model *m)
+static void wced_resolve(struct head *h, struct model *m)
 {
 	struct expression *k = (struct expression *)h;
 	transform_resolve(&k->t, m, h->kind);
@@ -84,9 +84,9 @@ const struct head_kind head_wced = {
 	.part = parts,
 	.metric = metrics,
 	.need = need,
-	.check = check,
-	.tensors = tensors,
-	.resolve = resolve,
+	.check = wced_check,
+	.tensors = wced_tensors,
+	.resolve = wced_resolve,
 	.count_parts = count_parts,
 	EXPRESSION_HEAD,
 };

@@ -33,7 +33,7 @@ static const struct config_field fields[] = {
 	{0},
 };
 
-static int check(const struct model_config *c, struct error *e)
+static int mlp_nb_check(const struct model_config *c, struct error *e)
 {
 	if (c->vocab_size < 2 || c->vocab_size > 1 << 24)
 		return error_set(e, "vocab_size is %u: expected 2 to %d genes", c->vocab_size, 1 << 24);
@@ -61,7 +61,7 @@ static int check_batch(const struct model_config *c, const struct batch *b, int 
 	return 0;
 }
 
-static void tensors(struct params *p, const struct model_config *c)
+static void mlp_nb_tensors(struct params *p, const struct model_config *c)
 {
 	size_t H = c->intermediate_size, in = (size_t)c->vocab_size + c->num_groups;
 	mlp_add_bag(p, -1, c->vocab_size, H, in, "encoder.genes");
@@ -72,7 +72,7 @@ static void tensors(struct params *p, const struct model_config *c)
 	mlp_add_linear(p, -1, c->hidden_size, H, 0, "encoder.latent");
 }
 
-static void resolve(struct model *m)
+static void mlp_nb_resolve(struct model *m)
 {
 	struct mlp_nb *n = m->arch_state;
 	n->genes = params_at(&m->p, "encoder.genes.weight");
@@ -83,7 +83,7 @@ static void resolve(struct model *m)
 	mlp_resolve(&n->layer[1], &m->p, "encoder.norm2");
 }
 
-static void carve(struct model *m, struct arena *a, const struct shape *s)
+static void mlp_nb_carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	struct mlp_nb *n = m->arch_state;
 	for (int i = 0; i < 2; i++) {
@@ -93,7 +93,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	n->latent = arena_act(a, s->B * m->c.hidden_size);
 }
 
-static void *forward(struct model *m, const struct forward *f, uint32_t layers)
+static void *mlp_nb_forward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct mlp_nb *n = m->arch_state;
 	struct ops *o = m->o;
@@ -110,7 +110,7 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	return n->latent;
 }
 
-static void backward(struct model *m, const struct forward *f, uint32_t layers)
+static void mlp_nb_backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct mlp_nb *n = m->arch_state;
 	struct ops *o = m->o;
@@ -160,11 +160,11 @@ const struct arch arch_mlp_nb = {
 	.counts = 1,
 	.own_config = 1,
 	.size = sizeof(struct mlp_nb),
-	.check = check,
+	.check = mlp_nb_check,
 	.check_batch = check_batch,
-	.tensors = tensors,
-	.resolve = resolve,
-	.carve = carve,
-	.forward = forward,
-	.backward = backward,
+	.tensors = mlp_nb_tensors,
+	.resolve = mlp_nb_resolve,
+	.carve = mlp_nb_carve,
+	.forward = mlp_nb_forward,
+	.backward = mlp_nb_backward,
 };

@@ -157,7 +157,7 @@ static void carve_input(struct model *m, struct arena *a, const struct shape *s)
 }
 
 /* Everything: the batch, then the activations. Returns the bytes. */
-static size_t carve(struct model *m, const struct shape *s, const struct batch *b, char *base)
+static size_t carve_all(struct model *m, const struct shape *s, const struct batch *b, char *base)
 {
 	struct arena a = {.base = base, .act_size = m->o->act_size};
 	carve_batch(m, &m->dev, s, b, &a);
@@ -397,7 +397,7 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		return -1;
 	set_heads(m, b, &s, f);
 	carve_batch(m, &host, &s, b, &measure);
-	size_t bytes = measure.used, all = carve(m, &s, b, NULL);
+	size_t bytes = measure.used, all = carve_all(m, &s, b, NULL);
 	if (bytes > g->cap) {
 		o->host_free(o, g->host);
 		g->host = o->host_alloc(o, bytes);
@@ -411,7 +411,7 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 	if (s.train)
 		params_array(&m->p, GRAD);
 	carve_batch(m, &host, &s, b, &(struct arena){.base = g->host, .act_size = o->act_size});
-	carve(m, &s, b, m->memory);
+	carve_all(m, &s, b, m->memory);
 	for (size_t i = 0; i < m->nhead; i++) /* one loss of weight 1: nothing to multiply */
 		m->head[i]->scale = s.train && (m->nloss > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + m->head[i]->first : NULL;
 	size_t longest = fill(m, &host, b, &s, f, range);

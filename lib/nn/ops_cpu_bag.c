@@ -87,7 +87,7 @@ void cpu_bag_back(struct ops *o, real *dW, const void *dy, const struct seq *s, 
 enum { CHANNELS = 4 * BAG };
 
 /* Mean and biased variance of n channels over N rows, in two passes. */
-static void moments(real *mean, real *var, const real *x, size_t N, size_t C, size_t n)
+static void bag_moments(real *mean, real *var, const real *x, size_t N, size_t C, size_t n)
 {
 	memset(mean, 0, n * sizeof *mean);
 	memset(var, 0, n * sizeof *var);
@@ -111,7 +111,7 @@ void cpu_batch_norm(struct ops *o, void *y0, real *stat, const void *x0, const r
 		real *y = (real *)y0 + c0, mean[CHANNELS], scale[CHANNELS], shift[CHANNELS];
 		const real *x = (const real *)x0 + c0;
 		if (train)
-			moments(mean, scale, x, N, C, n);
+			bag_moments(mean, scale, x, N, C, n);
 		for (size_t i = 0; i < n; i++) {
 			size_t k = c0 + i;
 			if (train) {

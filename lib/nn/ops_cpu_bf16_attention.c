@@ -27,7 +27,7 @@ static size_t columns(size_t D)
 }
 
 /* Pieces of a thread's scratch, one after the other. */
-static void *take(real **at, size_t n)
+static void *attention_take(real **at, size_t n)
 {
 	real *p = *at;
 	*at += round_up(n, 16);
@@ -48,7 +48,7 @@ static void across(pair *to, const real *x, size_t ldx, size_t len, size_t D, re
 		pack_across(to + i * pairs_of(D), x + i * ldx, ldx, min_size(BF_N, len - i), D, scale);
 }
 
-static void rows(pair *to, const real *x, size_t ldx, size_t len, size_t D, real scale)
+static void attention_rows(pair *to, const real *x, size_t ldx, size_t len, size_t D, real scale)
 {
 	for (size_t i = 0; i < len; i++)
 		pack_row(to + i * pairs_of(D), x + i * ldx, D, scale);
@@ -63,15 +63,15 @@ struct forward {
 static size_t forward_at(struct forward *f, real *scratch, size_t len, size_t D)
 {
 	real *at = scratch;
-	f->K = take(&at, panels_size(len, pairs_of(D), BF_N));
-	f->V = take(&at, panels_size(D, pairs_of(len), BF_N));
-	f->Q = take(&at, BF_QT * pairs_of(D));
-	f->P = take(&at, BF_QT * BF_KT / 2);
-	f->S = take(&at, BF_QT * BF_KT);
-	f->O = take(&at, BF_QT * columns(D));
-	f->m = take(&at, BF_QT);
-	f->l = take(&at, BF_QT);
-	f->bits = take(&at, KEEP_REALS(BF_KT));
+	f->K = attention_take(&at, panels_size(len, pairs_of(D), BF_N));
+	f->V = attention_take(&at, panels_size(D, pairs_of(len), BF_N));
+	f->Q = attention_take(&at, BF_QT * pairs_of(D));
+	f->P = attention_take(&at, BF_QT * BF_KT / 2);
+	f->S = attention_take(&at, BF_QT * BF_KT);
+	f->O = attention_take(&at, BF_QT * columns(D));
+	f->m = attention_take(&at, BF_QT);
+	f->l = attention_take(&at, BF_QT);
+	f->bits = attention_take(&at, KEEP_REALS(BF_KT));
 	return (size_t)(at - scratch);
 }
 
@@ -103,7 +103,7 @@ static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size
 	pack_down(f.V, BF_N, LP, 0, q + 2 * C, 3 * C, len, D, 1);
 	for (size_t i0 = 0; i0 < len; i0 += BF_QT) {
 		size_t n = min_size(BF_QT, len - i0), M = round_up(n, BF_M);
-		rows(f.Q, q + i0 * 3 * C, 3 * C, n, D, 1 / (real)sqrt((double)D));
+		attention_rows(f.Q, q + i0 * 3 * C, 3 * C, n, D, 1 / (real)sqrt((double)D));
 		for (size_t j0 = 0; j0 < len; j0 += BF_KT) {
 			size_t keys = min_size(BF_KT, len - j0);
 			bf_mul(f.S, BF_KT, f.Q, DP, 1, f.K + j0 * DP, BF_N * DP, M, columns(keys), DP, 0);
@@ -152,23 +152,23 @@ static size_t backward_at(struct backward *f, real *scratch, size_t len, size_t 
 {
 	real *at = scratch;
 	size_t DP = pairs_of(D), LP = pairs_of(len), rows_size = round_up(len, BF_M) * DP;
-	f->K = take(&at, panels_size(len, DP, BF_N));
-	f->V = take(&at, panels_size(len, DP, BF_N));
-	f->Kdown = take(&at, panels_size(D, LP, BF_N));
-	f->Qdown = take(&at, panels_size(D, LP, BF_N));
-	f->Ydown = take(&at, panels_size(D, LP, BF_N));
-	f->Q = take(&at, rows_size);
-	f->Y = take(&at, rows_size);
-	f->dS = take(&at, BF_QT * BF_KT / 2);
-	f->Ptall = take(&at, BF_QT / 2 * BF_KT);
-	f->dStall = take(&at, BF_QT / 2 * BF_KT);
-	f->S = take(&at, BF_QT * BF_KT);
-	f->G = take(&at, BF_QT * BF_KT);
-	f->dQ = take(&at, round_up(len, BF_QT) * columns(D));
-	f->dK = take(&at, BF_KT * columns(D));
-	f->dV = take(&at, BF_KT * columns(D));
-	f->delta = take(&at, len);
-	f->bits = take(&at, KEEP_REALS(BF_KT));
+	f->K = attention_take(&at, panels_size(len, DP, BF_N));
+	f->V = attention_take(&at, panels_size(len, DP, BF_N));
+	f->Kdown = attention_take(&at, panels_size(D, LP, BF_N));
+	f->Qdown = attention_take(&at, panels_size(D, LP, BF_N));
+	f->Ydown = attention_take(&at, panels_size(D, LP, BF_N));
+	f->Q = attention_take(&at, rows_size);
+	f->Y = attention_take(&at, rows_size);
+	f->dS = attention_take(&at, BF_QT * BF_KT / 2);
+	f->Ptall = attention_take(&at, BF_QT / 2 * BF_KT);
+	f->dStall = attention_take(&at, BF_QT / 2 * BF_KT);
+	f->S = attention_take(&at, BF_QT * BF_KT);
+	f->G = attention_take(&at, BF_QT * BF_KT);
+	f->dQ = attention_take(&at, round_up(len, BF_QT) * columns(D));
+	f->dK = attention_take(&at, BF_KT * columns(D));
+	f->dV = attention_take(&at, BF_KT * columns(D));
+	f->delta = attention_take(&at, len);
+	f->bits = attention_take(&at, KEEP_REALS(BF_KT));
 	return (size_t)(at - scratch);
 }
 
@@ -198,8 +198,8 @@ static void attend_back(real *dq, const real *dy, const real *y, const real *lse
 	pack_down(f.Kdown, BF_N, LP, 0, q + C, 3 * C, len, D, 1);
 	pack_down(f.Qdown, BF_N, LP, 0, q, 3 * C, len, D, scale);
 	pack_down(f.Ydown, BF_N, LP, 0, dy, C, len, D, up);
-	rows(f.Q, q, 3 * C, len, D, scale);
-	rows(f.Y, dy, C, len, D, up);
+	attention_rows(f.Q, q, 3 * C, len, D, scale);
+	attention_rows(f.Y, dy, C, len, D, up);
 	for (size_t i = 0; i < len; i++) /* of the dY that G is made from: what both lack cancels in G - delta */
 		f.delta[i] = dot_rounded(dy + i * C, y + i * C, D, up) / up;
 	for (size_t j0 = 0; j0 < len; j0 += BF_KT) {

@@ -34,7 +34,7 @@ static void logits(real *z, const pair *h, const pair *W, const real *b, size_t 
 		logit_row(z + i * VTILE, b + v0, n);
 }
 
-static void loss(struct ops *o, double *sum, real *lse, const void *h, const real *W, const real *b, const uint32_t *target, size_t N,
+static void bf16_loss(struct ops *o, double *sum, real *lse, const void *h, const real *W, const real *b, const uint32_t *target, size_t N,
 	size_t C, size_t V)
 {
 	struct cpu *c = (struct cpu *)o;
@@ -115,7 +115,7 @@ static void loss_back(struct ops *o, void *dh0, real *dW, real *db, const void *
 
 void ops_cpu_bf16_loss(struct ops *o)
 {
-	o->mlm_loss = loss;
+	o->mlm_loss = bf16_loss;
 	o->mlm_loss_back = loss_back;
 }
 

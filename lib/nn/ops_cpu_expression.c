@@ -47,7 +47,7 @@ static int is_right(real a, real y)
 }
 
 /* Add the sums of a row to part [3][2][2]: all, those of the input, the others; zero, value; loss, right. */
-static void add_row(double part[3][KINDS][2], real *l, const real *z, const real *y, const uint32_t *in, size_t G)
+static void expression_add_row(double part[3][KINDS][2], real *l, const real *z, const real *y, const uint32_t *in, size_t G)
 {
 	double right = row_losses(l, z, y, G), sum[KINDS] = {0}, inside[KINDS][2] = {{0}};
 	for (size_t g = 0; g < G; g++) {
@@ -86,7 +86,7 @@ void cpu_expression_loss(struct ops *o, double *sum, const void *z0, const real 
 	for (size_t k = 0; k < n; k++) {
 		memset(part[k], 0, sizeof *part);
 		for (size_t i = k * R; i < min_size(N, (k + 1) * R); i++)
-			add_row(part[k], own(c), (const real *)z0 + 2 * i * G, y + i * G, in ? in + i * nb_words(G) : NULL, G);
+			expression_add_row(part[k], own(c), (const real *)z0 + 2 * i * G, y + i * G, in ? in + i * nb_words(G) : NULL, G);
 	}
 	for (size_t k = 0; k < n; k++)
 		for (size_t i = 0; i < values; i++)

@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-static void name_of(char name[TENSOR_NAME], const struct params *p, const char *fmt, va_list ap)
+static void tensor_name_of(char name[TENSOR_NAME], const struct params *p, const char *fmt, va_list ap)
 {
 	int n = snprintf(name, TENSOR_NAME, "%s", p->prefix ? p->prefix : "");
 	vsnprintf(name + n, TENSOR_NAME - (size_t)n, fmt, ap);
@@ -33,7 +33,7 @@ struct tensor *params_add(struct params *p, enum init init, int decay, int layer
 	};
 	va_list ap;
 	va_start(ap, fmt);
-	name_of(t->name, p, fmt, ap);
+	tensor_name_of(t->name, p, fmt, ap);
 	va_end(ap);
 	return t;
 }
@@ -113,7 +113,7 @@ size_t params_at(const struct params *p, const char *fmt, ...)
 	char name[TENSOR_NAME];
 	va_list ap;
 	va_start(ap, fmt);
-	name_of(name, p, fmt, ap);
+	tensor_name_of(name, p, fmt, ap);
 	va_end(ap);
 	const struct tensor *t = params_find(p, name);
 	assert(t);

@@ -71,7 +71,7 @@ static inline int is_member(const struct perturb *p, uint32_t gene)
 	return p->member[gene] == p->stamp;
 }
 
-static inline void put(struct perturb *p, uint32_t token)
+static inline void perturb_put(struct perturb *p, uint32_t token)
 {
 	p->out[p->nout++] = token;
 }
@@ -85,7 +85,7 @@ static uint32_t put_others(struct perturb *p, size_t limit)
 		if (is_member(p, t))
 			continue;
 		if (p->nout < limit)
-			put(p, t);
+			perturb_put(p, t);
 		else
 			lost++;
 	}
@@ -146,12 +146,12 @@ static void put_moved(struct perturb *p, const uint32_t *set, size_t nset, int b
 			p->move[i].to = last - 1;
 	for (uint32_t i = 0, next = 0; at < p->genes; at++) {
 		if (next < k && p->move[next].to == at) {
-			put(p, p->move[next++].gene);
+			perturb_put(p, p->move[next++].gene);
 			continue;
 		}
 		while (is_member(p, p->token[p->first + i]))
 			i++;
-		put(p, p->token[p->first + i++]);
+		perturb_put(p, p->token[p->first + i++]);
 	}
 }
 
@@ -167,10 +167,10 @@ int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set,
 	grow(p->out, p->out_cap, p->n + n);
 	p->nout = p->lost = 0;
 	for (uint32_t i = 0; i < p->first; i++)
-		put(p, p->token[i]);
+		perturb_put(p, p->token[i]);
 	if (kind == PERTURB_OVEREXPRESS) {
 		for (size_t i = 0; i < n; i++)
-			put(p, set[i]);
+			perturb_put(p, set[i]);
 		p->lost = put_others(p, limit);
 	} else if (kind == PERTURB_DELETE) {
 		put_others(p, limit);
@@ -178,7 +178,7 @@ int perturb_make(struct perturb *p, enum perturb_kind kind, const uint32_t *set,
 		put_moved(p, set, n, kind == PERTURB_ACTIVATE ? -1 : 1);
 	}
 	for (uint32_t i = 0; i < tail; i++)
-		put(p, p->token[p->n - tail + i]);
+		perturb_put(p, p->token[p->n - tail + i]);
 	cut_base(p);
 	return 1;
 }

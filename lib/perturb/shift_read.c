@@ -84,7 +84,7 @@ static int vector_at(const struct shift_reader *in, const struct block *b, int c
 	return 0;
 }
 
-static int find_column(const struct header *h, const char *name, enum column_type type, enum column_shape shape)
+static int shift_find_column(const struct header *h, const char *name, enum column_type type, enum column_shape shape)
 {
 	int c = header_find(h, name);
 	return c >= 0 && h->col[c].type == type && h->col[c].shape == shape ? c : -1;
@@ -95,14 +95,14 @@ static int open_columns(struct shift_reader *in)
 	const struct header *h = in->h;
 	if (header_kind(h, "embedding", in->name, in->e))
 		return -1;
-	in->kind = find_column(h, "perturbation", CATEGORICAL, SCALAR);
-	in->label = find_column(h, "perturbed", STR, SCALAR);
+	in->kind = shift_find_column(h, "perturbation", CATEGORICAL, SCALAR);
+	in->label = shift_find_column(h, "perturbed", STR, SCALAR);
 	if (in->kind < 0 || in->label < 0)
 		return error_set(in->e, "%s: not perturbed cells: expected scperturb ... | scembed ...", in->name);
-	in->control = find_column(h, "control", U32, SCALAR);
-	in->x = find_column(h, "x", F32, FIXED);
-	in->x_original = find_column(h, "x_original", F32, FIXED);
-	in->similarity = find_column(h, "similarity", F64, SCALAR);
+	in->control = shift_find_column(h, "control", U32, SCALAR);
+	in->x = shift_find_column(h, "x", F32, FIXED);
+	in->x_original = shift_find_column(h, "x_original", F32, FIXED);
+	in->similarity = shift_find_column(h, "similarity", F64, SCALAR);
 	if (in->x < 0 && in->similarity < 0)
 		return error_set(in->e, "%s: neither vectors x nor similarities: expected those of scembed", in->name);
 	in->cell = header_need(h, "cell", U64, SCALAR, in->name, in->e);
@@ -383,14 +383,14 @@ static int open_states(struct shift_reader *in, const struct states *t)
 {
 	if (header_kind(in->h, "embedding", in->name, in->e))
 		return -1;
-	if (find_column(in->h, "similarity", F64, SCALAR) >= 0)
+	if (shift_find_column(in->h, "similarity", F64, SCALAR) >= 0)
 		return error_set(in->e, "%s: --state needs vectors, and these are similarities: embed without --similarity", in->name);
 	if ((in->x = header_need(in->h, "x", F32, FIXED, in->name, in->e)) < 0 ||
 		(in->cell = header_need(in->h, "cell", U64, SCALAR, in->name, in->e)) < 0 ||
 		labels_init(&in->state, in->h, t->column, &in->names->states, LABEL_WORDS_KEPT, in->name, in->e) ||
 		(in->indexed && stream_index(in->s, in->e)))
 		return -1;
-	in->kind = find_column(in->h, "perturbation", CATEGORICAL, SCALAR);
+	in->kind = shift_find_column(in->h, "perturbation", CATEGORICAL, SCALAR);
 	return in->kind >= 0 ? name_kinds(in) : 0;
 }
 

@@ -135,7 +135,7 @@ static void of_controls(struct shift_row *row, const struct shifts *r, const str
 	row->p_control = d.rank_p;
 }
 
-static size_t gather(double *v, const struct shifts *r, const struct index *x, const struct shift_row *row)
+static size_t shift_gather(double *v, const struct shifts *r, const struct index *x, const struct shift_row *row)
 {
 	size_t n = 0;
 	for (size_t i = x->start[row->set]; i < x->start[row->set + 1]; i++)
@@ -186,7 +186,7 @@ struct test {
 static void one_row(struct shift_row *row, const struct test *t, const struct background *b, size_t compared)
 {
 	double *v = t->s.value;
-	size_t n = gather(v, t->r, &t->of, row);
+	size_t n = shift_gather(v, t->r, &t->of, row);
 	row->cells = n;
 	struct difference d;
 	difference_mean(&d, v, n);

@@ -107,7 +107,7 @@ static int group_of(struct header *h, const char *name)
 	return (int)h->ngroup++;
 }
 
-static int add(struct header *h, struct column_spec spec)
+static int header_new_column(struct header *h, struct column_spec spec)
 {
 	h->col = xrealloc(h->col, h->ncol + 1, sizeof *h->col);
 	h->col[h->ncol] = spec;
@@ -116,22 +116,23 @@ static int add(struct header *h, struct column_spec spec)
 
 int header_add(struct header *h, const char *name, enum column_type type)
 {
-	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .n = 1, .group = -1});
+	return header_new_column(h, (struct column_spec){.name = xstrdup(name), .type = type, .n = 1, .group = -1});
 }
 
 int header_add_ragged(struct header *h, const char *name, enum column_type type, const char *group)
 {
-	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = RAGGED, .n = 1, .group = group_of(h, group)});
+	return header_new_column(
+		h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = RAGGED, .n = 1, .group = group_of(h, group)});
 }
 
 int header_add_fixed(struct header *h, const char *name, enum column_type type, uint32_t n)
 {
-	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = FIXED, .n = n, .group = -1});
+	return header_new_column(h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = FIXED, .n = n, .group = -1});
 }
 
 int header_add_categorical(struct header *h, const char *name, char *const *category, size_t ncategory)
 {
-	return add(h,
+	return header_new_column(h,
 		(struct column_spec){.name = xstrdup(name),
 			.type = CATEGORICAL,
 			.n = 1,
@@ -146,7 +147,7 @@ int header_add_like(struct header *h, const struct column_spec *spec)
 	c.name = xstrdup(spec->name);
 	c.category = spec->category ? xstrdup_list(spec->category, spec->ncategory) : NULL;
 	c.dtype = spec->dtype ? xstrdup(spec->dtype) : NULL;
-	return add(h, c);
+	return header_new_column(h, c);
 }
 
 void header_drop(struct header *h, const char *name)

@@ -135,7 +135,7 @@ static int to_row(struct loader *l, struct loader_lane *n, uint64_t at, struct e
 }
 
 /* Copy rows at, at + stride, ... below end of the epoch's order into b. */
-static int gather(struct loader *l, struct block *b, uint64_t at, uint64_t end, uint64_t stride, struct error *e)
+static int loader_gather(struct loader *l, struct block *b, uint64_t at, uint64_t end, uint64_t stride, struct error *e)
 {
 	block_reset(b, l->want);
 	while (at < end) {
@@ -200,8 +200,8 @@ int loader_next(struct loader *l, struct block *b, uint64_t *epoch, uint64_t *st
 	if (end > l->rows)
 		end = l->rows;
 	if (!l->balance)
-		return gather(l, b, at + l->shard, end, l->shards, e) ? -1 : 1;
-	if (gather(l, &l->all, at, end, 1, e))
+		return loader_gather(l, b, at + l->shard, end, l->shards, e) ? -1 : 1;
+	if (loader_gather(l, &l->all, at, end, 1, e))
 		return -1;
 	size_t n = deal(l);
 	block_reset(b, l->want);

@@ -25,7 +25,7 @@ static int damaged(const struct stream *s, const char *why, struct error *e)
 }
 
 /* Read n bytes to `to`, and up to PEEK more into the buffer. 1, 0 if the input ends before, -1 with e set. */
-static int take(struct stream *s, uint8_t *to, size_t n, struct error *e)
+static int stream_take(struct stream *s, uint8_t *to, size_t n, struct error *e)
 {
 	size_t have = s->in.n - s->at < n ? s->in.n - s->at : n;
 	memcpy(to, s->in.p + s->at, have);
@@ -83,20 +83,20 @@ static int read_stored(struct stream *s, size_t content, struct bytes *out, stru
 	do {
 		n = content - at < STORED_PIECE ? content - at : STORED_PIECE;
 		stored_mark(want, n, at + n == content);
-		got = take(s, mark, 3, e);
+		got = stream_take(s, mark, 3, e);
 		if (got == 1 && memcmp(mark, want, 3)) {
 			put_back(s, head, out->p, at, mark);
 			return 2;
 		}
 		bytes_reserve(out, at + n); /* no more than the input really has: the size in the header may be wrong */
 		if (got == 1)
-			got = take(s, out->p + at, n, e);
+			got = stream_take(s, out->p + at, n, e);
 		if (got < 1)
 			return got;
 		XXH64_update(&hash, out->p + at, n);
 		at += n;
 	} while (at < content);
-	got = take(s, sum, 4, e);
+	got = stream_take(s, sum, 4, e);
 	if (got == 1 && get_le32(sum) != (uint32_t)XXH64_digest(&hash))
 		return damaged(s, "the checksum of a frame does not match", e);
 	return got;

@@ -274,7 +274,7 @@ static MPI_Request *next_request(struct comm *c)
 	return &c->request[c->n++];
 }
 
-static int start(struct comm *c, void *to, const void *from, size_t n, size_t size, MPI_Datatype type, MPI_Op op, struct error *e)
+static int comm_begin(struct comm *c, void *to, const void *from, size_t n, size_t size, MPI_Datatype type, MPI_Op op, struct error *e)
 {
 	int bad = 0;
 	if (!c) {
@@ -295,17 +295,17 @@ static int start(struct comm *c, void *to, const void *from, size_t n, size_t si
 
 int comm_start_sum(struct comm *c, float *sum, const float *x, size_t n, struct error *e)
 {
-	return start(c, sum, x, n, sizeof *x, MPI_FLOAT, MPI_SUM, e);
+	return comm_begin(c, sum, x, n, sizeof *x, MPI_FLOAT, MPI_SUM, e);
 }
 
 int comm_start_total(struct comm *c, double *sum, const double *x, size_t n, struct error *e)
 {
-	return start(c, sum, x, n, sizeof *x, MPI_DOUBLE, MPI_SUM, e);
+	return comm_begin(c, sum, x, n, sizeof *x, MPI_DOUBLE, MPI_SUM, e);
 }
 
 int comm_start_max(struct comm *c, int *max, const int *x, size_t n, struct error *e)
 {
-	return start(c, max, x, n, sizeof *x, MPI_INT, MPI_MAX, e);
+	return comm_begin(c, max, x, n, sizeof *x, MPI_INT, MPI_MAX, e);
 }
 
 int comm_copy(struct comm *c, void *data, size_t bytes, struct error *e)

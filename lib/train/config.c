@@ -310,7 +310,7 @@ static void add_field(cJSON *j, const struct config_field *f, const struct model
 	}
 }
 
-static int by_key(const void *a, const void *b)
+static int by_json_key(const void *a, const void *b)
 {
 	return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
 }
@@ -325,7 +325,7 @@ static cJSON *sorted(cJSON *j)
 		item[n++] = cJSON_DetachItemViaPointer(j, j->child);
 	}
 	if (n)
-		qsort(item, n, sizeof *item, by_key);
+		qsort(item, n, sizeof *item, by_json_key);
 	for (size_t i = 0; i < n; i++) {
 		char *key = xstrdup(item[i]->string); /* which cJSON frees before it copies */
 		cJSON_AddItemToObject(out, key, item[i]);

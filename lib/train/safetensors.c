@@ -449,7 +449,8 @@ static uint64_t elements(const struct safetensor_out *t)
 /* N and the padded JSON (malloced), *size bytes. Its metadata begins with the file's digest, DIGEST_AT, which are zeros here. */
 #define HEADER_BEGIN "01234567{\"__metadata__\":{\"" OWN "\":\"" DIGEST_PREFIX
 #define DIGEST_AT (sizeof HEADER_BEGIN - 1)
-static uint8_t *make_header(const struct safetensor_out *t, size_t n, const struct text_file *beside, size_t nbeside, size_t *size)
+static uint8_t *safetensors_make_header(
+	const struct safetensor_out *t, size_t n, const struct text_file *beside, size_t nbeside, size_t *size)
 {
 	char *text = NULL, hex[DIGEST_SIZE];
 	FILE *f = xmemopen(&text, size);
@@ -519,7 +520,7 @@ int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	if (outfile_open(&f, path, 0, e))
 		return -1;
 	size_t size;
-	uint8_t *header = make_header(t, n, beside, nbeside, &size);
+	uint8_t *header = safetensors_make_header(t, n, beside, nbeside, &size);
 	int bad = write_all(&f, header, size, t, n, get, arg, e);
 	free(header);
 	if (bad) {

@@ -70,7 +70,7 @@ static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *
 }
 
 /* Forward pass of one part: 1; 0 if the part is empty; -1. */
-static int forward(struct step_queue *q, struct pass *x, size_t part, struct error *e)
+static int step_forward(struct step_queue *q, struct pass *x, size_t part, struct error *e)
 {
 	const struct batch *b = x->only;
 	struct loss loss[LOSSES_MAX];
@@ -98,7 +98,7 @@ static int gradient(struct step_queue *q, struct pass *x, int batch, struct erro
 	if (model_counts_first(q->model) && weigh(q, x, batch, e))
 		return lose(q);
 	for (size_t part = 0; part < q->parts; part++) {
-		int got = fault ? 0 : forward(q, x, part, e);
+		int got = fault ? 0 : step_forward(q, x, part, e);
 		if (got < 0) {
 			error_prefix(e, "step %llu", (unsigned long long)x->step + 1);
 			fault = FAULT_STEP;
@@ -114,7 +114,7 @@ static int gradient(struct step_queue *q, struct pass *x, int batch, struct erro
 }
 
 /* The loss of the model, when the sums of all heads are known. */
-static void finish(const struct step_queue *q, struct step_result *r)
+static void step_finish(const struct step_queue *q, struct step_result *r)
 {
 	r->loss = model_mean_loss(q->model, r->totals.loss, r->totals.count);
 }
@@ -152,7 +152,7 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 	q->waiting = 0;
 	*r = q->last;
 	if (!q->asked) {
-		finish(q, r);
+		step_finish(q, r);
 		return 1;
 	}
 	if (model_collect(q->model, loss, &r->norm, e)) {
@@ -167,7 +167,7 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
 		return fail_alike(q);
 	}
-	finish(q, r);
+	step_finish(q, r);
 	return 1;
 }
 

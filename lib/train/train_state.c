@@ -81,7 +81,7 @@ static int check_files(const struct train_state *s, const char *model, uint64_t 
 }
 
 /* The state of one of n checkpoints; see checkpoint_progress. */
-static int choose(struct train_state *s, const char *model, const uint64_t *steps, int64_t n, char **damaged, struct error *e)
+static int train_state_choose(struct train_state *s, const char *model, const uint64_t *steps, int64_t n, char **damaged, struct error *e)
 {
 	struct error later = {""};
 	for (int64_t i = 0; i < n; i++) {
@@ -111,7 +111,7 @@ enum train_progress checkpoint_progress(struct train_state *s, const char *model
 	*s = (struct train_state){0};
 	if (damaged)
 		*damaged = NULL;
-	int bad = n < 0 || (has_own ? train_state_load(s, own, e) : choose(s, model, steps, n, damaged, e));
+	int bad = n < 0 || (has_own ? train_state_load(s, own, e) : train_state_choose(s, model, steps, n, damaged, e));
 	if (bad && has_own) {
 		struct error was = *e;
 		error_set(e, "%.800s: sctrain --force replaces the model", was.msg);
@@ -160,7 +160,7 @@ char *train_state_print(const struct train_state *s)
 }
 
 /* A finite number. */
-static int number(const cJSON *j)
+static int train_state_number(const cJSON *j)
 {
 	return cJSON_IsNumber(j) && isfinite(j->valuedouble);
 }
@@ -171,7 +171,7 @@ static int settings_are_good(const cJSON *settings)
 	const cJSON *x, *other;
 	cJSON_ArrayForEach(x, settings)
 	{
-		if (!cJSON_IsString(x) && !number(x))
+		if (!cJSON_IsString(x) && !train_state_number(x))
 			return 0;
 		for (other = settings->child; other != x; other = other->next)
 			if (strcmp(other->string, x->string) == 0)
@@ -188,9 +188,10 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	const cJSON *kernels = json_get(j, "kernels");
 	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
 		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
-		strlen(digest->valuestring) != 32 || !number(epoch) || (seconds && !(number(seconds) && seconds->valuedouble >= 0)) ||
-		json_whole(best, "step", 0, &s->best_step) || json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
-		(best && (!s->best_step || !number(value))))
+		strlen(digest->valuestring) != 32 || !train_state_number(epoch) ||
+		(seconds && !(train_state_number(seconds) && seconds->valuedouble >= 0)) || json_whole(best, "step", 0, &s->best_step) ||
+		json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
+		(best && (!s->best_step || !train_state_number(value))))
 		return error_set(e, "%s: not the state of a trainer", path);
 	if (format != STATE_FORMAT)
 		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* prior [k] and w [d, k]: the logarithms of the shares of the classes, and of the genes in each. -inf: a class without training cells. */
-static void fit(double *prior, double *w, const struct split *s, size_t k)
+static void bayes_train(double *prior, double *w, const struct split *s, size_t k)
 {
 	const struct embeddings *d = s->from;
 	double *total = xcalloc(k, sizeof *total), genes = (double)s->from->shared;
@@ -38,7 +38,7 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	struct sparse_row counts = {0};
 	double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
 	progress("%s: naive Bayes of %zu cells, %zu classes", s->what, s->n, c->n);
-	fit(prior, w, s, c->n);
+	bayes_train(prior, w, s, c->n);
 	for (size_t i = 0; i < s->m; i++) {
 		size_t row = s->test[i], best = 0;
 		double *logit = r->logit + row * c->n;

@@ -348,7 +348,7 @@ static struct results *metrics_of(
 
 /* ---- main ---- */
 
-static void check_options(void)
+static void cells_check_options(void)
 {
 	struct settings *o = &cells_set;
 	if (!o->label && !o->target)
@@ -504,7 +504,7 @@ int ctaprobe_cells(int argc, char **argv)
 		if (strncmp(argv[i], "--train", 7) == 0)
 			cells_cli.operands = NULL;
 	cli_init(&cells_cli, argc, argv);
-	check_options();
+	cells_check_options();
 	cli_blas(&cells_cli);
 	struct embeddings a = {0}, b = {0};
 	struct result r = {0};

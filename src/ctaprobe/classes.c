@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
-static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
+static void classes_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
 	const struct fitted *start, const struct classes *c, const char *what)
 {
 	struct probe_options o = {.c = inverse_penalty,
@@ -64,7 +64,7 @@ static void search_fold(struct result *r, const struct split *s, const struct sp
 		struct fitted *now = f + i % 2, *before = f + (i + 1) % 2;
 		struct metrics m;
 		fitted_release(now);
-		fit(now, s->from, inner->train, inner->n, grid_at(i), i ? before : NULL, c, inner->what);
+		classes_train(now, s->from, inner->train, inner->n, grid_at(i), i ? before : NULL, c, inner->what);
 		r->unfinished += !now->p.converged;
 		r->iterations += now->p.iterations;
 		struct prediction p = {now, s->from, inner->test, predicted, logit};
@@ -114,7 +114,7 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 {
 	struct fitted f;
 	double inverse_penalty = cells_set.search ? search(r, s, c) : cells_set.inverse_penalty;
-	fit(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
+	classes_train(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
 	if (!f.p.converged && f.p.iterations < cells_set.max_iter)
 		warn("%s: the probe stopped after %d iteration%s: rounding hides whether a step is smaller (largest gradient entry %.3g); %s",
 			s->what, f.p.iterations, f.p.iterations == 1 ? "" : "s", f.p.gradient,

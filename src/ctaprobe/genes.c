@@ -72,7 +72,7 @@ static void take_labels(struct study *t, const struct header *h, const char *nam
 	}
 }
 
-static void find_columns(struct source *in, const struct study *t)
+static void genes_find_columns(struct source *in, const struct study *t)
 {
 	const struct header *h = stream_header(in->s);
 	const char *name = stream_name(in->s);
@@ -100,7 +100,7 @@ static void open_source(struct source *in, struct study *t, int i)
 	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
 		die("%s: these are predictions of cells: use ctaprobe score", name);
 	take_labels(t, h, name);
-	find_columns(in, t);
+	genes_find_columns(in, t);
 }
 
 /* Softmax of the logits of item i into p [K]. Returns the class of the largest (ties: the first). */
@@ -260,7 +260,7 @@ static void write_roc(const struct study *t)
 	cli_write(roc_path, text);
 }
 
-static void start(struct study *t, char **text, size_t *size)
+static void genes_start(struct study *t, char **text, size_t *size)
 {
 	if (t->K > 2 && roc_path)
 		die("--roc needs two classes, but %s has %zu", t->first, t->K);
@@ -294,7 +294,7 @@ static void score_streams(struct study *t, char **scores, size_t *size)
 		struct source in;
 		open_source(&in, t, i);
 		if (!i)
-			start(t, scores, size);
+			genes_start(t, scores, size);
 		do_fold(t, &in, i);
 		stream_free(in.s);
 		free(in.logit);
@@ -311,7 +311,7 @@ int ctaprobe_genes(int argc, char **argv)
 		usage_error("--gene-labels: one stream of vectors at a time");
 	if (genes_probe.labels) {
 		genes_probe_read(&t);
-		start(&t, &scores, &size);
+		genes_start(&t, &scores, &size);
 		genes_probe_folds(&t);
 	} else {
 		score_streams(&t, &scores, &size);

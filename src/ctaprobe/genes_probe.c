@@ -51,7 +51,7 @@ void genes_probe_read(struct study *t)
 }
 
 /* Learn from all labelled genes that are not of fold f. y [n] classes of the vectors, -1: none. */
-static void fit(struct probe *p, const struct study *t, size_t f)
+static void genes_probe_fit(struct probe *p, const struct study *t, size_t f)
 {
 	uint32_t *row = xmalloc(vectors.n * sizeof *row), *y = xcalloc(vectors.n, sizeof *y);
 	size_t n = 0, *seen = xcalloc(t->K, sizeof *seen);
@@ -103,7 +103,7 @@ void genes_probe_folds(struct study *t)
 	for (size_t f = 0; f < t->nfold; f++) {
 		struct probe p = {0};
 		study_begin(t, v);
-		fit(&p, t, f);
+		genes_probe_fit(&p, t, f);
 		predict(t, &p, f);
 		study_end(t, f, v, stream_name(in));
 		probe_release(&p);

@@ -438,7 +438,7 @@ static void predict(struct task *t, float *mu)
 
 /* ---- scores ---- */
 
-static void score(const struct task *t, const float *mu)
+static void panel_score(const struct task *t, const float *mu)
 {
 	const struct cells *c = &t->test;
 	double *a = xmalloc(2 * c->n * sizeof *a), *b = a + c->n, sum[2] = {0}, pearson = 0, spearman = 0;
@@ -525,7 +525,7 @@ static void run(struct task *t)
 		standardize(t);
 		predict(t, mu);
 	}
-	score(t, mu);
+	panel_score(t, mu);
 	free(mu);
 	stream_free(given_in);
 }

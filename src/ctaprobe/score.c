@@ -302,7 +302,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 }
 
 /* Number the classes by name: *known [classes] says which are the model's, and the result how many training cells each has (NULL: not known). */
-static uint64_t *settle(struct scored *s, struct classes *classes, struct stream *in, uint8_t **known)
+static uint64_t *score_settle(struct scored *s, struct classes *classes, struct stream *in, uint8_t **known)
 {
 	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s->model_classes, stream_name(in)), *frequency = NULL;
 	size_t ntrain = 0;
@@ -348,7 +348,7 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 		confident_curves(&s->confident, curves_path);
 	if (roc_path)
 		report_roc_curve(roc_path, s->probability, s->y, s->n, s->model_classes);
-	uint64_t *frequency = settle(s, classes, in, &known);
+	uint64_t *frequency = score_settle(s, classes, in, &known);
 	if (group)
 		classes_settle(groups, (uint32_t *[]){s->group}, (size_t[]){s->n}, 1);
 	say_left_out(s, classes, known, in);

@@ -16,7 +16,7 @@ static double grid_at(int i)
 	return pow(10, i * 8.0 / (GRID - 1));
 }
 
-static void init(struct ridge *g, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
+static void target_init(struct ridge *g, const struct embeddings *d, const uint32_t *row, size_t n, const char *what)
 {
 	if (n < 2)
 		die("%s: %s: %zu training cells: ridge regression needs two", stream_name(d->s), what, n);
@@ -36,7 +36,7 @@ static double search(const struct split *s)
 		struct ridge g = {0};
 		size_t n = fold_rows(fold, f, s->train, s->n, train, test), m = s->n - n;
 		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
-		init(&g, s->from, train, n, what);
+		target_init(&g, s->from, train, n, what);
 		for (int i = 0; i < GRID; i++) {
 			double sum = 0;
 			ridge_solve(&g, grid_at(i));
@@ -61,7 +61,7 @@ void target_fit(struct result *r, const struct split *s)
 {
 	struct ridge g = {0};
 	double alpha = cells_set.search ? search(s) : 1;
-	init(&g, s->from, s->train, s->n, s->what);
+	target_init(&g, s->from, s->train, s->n, s->what);
 	ridge_solve(&g, alpha);
 	for (size_t i = 0; i < s->m; i++)
 		r->expected[s->test[i]] = ridge_predict(&g, s->to->x + (size_t)s->test[i] * s->to->d);

@@ -53,7 +53,7 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.features = "libLBFGS",
 	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
-static void check_options(void)
+static void transfer_check_options(void)
 {
 	if (!transfer_set.reference)
 		usage_error("--reference FILE is needed: the cells with known classes");
@@ -73,7 +73,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct written w;
 	struct promises promised;
 	cli_init(&transfer_cli, argc, argv);
-	check_options();
+	transfer_check_options();
 	cli_blas(&transfer_cli);
 	struct stream *in = cli_open(&transfer_cli, 0);
 	int counts = strcmp(stream_header(in)->kind, "counts") == 0;

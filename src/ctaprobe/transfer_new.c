@@ -46,7 +46,7 @@ static void gathered_release(struct gathered *g)
 }
 
 /* Add the cells of b. there [b->rows] out: which have values */
-static void gather(struct gathered *g, const struct block *b, uint8_t *there, const char *name)
+static void transfer_gather(struct gathered *g, const struct block *b, uint8_t *there, const char *name)
 {
 	size_t k = g->d.d;
 	if (g->x >= 0)
@@ -98,7 +98,7 @@ void new_match_depth(struct reference *r, struct stream *in)
 	gathered_init(&g, in, r);
 	while (new_next(in, &b)) {
 		grow(there, there_cap, b.rows);
-		gather(&g, &b, there, stream_name(in));
+		transfer_gather(&g, &b, there, stream_name(in));
 		grow(depth, cap, n + g.d.n + 1);
 		memcpy(depth + n, g.d.depth, g.d.n * sizeof *depth);
 		n += g.d.n;
@@ -163,7 +163,7 @@ void new_predict(struct predictions *p, struct stream *in, const struct referenc
 	while (new_next(in, &b)) {
 		grow(p->there, p->there_cap, p->n + b.rows);
 		grow(p->known, p->known_cap, p->n + b.rows);
-		gather(&g, &b, p->there + p->n, stream_name(in));
+		transfer_gather(&g, &b, p->there + p->n, stream_name(in));
 		p->n += b.rows;
 		if (p->n - first >= TOGETHER || g.bytes >= BYTES) {
 			score_gathered(p, first, &g, r, c);

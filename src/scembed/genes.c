@@ -96,7 +96,7 @@ static uint64_t output_close(struct output *o)
 }
 
 /* A row without its numbers; returns its index in the block. class: its name, or NULL. */
-static size_t add_row(struct output *o, size_t token, const char *class)
+static size_t gene_vectors_add_row(struct output *o, size_t token, const char *class)
 {
 	const struct vocab *v = &o->h.vocab;
 	size_t i = o->b.rows;
@@ -117,7 +117,7 @@ static void write_sums(struct output *o, const struct sums *s, const struct clas
 		double n = (double)s->n[r], length = 0;
 		if (!s->n[r])
 			continue;
-		size_t class = s->first + r / s->V, i = add_row(o, r % s->V, c ? c->name[class] : NULL);
+		size_t class = s->first + r / s->V, i = gene_vectors_add_row(o, r % s->V, c ? c->name[class] : NULL);
 		float *x = (float *)o->b.col[o->x].data + i * s->C;
 		for (size_t j = 0; j < s->C; j++) {
 			double mean = s->sum[r * s->C + j] / n;
@@ -172,7 +172,7 @@ static void add_block(struct inference *r, struct sums *s, const struct block *b
 	}
 }
 
-static int next_block(struct stream *in, struct block *b)
+static int gene_vectors_next_block(struct stream *in, struct block *b)
 {
 	int got = must_read(in, b);
 	if (got)
@@ -184,7 +184,7 @@ static int next_block(struct stream *in, struct block *b)
 static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in)
 {
 	struct block b = {0};
-	while (next_block(in, &b))
+	while (gene_vectors_next_block(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			labels_at(l, &b, i);
 	block_release(&b);
@@ -215,7 +215,7 @@ static uint64_t contextual(struct inference *r, const char *by)
 	output_open(&o, r, C, 0, by, &sorted);
 	for (size_t first = 0; first < n; first += together) {
 		sums_init(&s, first, first + together < n ? first + together : n, V, C);
-		while (next_block(in, &b)) {
+		while (gene_vectors_next_block(in, &b)) {
 			grow(class, cap, b.rows);
 			for (size_t i = 0; i < b.rows; i++) {
 				uint32_t code = by ? labels_at(&l, &b, i) : 0;
@@ -249,7 +249,7 @@ static uint64_t table(struct inference *r)
 	model_read(r->model, PARAM, t, x);
 	output_open(&o, r, C, 1, NULL, NULL);
 	for (size_t token = v->nspecial; token < v->n; token++) {
-		size_t i = add_row(&o, token, NULL);
+		size_t i = gene_vectors_add_row(&o, token, NULL);
 		memcpy((float *)o.b.col[o.x].data + i * C, x + token * C, C * sizeof *x);
 		if (block_full(&o.b))
 			must_flush(o.to, &o.b);

@@ -48,7 +48,7 @@ static void open_input(struct perturbed *p, const struct header *h, const char *
 	p->member = xcalloc(h->vocab.n, sizeof *p->member);
 }
 
-static void make_header(struct perturbed *p, struct header *h, const struct inference *r)
+static void perturbed_make_header(struct perturbed *p, struct header *h, const struct inference *r)
 {
 	static const char *const columns[] = {"x", "x_original", "similarity", "token", "cosine"};
 	header_derive(h, "embedding", stream_header(r->in));
@@ -190,7 +190,7 @@ static void write_base(struct inference *r, const struct block *b, size_t row, s
 		r->out.group[p->out_group].offset[to + 1] = r->out.group[p->out_group].offset[to];
 }
 
-static void rows(struct inference *r, size_t first, size_t n)
+static void perturbed_rows(struct inference *r, size_t first, size_t n)
 {
 	const struct block *b = r->b;
 	size_t from = r->from;
@@ -225,8 +225,8 @@ void perturbed_run(struct inference *r, enum similarity similarity)
 	p->similarity = similarity;
 	p->C = model_config(r->model)->hidden_size;
 	open_input(p, stream_header(r->in), r->name);
-	make_header(p, &h, r);
-	inference_run(r, &h, rows, NULL);
+	perturbed_make_header(p, &h, r);
+	inference_run(r, &h, perturbed_rows, NULL);
 	inference_report(r, "rows have only perturbed tokens: their results are NaN");
 	free_all(p->base_kind, p->member, p->id, p->before, p->after, p->base, p->h, p);
 }

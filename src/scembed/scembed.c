@@ -166,7 +166,7 @@ static void embed(struct inference *r, struct embedding *m)
 	free_all(m->range, m->weight, m->bias, m->state);
 }
 
-static void check_options(void)
+static void scembed_check_options(void)
 {
 	if (asked.max_len && (similarity || (pooling && !strcmp(pooling, "rest"))))
 		usage_error("--max-len would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 	struct embedding m = {0};
 	struct config_heads heads = {0};
 	cli_init(&cli, argc, argv);
-	check_options();
+	scembed_check_options();
 	r.layer = layer;
 	inference_open(&r, &cli, INFERENCE_COUNTS);
 	if (r.counts && (of || similarity || pooling))

@@ -57,7 +57,7 @@ static void open_graph(struct genesets *s, int i)
 }
 
 /* The genes that are in a set and have an edge (or a module): s->place of the others is -1. */
-static void choose_genes(struct genesets *s)
+static void choose_scored_genes(struct genesets *s)
 {
 	uint8_t *keep = xcalloc(s->vocab.n, 1);
 	for (size_t g = 0; g < s->vocab.n; g++)
@@ -139,7 +139,7 @@ static struct scored *edges_of(const struct genesets *s, const struct graph *g, 
 }
 
 /* A pair counts times[u] times[v]. All other pairs have the weight 0, between positive and negative ones; equal weights are half right. */
-static void score(struct scores *r, const struct genesets *s, const struct scored *edge, size_t n, const double *times)
+static void genesets_score(struct scores *r, const struct genesets *s, const struct scored *edge, size_t n, const double *times)
 {
 	double all = 0, square = 0, shared = 0, edge_all = 0, edge_shared = 0, right = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -185,7 +185,7 @@ static void intervals(double low_high[4], const struct genesets *s, const struct
 		memset(times, 0, s->n * sizeof *times);
 		for (size_t i = 0; i < s->n; i++)
 			times[rng_below(&g, (uint32_t)s->n)]++;
-		score(&one, s, edge, n, times);
+		genesets_score(&one, s, edge, n, times);
 		if (isfinite(one.auroc))
 			auroc[na++] = one.auroc;
 		if (isfinite(one.fold))
@@ -220,7 +220,7 @@ static double permuted(const struct genesets *s, const struct scored *edge, size
 	return n ? (double)hits / (DRAWS + 1) : NAN;
 }
 
-static void put(FILE *f, double v)
+static void genesets_put(FILE *f, double v)
 {
 	if (isfinite(v))
 		fprintf(f, "\t%.12g", v);
@@ -241,19 +241,19 @@ static void score_edges(struct genesets *s, FILE *f)
 		struct scores r;
 		double around[4];
 		struct scored *edge = edges_of(s, &s->graph[i], &n);
-		score(&r, s, edge, n, one);
+		genesets_score(&r, s, edge, n, one);
 		intervals(around, s, edge, n);
 		char *name = tsv_escaped(s->name[i]);
 		fprintf(f, "%s\t%zu\t%.0f\t%zu\t%zu\t%.0f", name, s->n, all, s->pairs, n, r.shared);
-		put(f, r.shared / (double)n);
-		put(f, (double)s->pairs / all);
-		put(f, r.fold);
-		put(f, around[2]);
-		put(f, around[3]);
-		put(f, permuted(s, edge, n, r.shared));
-		put(f, r.auroc);
-		put(f, around[0]);
-		put(f, around[1]);
+		genesets_put(f, r.shared / (double)n);
+		genesets_put(f, (double)s->pairs / all);
+		genesets_put(f, r.fold);
+		genesets_put(f, around[2]);
+		genesets_put(f, around[3]);
+		genesets_put(f, permuted(s, edge, n, r.shared));
+		genesets_put(f, r.auroc);
+		genesets_put(f, around[0]);
+		genesets_put(f, around[1]);
 		fputc('\n', f);
 		free_all(name, edge);
 		progress("%d of %d graphs", i + 1, s->ngraph);
@@ -317,10 +317,10 @@ static void score_modules(struct genesets *s, FILE *f)
 		char *name = tsv_escaped(sets->name[r[i].set]);
 		fprintf(f, "%zu\t%llu\t%s\t%llu\t%llu", r[i].module, (unsigned long long)size[r[i].module], name, (unsigned long long)K,
 			(unsigned long long)r[i].both);
-		put(f, expected);
-		put(f, (double)r[i].both / expected);
-		put(f, r[i].p);
-		put(f, r[i].q);
+		genesets_put(f, expected);
+		genesets_put(f, (double)r[i].both / expected);
+		genesets_put(f, r[i].p);
+		genesets_put(f, r[i].q);
 		fputc('\n', f);
 		free(name);
 	}
@@ -349,7 +349,7 @@ int scgenes_genesets(int argc, char **argv)
 		warn("%s: %zu of %zu sets have a gene where their description belongs, which is not read: expected name, description, genes",
 			sets_path, s.sets.no_description, sets);
 	say_ambiguous(sets_path, s.sets.ambiguous);
-	choose_genes(&s);
+	choose_scored_genes(&s);
 	info("%zu of %zu sets have %d to %d of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, SMALLEST,
 		LARGEST, s.sets.absent, s.sets.listed);
 	FILE *f = xmemopen(&text, &(size_t){0});

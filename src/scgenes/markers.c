@@ -65,7 +65,7 @@ static void part_release(struct part *p)
 	free(p->of);
 }
 
-static void add(struct sums *s, const struct sparse *x)
+static void markers_add(struct sums *s, const struct sparse *x)
 {
 	s->cells++;
 	for (uint64_t i = 0; i < x->offset[x->n]; i++) {
@@ -127,7 +127,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 			if (y == MISSING_CODE || !expressed_add(&x, &b, i, &row))
 				continue;
 			part_class(p, y, genes->n);
-			add(&p->of[y], &row);
+			markers_add(&p->of[y], &row);
 		}
 		must(!k && labels_check(&l, 0, label, stream_name(in), &failure)); /* now: each class takes memory */
 		progress_cells(at, stream_expected(in));
@@ -144,7 +144,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 
 /* ---- markers ---- */
 
-static void moments(double n, double sum, double square, double *mean, double *variance)
+static void markers_moments(double n, double sum, double square, double *mean, double *variance)
 {
 	*mean = sum / n;
 	*variance = fmax(0, square - sum * sum / n) / (n - 1);
@@ -156,8 +156,8 @@ static double welch(const struct sums *in, const struct sums *all, size_t gene)
 	double n = (double)in->cells, m = (double)(all->cells - in->cells), a, b, va, vb;
 	if (n < 2 || m < 2)
 		return 0;
-	moments(n, in->sum[gene], in->square[gene], &a, &va);
-	moments(m, all->sum[gene] - in->sum[gene], all->square[gene] - in->square[gene], &b, &vb);
+	markers_moments(n, in->sum[gene], in->square[gene], &a, &va);
+	markers_moments(m, all->sum[gene] - in->sum[gene], all->square[gene] - in->square[gene], &b, &vb);
 	double se = sqrt(va / n + vb / m);
 	return se > 0 ? (a - b) / se : 0;
 }

@@ -44,7 +44,7 @@ static void normalise(struct gene_vectors *g, const struct header *h, const char
 COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 /* An edge for each gene and its k nearest; those that both ends have are there once. Unit vectors: cosine = 1 - distance^2 / 2. */
-static struct edge *join(const struct gene_vectors *g, size_t *n)
+static struct edge *network_join(const struct gene_vectors *g, size_t *n)
 {
 	size_t k = (size_t)nearest, m = 0;
 	uint32_t *neighbour = xmalloc(g->n * k * sizeof *neighbour);
@@ -80,7 +80,7 @@ int scgenes_network(int argc, char **argv)
 	normalise(&g, stream_header(in), stream_name(in));
 	if ((uint64_t)nearest >= g.n)
 		die("%s: --nearest %lld, but there are %zu genes", stream_name(in), nearest, g.n);
-	struct edge *edge = join(&g, &edges);
+	struct edge *edge = network_join(&g, &edges);
 	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges);
 	header_init(&h, "graph");
 	vocab_copy(&h.vocab, &stream_header(in)->vocab);

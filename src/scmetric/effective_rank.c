@@ -21,7 +21,7 @@ struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 	.features = "LAPACK",
 	.summary = "Print the effective rank of embeddings."};
 
-static void read_rows(struct factor *f, struct stream *in)
+static void effective_rank_read_rows(struct factor *f, struct stream *in)
 {
 	struct block b = {0};
 	const struct header *h = stream_header(in);
@@ -77,7 +77,7 @@ int scmetric_effective_rank(int argc, char **argv)
 	cli_init(&effective_rank_cli, argc, argv);
 	cli_blas(&effective_rank_cli);
 	struct stream *in = cli_open(&effective_rank_cli, 0);
-	read_rows(&f, in);
+	effective_rank_read_rows(&f, in);
 	struct results *to = results_new();
 	add_rank(to, &f, 0, stream_name(in));
 	add_rank(to, &f, 1, stream_name(in));

@@ -228,7 +228,7 @@ static void add_value(struct record *to, const char *column, double v)
 	record_text(to, column, isnan(v) ? NULL : text);
 }
 
-static void add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value,
+static void integration_add_row(struct record *to, const struct integration_sets *s, const char *name, const double *value,
 	const struct integration_kind *kind, const char *note)
 {
 	record_text(to, "metric", name);
@@ -268,7 +268,7 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			free_all(key, name);
 		}
 		char *note = note_of_mean(of, s->n, m, known);
-		add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
+		integration_add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
 		free(note);
 	}
 }
@@ -305,7 +305,7 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 			report(&s->set[t], &rows[r], &of[t], &s->types);
 		}
 		char *note = note_of(s, of, &rows[r]);
-		add_row(&to, s, rows[r].name, value, &integration_kind[rows[r].metric], note);
+		integration_add_row(&to, s, rows[r].name, value, &integration_kind[rows[r].metric], note);
 		free(note);
 	}
 	if (!means_added)

@@ -42,7 +42,7 @@ static char *short_name(const char *path)
 }
 
 /* The name of operand i: its path if another one has the same short name. */
-static char *name_of(const struct cli *c, int i)
+static char *sets_name_of(const struct cli *c, int i)
 {
 	char *name = short_name(c->noperand ? c->operand[i] : "-");
 	int same = 0;
@@ -75,7 +75,7 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 			&(struct wanted){
 				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
 			0);
-		struct integration_set *set = integration_new_set(s, name_of(c, i));
+		struct integration_set *set = integration_new_set(s, sets_name_of(c, i));
 		set->x = d.x;
 		set->d = d.d;
 		d.x = NULL;

@@ -210,7 +210,7 @@ struct joined {
 	double *weight;
 };
 
-static void join(struct joined *j, const struct work *w, size_t K)
+static void scores_join(struct joined *j, const struct work *w, size_t K)
 {
 	size_t near = K - 1, n = w->c->n;
 	uint32_t *row = first_columns(w->neighbour, n, w->width, near);
@@ -244,7 +244,7 @@ static int score_directed(struct work *w)
 static int score_umap(struct work *w)
 {
 	struct joined j;
-	join(&j, w, GRAPH);
+	scores_join(&j, w, GRAPH);
 	int bad = score_connectivity(w, CONNECTIVITY_UMAP, &j.g, 0) || (w->wanted[LEIDEN_NMI] && score_leiden(w, &j.g, j.weight));
 	joined_release(&j);
 	return bad;
@@ -255,7 +255,7 @@ static int score_kbet_label(struct work *w)
 	const struct integration_cells *c = w->c;
 	double *class = new_classes(w);
 	struct joined j;
-	join(&j, w, NEAR_KBET);
+	scores_join(&j, w, NEAR_KBET);
 	progress("kBET of %zu cell types", c->k);
 	int bad = kbet_label(class, &j.g, j.weight, c->y, c->k, c->batch, c->batches,
 		&(struct search_settings){large(w) ? c->exact / SHARE : c->n, RECALL, c->seed, c->threads}, w->e);

@@ -124,7 +124,7 @@ static void read_genes(struct genes *g, const char *path)
 
 /* ---- all genes ---- */
 
-static void add(struct results *to, const char *key, double v)
+static void learnability_add(struct results *to, const char *key, double v)
 {
 	results_add(to, key, v);
 }
@@ -146,16 +146,16 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 		losers += g->of[i].kind == LEARNED_LOSER;
 		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= SPARSE;
 	}
-	add(to, "spearman", correlation_spearman(x, y, g->n));
-	add(to, "explained", explained);
-	add(to, "rescaled_median", median(y, g->n));
-	add(to, "better_than_mean", (double)g->beat);
-	add(to, "winners", (double)winners);
-	add(to, "winners_sparse", (double)few_zeros);
-	add(to, "losers", (double)losers);
-	add(to, "genes", (double)g->n);
-	add(to, "few_expressed", (double)g->few);
-	add(to, "without_error", (double)g->without);
+	learnability_add(to, "spearman", correlation_spearman(x, y, g->n));
+	learnability_add(to, "explained", explained);
+	learnability_add(to, "rescaled_median", median(y, g->n));
+	learnability_add(to, "better_than_mean", (double)g->beat);
+	learnability_add(to, "winners", (double)winners);
+	learnability_add(to, "winners_sparse", (double)few_zeros);
+	learnability_add(to, "losers", (double)losers);
+	learnability_add(to, "genes", (double)g->n);
+	learnability_add(to, "few_expressed", (double)g->few);
+	learnability_add(to, "without_error", (double)g->without);
 	free(x);
 }
 
@@ -227,8 +227,8 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 		test_group(v, k, g, groups);
 	correct_bh(v + P_BH * K, K);
 	correct_bh(v + Z_P_BH * K, K);
-	add(to, "in_groups", (double)groups->found);
-	add(to, "groups_not_found", (double)groups->absent);
+	learnability_add(to, "in_groups", (double)groups->found);
+	learnability_add(to, "groups_not_found", (double)groups->absent);
 	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
 		results_list(to, key[i], v + i * K);

@@ -58,7 +58,7 @@ struct columns {
 	int cell, library, count, expected, group;
 };
 
-static void find_columns(struct columns *c, const struct stream *in)
+static void reconstruction_find_columns(struct columns *c, const struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
@@ -105,7 +105,7 @@ int scmetric_reconstruction(int argc, char **argv)
 	cli_init(&reconstruction_cli, argc, argv);
 	struct stream *in = cli_open(&reconstruction_cli, 0);
 	const char *name = stream_name(in);
-	find_columns(&c, in);
+	reconstruction_find_columns(&c, in);
 	while (must_read(in, &b)) {
 		for (size_t i = 0; i < b.rows; i++)
 			score_cell(&s, &c, &b, i, name);

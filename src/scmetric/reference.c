@@ -190,7 +190,7 @@ static void check_vocabulary(const struct reference *r, const struct stream *s)
 		die("%s: another vocabulary than that of --train", stream_name(s));
 }
 
-static void score(struct record *to, const struct reference *r, struct source *in, const char *path)
+static void reference_score(struct record *to, const struct reference *r, struct source *in, const char *path)
 {
 	struct losses l = {0};
 	check_vocabulary(r, in->s);
@@ -210,7 +210,7 @@ static void score(struct record *to, const struct reference *r, struct source *i
 }
 
 /* What the training cells have must be what the masks need. */
-static void start(struct reference *r, const struct source *train, const struct source *test)
+static void reference_start(struct reference *r, const struct source *train, const struct source *test)
 {
 	const struct header *h = stream_header(train->s);
 	const char *file = stream_name(train->s), *other = stream_name(test->s);
@@ -243,13 +243,13 @@ int scmetric_reference(int argc, char **argv)
 		open_source(&test, path, 0);
 		if (!i) {
 			open_source(&train, train_path, 1);
-			start(&r, &train, &test);
+			reference_start(&r, &train, &test);
 			learn(&r, &train);
 			close_source(&train);
 		}
 		if ((test.value >= 0) != r.values || (!r.values && (test.rank >= 0) != r.ranked))
 			die("%s: not of one kind with %s", stream_name(test.s), reference_cli.operand[0]);
-		score(&to, &r, &test, path);
+		reference_score(&to, &r, &test, path);
 		close_source(&test);
 	}
 	uint64_t learned = r.values ? r.all : r.lookup.tokens;

@@ -73,7 +73,7 @@ static void put_list(struct block *b, int c, int group, const uint32_t *id, size
 }
 
 /* Append a row of the cell in row `row` of b. */
-static void put_row(struct run *r, const struct block *b, uint32_t row, uint32_t kind, const struct set *set, uint32_t control,
+static void apply_put_row(struct run *r, const struct block *b, uint32_t row, uint32_t kind, const struct set *set, uint32_t control,
 	const uint32_t *gene, const uint32_t *token, size_t n)
 {
 	struct block *out = &r->out;
@@ -97,7 +97,7 @@ static void put_base(struct run *r, const struct block *b, uint32_t row, uint32_
 	grow(r->base, r->base_cap, n);
 	memcpy(r->base, token, n * sizeof *token);
 	r->nbase = n;
-	put_row(r, b, row, kind, NULL, 0, NULL, token, n);
+	apply_put_row(r, b, row, kind, NULL, 0, NULL, token, n);
 }
 
 /* ---- perturbations of one cell ---- */
@@ -109,7 +109,7 @@ static void put_perturbed(struct run *r, const struct block *b, uint32_t row, en
 	const struct perturb *p = &r->p;
 	if (p->nbase != r->nbase || memcmp(p->base, r->base, p->nbase * sizeof *p->base))
 		put_base(r, b, row, p->lost ? TRUNCATED : ORIGINAL, p->base, p->nbase);
-	put_row(r, b, row, FIRST_KIND + kind, set, control, gene, p->out, p->nout);
+	apply_put_row(r, b, row, FIRST_KIND + kind, set, control, gene, p->out, p->nout);
 }
 
 static void put_controls(struct run *r, const struct block *b, uint32_t row, enum perturb_kind kind, const struct set *set)
@@ -219,7 +219,7 @@ static void work(struct run *r, const struct block *b)
 
 /* ---- start and end ---- */
 
-static void check_options(void)
+static void apply_check_options(void)
 {
 	int given_kinds = 0;
 	for (int k = 0; k < PERTURB_KINDS; k++) {
@@ -248,7 +248,7 @@ static void read_sets(struct run *r, const struct vocab *v)
 }
 
 /* " --delete all --activate 12:xxh3:...": what was asked for, without the names of files (malloced). */
-static char *describe(void)
+static char *apply_describe(void)
 {
 	char *text = xstrdup("");
 	for (int k = 0; k < PERTURB_KINDS; k++) {
@@ -282,7 +282,7 @@ static void refuse_column(const struct run *r, const struct header *h, const cha
 }
 
 /* Scalars and vectors of the input, what was done, and the tokens. */
-static void make_header(struct run *r, struct header *h, const struct header *from)
+static void apply_make_header(struct run *r, struct header *h, const struct header *from)
 {
 	char *category[FIRST_KIND + PERTURB_KINDS] = {(char *)"original", (char *)"truncated"};
 	size_t beside = 0;
@@ -306,7 +306,7 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	r->out_count = r->count < 0 ? -1 : header_add_ragged(h, "count", U32, "token");
 	r->gene_group = h->col[r->gene].group;
 	r->token_group = h->col[r->out_token].group;
-	char *more = describe();
+	char *more = apply_describe();
 	cli_provenance(&apply_cli, h, more[0] ? more + 1 : more);
 	free(more);
 	r->map = xmalloc(h->ncol * sizeof *r->map);
@@ -409,13 +409,13 @@ int scperturb_apply(int argc, char **argv)
 	struct header h = {0};
 	struct block b = {0};
 	cli_init(&apply_cli, argc, argv);
-	check_options();
+	apply_check_options();
 	struct stream *in = cli_open(&apply_cli, 0);
 	r.name = stream_name(in);
 	r.expected = stream_expected(in);
 	open_input(&r, in);
 	read_sets(&r, &stream_header(in)->vocab);
-	make_header(&r, &h, stream_header(in));
+	apply_make_header(&r, &h, stream_header(in));
 	r.to = cli_create(&apply_cli, &h, rows_at_most(r.expected));
 	block_reset(&r.out, stream_header(r.to));
 	while (must_read(in, &b))

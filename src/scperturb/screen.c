@@ -117,7 +117,7 @@ static int same_embedding(const struct screen *s, const struct inference *r)
 	return same;
 }
 
-static void make_header(const struct inference *r, struct header *h)
+static void screen_make_header(const struct inference *r, struct header *h)
 {
 	static const char *const made[] = {"gene", "expected"};
 	struct screen *s = r->of;
@@ -234,7 +234,7 @@ static void write_row(struct inference *r, const struct batch *p, size_t i, size
 	r->empty += s->range[2 * i] == s->range[2 * i + 1];
 }
 
-static void rows(struct inference *r, size_t first, size_t n)
+static void screen_rows(struct inference *r, size_t first, size_t n)
 {
 	const struct batch *p = &r->packed.b;
 	fill_ranges(r->of, p);
@@ -244,7 +244,7 @@ static void rows(struct inference *r, size_t first, size_t n)
 		write_row(r, p, i, first + i);
 }
 
-static void release(struct screen *s)
+static void screen_release(struct screen *s)
 {
 	free_all(s->state, s->how, s->best, s->range, s->v, s->dv, s->x, s->dx, s->presence, s->ahead, s->shift);
 }
@@ -266,10 +266,10 @@ int scperturb_screen(int argc, char **argv)
 			die("%s: scperturb cannot perturb these tokens: expected tokens made without --ties", r.name);
 	read_state(&s);
 	inference_load(&r, NULL);
-	make_header(&r, &h);
-	inference_run(&r, &h, rows, NULL);
+	screen_make_header(&r, &h);
+	inference_run(&r, &h, screen_rows, NULL);
 	inference_report(&r, "cells have no gene: nothing was screened");
 	inference_release(&r);
-	release(&s);
+	screen_release(&s);
 	return 0;
 }

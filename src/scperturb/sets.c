@@ -34,7 +34,7 @@ static int has(const uint32_t *gene, size_t n, uint32_t g)
 }
 
 /* Append a set, which takes over gene [n] and label; a NULL label is made of the ids. */
-static void add(struct sets *s, uint32_t *gene, size_t n, char *label, const struct vocab *v)
+static void sets_add(struct sets *s, uint32_t *gene, size_t n, char *label, const struct vocab *v)
 {
 	grow(s->set, s->cap, s->n + 1);
 	s->set[s->n++] = (struct set){gene, n, label ? label : set_label(gene, n, v), 0};
@@ -58,7 +58,7 @@ static char *add_word(struct sets *s, const char *word, size_t n, const struct g
 			gene[count++] = (uint32_t)g;
 		p += length + 1;
 	}
-	add(s, gene, count, NULL, genes->v);
+	sets_add(s, gene, count, NULL, genes->v);
 	return NULL;
 }
 
@@ -90,7 +90,7 @@ static int add_gene_set(struct sets *s, const struct tsv *t, const struct gene_f
 		gene[n++] = (uint32_t)g;
 	}
 	if (n)
-		add(s, gene, n, xstrdup(t->field[0]), genes->v);
+		sets_add(s, gene, n, xstrdup(t->field[0]), genes->v);
 	else
 		free(gene);
 	return 0;

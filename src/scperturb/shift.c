@@ -37,7 +37,7 @@ struct cli shift_cli = {.name = "scperturb shift",
 	.common = CLI_OUT | CLI_SEED,
 	.summary = "What perturbations do to cells: similarities, shifts towards states, tests."};
 
-static void check_options(void)
+static void shift_check_options(void)
 {
 	if (state_text && (!from_text || !to_text))
 		usage_error("--state needs --from and --to: the states of its column to start from and to measure towards");
@@ -135,7 +135,7 @@ static void add_controls(struct record *to, const struct shift_row *s)
 	record_number(to, "q_control", s->q_control);
 }
 
-static void add_row(struct record *to, const struct shift_row *s, const struct shifts *r, const struct states *t,
+static void shift_add_row(struct record *to, const struct shift_row *s, const struct shifts *r, const struct states *t,
 	const struct classes *sets, const struct vocab *v)
 {
 	const char *name = sets->name[s->set];
@@ -172,7 +172,7 @@ static void write_table(
 	qsort(row, n, sizeof *row, compare_rows);
 	record_open(&to);
 	for (size_t i = 0; i < n; i++)
-		add_row(&to, &row[i], r, t, sets, v);
+		shift_add_row(&to, &row[i], r, t, sets, v);
 	cli_write(shift_cli.output, record_print(&to));
 }
 
@@ -228,7 +228,7 @@ int scperturb_shift(int argc, char **argv)
 	struct shifts r;
 	size_t n;
 	cli_init(&shift_cli, argc, argv);
-	check_options();
+	shift_check_options();
 	name_states(&t);
 	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
 	if (state_text)

@@ -73,21 +73,21 @@ struct attribution {
 
 /* ---- which head and class ---- */
 
-static int fit(const struct head_spec *s)
+static int attribution_fit(const struct head_spec *s)
 {
 	return s->kind->rows == ROWS_CELL && head_labels(s->kind);
 }
 
-static void choose(struct attribution *a)
+static void attribution_choose(struct attribution *a)
 {
-	choose_head(&a->chosen, head, fit, "classes or numbers of cells", "cells");
+	choose_head(&a->chosen, head, attribution_fit, "classes or numbers of cells", "cells");
 	const struct head_spec *s = chosen(&a->chosen);
 	a->scale = s->kind->target != TARGET_VALUE || s->scale == 0 ? 1 : s->scale;
 	a->mean = s->kind->target == TARGET_VALUE ? s->mean : 0;
 	a->outputs = head_classifies(s->kind) ? s->nlabel : 1;
 }
 
-static void make_header(const struct inference *r, struct header *h)
+static void attribution_make_header(const struct inference *r, struct header *h)
 {
 	static const char *const made[] = {"attributed", "output", "baseline", "completeness", "steps", "token", "attribution", NULL};
 	struct attribution *a = r->of;
@@ -108,7 +108,7 @@ static void make_header(const struct inference *r, struct header *h)
 /* ---- the function on some cells ---- */
 
 /* The batch of these cells of p, cell [n] (in a->cell already). */
-static void take(struct attribution *a, const struct batch *p, size_t n)
+static void attribution_take(struct attribution *a, const struct batch *p, size_t n)
 {
 	uint32_t at = 0;
 	grow(a->offset, a->offset_cap, n + 1);
@@ -182,7 +182,7 @@ static void slopes(struct inference *r, const struct batch *p, double *slope)
 	}
 }
 
-static double number(const struct attribution *a, size_t i, uint32_t class)
+static double attribution_number(const struct attribution *a, size_t i, uint32_t class)
 {
 	double y = (double)a->y[i * a->outputs + class];
 	if (!isfinite(y))
@@ -215,10 +215,10 @@ static void ends(struct inference *r, const struct batch *p)
 				x->class = 0;
 				for (uint32_t k = 1; k < a->outputs; k++)
 					x->class = a->y[i * a->outputs + k] > a->y[i * a->outputs + x->class] ? k : x->class;
-				x->high = number(a, i, x->class);
+				x->high = attribution_number(a, i, x->class);
 				x->k = 1 / mean_deviation(r, i);
 			} else {
-				x->low = number(a, i, x->class);
+				x->low = attribution_number(a, i, x->class);
 				x->k = fmax(x->k * mean_deviation(r, i), DBL_MIN);
 			}
 		}
@@ -242,7 +242,7 @@ static double point(size_t i, size_t n)
 }
 
 /* The attributions of cell c at n steps. Is it done? */
-static void finish(struct attribution *a, const struct batch *p, size_t T, uint32_t c, size_t n)
+static void attribution_finish(struct attribution *a, const struct batch *p, size_t T, uint32_t c, size_t n)
 {
 	struct part *x = &a->part[c];
 	double change = 0, size = 0, all = x->high - x->low;
@@ -278,7 +278,7 @@ static size_t take_open(struct inference *r, const struct batch *p)
 		if (genes && !a->part[c].done)
 			a->cell[n++] = c;
 	}
-	take(a, p, n);
+	attribution_take(a, p, n);
 	return n;
 }
 
@@ -295,7 +295,7 @@ static void integrate(struct inference *r, const struct batch *p)
 			slopes(r, p, a->slope + i * (STEPS_MAX / n) * T);
 		}
 		for (size_t i = 0; i < a->b.ncell; i++)
-			finish(a, p, T, a->cell[i], n);
+			attribution_finish(a, p, T, a->cell[i], n);
 	}
 }
 
@@ -317,7 +317,7 @@ static void write_list(struct inference *r, const struct batch *p, size_t i, siz
 	b->group[a->group].offset[row + 1] = at;
 }
 
-static void rows(struct inference *r, size_t first, size_t n)
+static void attribution_rows(struct inference *r, size_t first, size_t n)
 {
 	struct attribution *a = r->of;
 	const struct batch *p = &r->packed.b;
@@ -363,7 +363,7 @@ static void report_steps(const struct inference *r)
 	cli_measured("completeness_error", a->worst);
 }
 
-static void release(struct attribution *a)
+static void attribution_release(struct attribution *a)
 {
 	free_all(a->part, a->v, a->slope, a->sum, a->before, a->offset, a->id, a->rank, a->cell, a->value, a->x, a->dx, a->y, a->dy,
 		a->deviation);
@@ -376,15 +376,15 @@ int scpredict_attribution(int argc, char **argv)
 	struct header h = {0};
 	cli_init(&attribution_cli, argc, argv);
 	inference_open(&r, &attribution_cli, INFERENCE_GRADIENTS);
-	choose(&a);
+	attribution_choose(&a);
 	inference_load(&r, &a.chosen.heads);
 	cli_has_position(chosen(&a.chosen), r.in);
-	make_header(&r, &h);
-	inference_run(&r, &h, rows, NULL);
+	attribution_make_header(&r, &h);
+	inference_run(&r, &h, attribution_rows, NULL);
 	report_steps(&r);
 	inference_report(&r, "cells have no gene: they have no attributions");
 	inference_release(&r);
 	config_heads_release(&a.chosen.heads);
-	release(&a);
+	attribution_release(&a);
 	return 0;
 }

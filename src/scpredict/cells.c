@@ -166,7 +166,7 @@ static const struct kind *kind_of(const struct head_spec *s)
 	return NULL;
 }
 
-static int fit(const struct head_spec *s)
+static int predict_cells_fit(const struct head_spec *s)
 {
 	return kind_of(s) != NULL;
 }
@@ -187,7 +187,7 @@ int scpredict_cells(int argc, char **argv)
 	struct header h = {0};
 	cli_init(&cells_cli, argc, argv);
 	inference_open(&r, &cells_cli, INFERENCE_TOKENS);
-	choose_head(&c.chosen, head, fit, "classes or numbers of cells", "cells");
+	choose_head(&c.chosen, head, predict_cells_fit, "classes or numbers of cells", "cells");
 	if (spec(&r)->kind->target == TARGET_VALUE && probabilities)
 		die("--probabilities: the head '%s' predicts a number", head_name(spec(&r)));
 	int set = spec(&r)->kind->target == TARGET_SET;

@@ -34,7 +34,7 @@ struct genes {
 	uint64_t predicted;
 };
 
-static int fit(const struct head_spec *s)
+static int predict_genes_fit(const struct head_spec *s)
 {
 	return s->kind->rows == ROWS_TOKEN && s->kind->target == TARGET_CLASS;
 }
@@ -52,7 +52,7 @@ static void read_genes(struct genes *g, const struct header *h)
 	free(genes);
 }
 
-static void make_header(const struct inference *r, struct header *h)
+static void predict_genes_make_header(const struct inference *r, struct header *h)
 {
 	static const char *const made[] = {"token", "label", NULL};
 	struct genes *g = r->of;
@@ -72,7 +72,7 @@ static void make_header(const struct inference *r, struct header *h)
 	}
 }
 
-static int wanted(const struct genes *g, const struct vocab *v, uint32_t id)
+static int predict_genes_wanted(const struct genes *g, const struct vocab *v, uint32_t id)
 {
 	return g->all ? id >= v->nspecial : g->known.held_out[id];
 }
@@ -86,7 +86,7 @@ static size_t drop_cells(struct inference *r, size_t n)
 	for (size_t i = 0, from = 0, to; i < n; i++, from = to) {
 		to = offset[i + 1];
 		size_t t = from;
-		while (t < to && !wanted(r->of, v, id[t]))
+		while (t < to && !predict_genes_wanted(r->of, v, id[t]))
 			t++;
 		if (t == to)
 			continue;
@@ -99,7 +99,7 @@ static size_t drop_cells(struct inference *r, size_t n)
 	return kept;
 }
 
-static void rows(struct inference *r, size_t first, size_t n)
+static void predict_genes_rows(struct inference *r, size_t first, size_t n)
 {
 	struct genes *g = r->of;
 	const struct vocab *v = &r->out.header->vocab;
@@ -116,7 +116,7 @@ static void rows(struct inference *r, size_t first, size_t n)
 		int has = c < kept && r->row[c] == i;
 		for (size_t t = has ? p->offset[c] : 0; has && t < p->offset[c + 1]; t++) {
 			uint32_t id = p->id[t];
-			if (!wanted(g, v, id))
+			if (!predict_genes_wanted(g, v, id))
 				continue;
 			block_set_id(b, g->token, at, id);
 			if (g->label >= 0)
@@ -152,11 +152,11 @@ int scpredict_genes(int argc, char **argv)
 	struct header h = {0};
 	cli_init(&genes_cli, argc, argv);
 	inference_open(&r, &genes_cli, INFERENCE_TOKENS);
-	choose_head(&g.chosen, head, fit, "classes of genes", "genes");
+	choose_head(&g.chosen, head, predict_genes_fit, "classes of genes", "genes");
 	read_genes(&g, stream_header(r.in));
 	inference_load(&r, &g.chosen.heads);
-	make_header(&r, &h);
-	inference_run(&r, &h, rows, NULL);
+	predict_genes_make_header(&r, &h);
+	inference_run(&r, &h, predict_genes_rows, NULL);
 	report(&r);
 	inference_release(&r);
 	config_heads_release(&g.chosen.heads);

@@ -87,7 +87,7 @@ static void source_open(struct source *in, struct stream *s)
 }
 
 /* 1; 0: the end, and the next call begins again if the stream was indexed. */
-static int next_block(struct source *in)
+static int reduce_next_block(struct source *in)
 {
 	int got = must_read(in->s, &in->b);
 	in->rows = got ? in->rows + in->b.rows : 0;
@@ -132,11 +132,11 @@ static void find_shared(uint8_t *there, const struct source *in)
 }
 
 /* Keep the genes whose log-normalised expression has the largest variance. */
-static void choose_genes(struct baseline *m, struct source *in)
+static void choose_reduced_genes(struct baseline *m, struct source *in)
 {
 	size_t V = in->h->vocab.n, n = 0;
 	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
-	while (next_block(in)) {
+	while (reduce_next_block(in)) {
 		const uint64_t *offset = in->b.group[in->group].offset;
 		for (size_t r = 0; r < in->b.rows; r++)
 			for (uint64_t i = offset[r]; i < offset[r + 1]; i++) {
@@ -217,7 +217,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 	double *x = xmalloc(CHUNK * m->genes * sizeof *x);
 	size_t n = 0;
 	pca_init(&m->pca, m->genes);
-	while (next_block(in))
+	while (reduce_next_block(in))
 		for (size_t r = 0; r < in->b.rows; r++) {
 			double *row = x + n * m->genes;
 			dense_row(m, in, r, row);
@@ -238,10 +238,10 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 }
 
 /* k: components, 0: none */
-static void fit(struct baseline *m, struct source *in, size_t k, int threads)
+static void reduce_fit(struct baseline *m, struct source *in, size_t k, int threads)
 {
 	must(stream_index(in->s, &failure));
-	choose_genes(m, in);
+	choose_reduced_genes(m, in);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
 	if (k > limit)
@@ -271,7 +271,7 @@ static void fit_digest(const struct baseline *m, const struct vocab *fitted, cha
 	XXH3_freeState(s);
 }
 
-static void make_header(
+static void reduce_make_header(
 	struct header *to, const struct source *in, const struct baseline *m, const struct vocab *fitted, const struct cli *cli)
 {
 	char hex[DIGEST_SIZE];
@@ -312,7 +312,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 	struct header h = {0};
 	struct block out = {0};
 	uint64_t cells = 0;
-	make_header(&h, in, m, fitted, cli);
+	reduce_make_header(&h, in, m, fitted, cli);
 	struct stream *to = cli_create(cli, &h, stream_expected(in->s));
 	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x");
 	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
@@ -320,7 +320,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 	uint32_t *row = xmalloc(most * sizeof *row);
 	header_map(&h, in->h, map);
 	block_reset(&out, stream_header(to));
-	while (next_block(in)) {
+	while (reduce_next_block(in)) {
 		for (size_t from = 0, n; from < in->b.rows; from += n) {
 			n = in->b.rows - from < most ? in->b.rows - from : most;
 			for (size_t i = 0; i < n; i++)
@@ -347,10 +347,10 @@ static int run(const struct cli *cli, size_t k)
 	source_open(&in, cli_open_all(cli));
 	if (fit_path) {
 		source_open(&from, must_open(fit_path));
-		fit(&m, &from, k, (int)cli->threads);
+		reduce_fit(&m, &from, k, (int)cli->threads);
 		find_genes(&m, &from.h->vocab, &in);
 	} else {
-		fit(&m, &in, k, (int)cli->threads);
+		reduce_fit(&m, &in, k, (int)cli->threads);
 	}
 	uint64_t cells = embed(&m, &in, fit_path ? &from.h->vocab : &in.h->vocab, cli);
 	double share = 0;

@@ -133,7 +133,7 @@ void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, in
 }
 
 /* Renumber classes by name, so that no choice depends on the order of the cells. The missing class is last. */
-static void settle(const struct choice *c, struct partition *p)
+static void choose_settle(const struct choice *c, struct partition *p)
 {
 	uint32_t *rank = classes_ranks(&p->classes);
 	p->n = p->classes.n;
@@ -187,7 +187,7 @@ static void drop_rare(struct choice *c, const struct partition *p, double least)
 }
 
 /* Keep `total` cells, in the class proportions of --stratify if it is given. */
-static void take(struct choice *c, uint64_t total, uint32_t purpose)
+static void choose_take(struct choice *c, uint64_t total, uint32_t purpose)
 {
 	const struct partition *p = c->stratify ? partition_of(c, c->stratify) : NULL;
 	uint64_t *quota = p ? xcalloc(p->n, sizeof *quota) : xcalloc(1, sizeof *quota);
@@ -205,7 +205,7 @@ static void split_by_cell(struct choice *c)
 {
 	uint8_t *before = xmalloc(c->n);
 	memcpy(before, c->keep, c->n);
-	take(c, sample_share(c->test_fraction, kept(c)), SAMPLE_SPLIT);
+	choose_take(c, sample_share(c->test_fraction, kept(c)), SAMPLE_SPLIT);
 	for (size_t i = 0; i < c->n && c->part == PART_TRAIN; i++)
 		c->keep[i] = before[i] && !c->keep[i];
 	free(before);
@@ -287,7 +287,7 @@ static size_t crossed_classes(const struct choice *c, uint32_t **class)
 }
 
 /* How many cells were asked for: -n, or -f of those that are left; else `otherwise`. */
-static uint64_t wanted(const struct choice *c, uint64_t otherwise)
+static uint64_t choose_wanted(const struct choice *c, uint64_t otherwise)
 {
 	return c->number >= 0 ? (uint64_t)c->number : c->fraction >= 0 ? sample_share(c->fraction, kept(c)) : otherwise;
 }
@@ -310,7 +310,7 @@ static void balance_classes(struct choice *c)
 			least = count[k] < least ? count[k] : least;
 			open++;
 		}
-	uint64_t want = wanted(c, open ? least * open : 0);
+	uint64_t want = choose_wanted(c, open ? least * open : 0);
 	warn_few(want, kept(c));
 	sample_round_robin(count, n, want, quota);
 	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_CLASS}, class, quota, n);
@@ -343,7 +343,7 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	struct partition *rare = column ? partition_of(c, column) : NULL;
 	free(column);
 	for (size_t k = 0; k < c->npartition; k++)
-		settle(c, &c->partition[k]);
+		choose_settle(c, &c->partition[k]);
 	if (rare)
 		rare->left_out = 1;
 	for (size_t k = 0; k < c->balanced; k++)
@@ -375,7 +375,7 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	} else if (c->number >= 0 || c->fraction >= 0) {
 		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);
 		warn_few(want, n);
-		take(c, want, c->stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
+		choose_take(c, want, c->stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
 	}
 	charge(c, BY_SAMPLE, &n, dropped);
 }

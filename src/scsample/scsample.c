@@ -126,7 +126,7 @@ static uint64_t expected(const struct inputs *in)
 }
 
 /* Next block of the joined stream, or NULL at the end. */
-static const struct block *next_block(struct inputs *in)
+static const struct block *scsample_next_block(struct inputs *in)
 {
 	for (;; in->at++) {
 		if (in->at == in->n)
@@ -211,7 +211,7 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 	choice_init(&c, &in->all.header, stream_name(in->s[0]));
 	rewind_inputs(in);
 	uint64_t at = 0;
-	for (const struct block *b; (b = next_block(in)); at += b->rows) {
+	for (const struct block *b; (b = scsample_next_block(in)); at += b->rows) {
 		filter_rows(f, b, dropped);
 		choice_add(&c, b, f->keep, in->all.cell);
 		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, expected(in));
@@ -225,7 +225,7 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 }
 
 /* Choose genes: those of a list, or by the chosen cells in one or two more passes; or all, for --thin. */
-static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
+static void choose_kept_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
 {
 	*g = (struct genes){.list = gene_list,
 		.flavor = (enum hvg_flavor)flavor,
@@ -242,7 +242,7 @@ static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes 
 	do {
 		uint64_t at = 0;
 		rewind_inputs(in);
-		for (const struct block *b; (b = next_block(in)); at += b->rows) {
+		for (const struct block *b; (b = scsample_next_block(in)); at += b->rows) {
 			genes_add(g, b, chosen + at);
 			progress("genes of %" PRIu64 " of %" PRIu64 " cells", at, expected(in));
 		}
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
 	struct genes genes = {0};
 	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
 	if (some)
-		choose_genes(&in, chosen, &genes);
+		choose_kept_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;
 	struct sink s = {.to = create_output(&in, like, chosen), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
 	if (some)
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
 		header_map(stream_header(s.to), &in.all.header, s.map);
 	block_reset(&s.out, stream_header(s.to));
 	uint64_t seen = 0;
-	for (const struct block *b; (b = next_block(&in)); seen += b->rows) {
+	for (const struct block *b; (b = scsample_next_block(&in)); seen += b->rows) {
 		if (!chosen)
 			filter_rows(&f, b, dropped);
 		emit(&s, b, chosen ? chosen + seen : f.keep);

@@ -101,7 +101,7 @@ void by_gene_forward(struct score *y, struct model *m, const struct objective *o
 	"gene\tsymbol\tn\texpressed\tzero_fraction\tauc\tauc_error\tmean\tmean_expressed\tmae\tmae_expressed\tmae_expressed_ungated\tnull\t" \
 	"null_expressed\tnull_error\trescaled\trescaled_ungated\n"
 
-static void put(FILE *f, double v)
+static void by_gene_put(FILE *f, double v)
 {
 	if (isnan(v))
 		fputs("\tNA", f);
@@ -122,7 +122,7 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 		const double value[] = {s.zero_fraction, s.auc, s.auc_error, s.mean, s.mean_expressed, s.mae, s.mae_expressed,
 			s.mae_expressed_ungated, s.null, s.null_expressed, s.null_error, s.rescaled, s.rescaled_ungated};
 		for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-			put(f, value[i]);
+			by_gene_put(f, value[i]);
 		fputc('\n', f);
 	}
 	xmemclose(f, &text);

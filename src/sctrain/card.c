@@ -135,7 +135,7 @@ static void put_data(FILE *f, const struct train *t)
 }
 
 /* The measures of the kept weights: the row of train.tsv of this step, 0: the last row. */
-static void put_row(FILE *f, const struct train *t, uint64_t step)
+static void card_put_row(FILE *f, const struct train *t, uint64_t step)
 {
 	char *path = xasprintf("%s/" CHECKPOINT_TRAIN, t->cli->output), *line = NULL, *names = NULL, *row = NULL;
 	size_t cap = 0;
@@ -197,7 +197,7 @@ void card_write(const struct train *t)
 	fputs(t->state.best_step ? "\nThe weights with the best validation were kept; the losses at their step:\n\n"
 				 : "\nThe losses at the last step:\n\n",
 		f);
-	put_row(f, t, t->state.best_step);
+	card_put_row(f, t, t->state.best_step);
 	fputs("\n## Limits\n\nTo be filled in: what the model is for, on which cells it was tested, what it must not be used for.\n", f);
 	xmemclose(f, &text);
 	if (is_foreign(path))

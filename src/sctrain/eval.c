@@ -333,7 +333,7 @@ static const char *unit_of(const struct objective *o)
 	return o->kind->input == INPUT_COUNTS ? "counts" : "tokens";
 }
 
-static void put(FILE *f, const char *name, double value)
+static void eval_put(FILE *f, const char *name, double value)
 {
 	if (isnan(value))
 		fprintf(f, "%s\tNA\n", name);
@@ -347,7 +347,7 @@ static void put_column(FILE *f, const struct score *y, const struct objective *o
 	char name[2 * HEAD_NAME];
 	for (size_t i = 0; i < metric_count(o->head.kind); i++) {
 		snprintf(name, sizeof name, "%s.%s", metric_name(o->head.kind, i), objective_name(o));
-		put(f, name, x->value[o->index][i]);
+		eval_put(f, name, x->value[o->index][i]);
 	}
 	fprintf(f, "cells.%s\t%.0f\n", objective_name(o), y->of[o->index].sum->count);
 }
@@ -355,11 +355,11 @@ static void put_column(FILE *f, const struct score *y, const struct objective *o
 static void put_own(FILE *f, const struct score *y, const struct objective *o, const struct scores *x)
 {
 	const struct head_kind *k = o->head.kind;
-	put(f, "loss", x->value[o->index][0]);
+	eval_put(f, "loss", x->value[o->index][0]);
 	size_t count = metric_count(k);
 	for (size_t j = 1; j < count; j++) {
 		size_t i = k->part ? j : count - j; /* heads of several losses as in train.tsv; the order of the others is older */
-		put(f, metric_name(k, i), x->value[o->index][i]);
+		eval_put(f, metric_name(k, i), x->value[o->index][i]);
 	}
 	fprintf(f, "masked\t%.0f\n", y->of[o->index].sum->count);
 }

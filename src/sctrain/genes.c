@@ -64,7 +64,7 @@ static void open_genes(struct objective *o, struct train *t)
 	o->head.label = g->name;
 }
 
-static void settings(const struct objective *o, cJSON *j)
+static void gene_classes_settings(const struct objective *o, cJSON *j)
 {
 	const char *text = ((const struct genes *)o->state)->text;
 	char hex[DIGEST_SIZE];
@@ -85,7 +85,7 @@ static void label_tokens(
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-static void release(struct objective *o)
+static void gene_classes_release(struct objective *o)
 {
 	struct genes *x = o->state;
 	gene_labels_release(&x->labels);
@@ -100,9 +100,9 @@ const struct objective_kind genes_objective = {
 	.file = "genes.tsv",
 	.size = sizeof(struct genes),
 	.open = open_genes,
-	.settings = settings,
+	.settings = gene_classes_settings,
 	.label = label_tokens,
-	.release = release,
+	.release = gene_classes_release,
 };
 
 static void objectives(struct objectives *list)

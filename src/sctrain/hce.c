@@ -158,7 +158,7 @@ static void open_terms(struct objective *o, struct train *t)
 }
 
 /* The terms that the model in dir knows. */
-static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+static void hce_eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	struct hce *x = o->state;
 	char *path = xasprintf("%s/%s", dir, o->kind->file);
@@ -172,7 +172,7 @@ static void eval_open(struct objective *o, const char *dir, const struct masked_
 	free(path);
 }
 
-static void settings(const struct objective *o, cJSON *j)
+static void hce_settings(const struct objective *o, cJSON *j)
 {
 	const struct hce *x = o->state;
 	char *name = xasprintf("loss of %s", x->column.name),
@@ -195,7 +195,7 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-static void release(struct objective *o)
+static void hce_release(struct objective *o)
 {
 	struct hce *x = o->state;
 	label_column_release(&x->column);
@@ -212,10 +212,10 @@ const struct objective_kind hce_objective = {
 	.file = "ontology.obo",
 	.size = sizeof(struct hce),
 	.open = open_terms,
-	.settings = settings,
+	.settings = hce_settings,
 	.label = label_cells,
-	.eval_open = eval_open,
-	.release = release,
+	.eval_open = hce_eval_open,
+	.release = hce_release,
 };
 
 struct objective *hce_add(struct objectives *list, const char *column, const char *path, int known)

@@ -105,7 +105,7 @@ static void open_labels(struct objective *o, struct train *t)
 	o->head.label = c->classes.name;
 }
 
-static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+static void label_eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	(void)dir;
 	label_column_eval(&((struct label *)o->state)->column, o, o->head.nlabel, s);
@@ -126,7 +126,7 @@ static void ready(struct objective *o, struct train *t)
 }
 
 /* The names of further columns are in the configuration; those of --label have the losses of the first. */
-static void settings(const struct objective *o, cJSON *j)
+static void label_settings(const struct objective *o, cJSON *j)
 {
 	const struct label *l = o->state;
 	if (o->index) {
@@ -154,7 +154,7 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = l->of};
 }
 
-static void release(struct objective *o)
+static void label_release(struct objective *o)
 {
 	struct label *l = o->state;
 	label_column_release(&l->column);
@@ -169,10 +169,10 @@ const struct objective_kind label_objective = {
 	.size = sizeof(struct label),
 	.open = open_labels,
 	.ready = ready,
-	.settings = settings,
+	.settings = label_settings,
 	.label = label_cells,
-	.eval_open = eval_open,
-	.release = release,
+	.eval_open = label_eval_open,
+	.release = label_release,
 };
 
 struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options)

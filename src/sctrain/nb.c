@@ -188,7 +188,7 @@ static void configure(struct objective *o, const struct train *t, struct model_c
 	c->masked_least = fmin(c->masked_least, c->masked_most); /* 0: the header says nothing */
 }
 
-static void settings(const struct objective *o, cJSON *j)
+static void nb_settings(const struct objective *o, cJSON *j)
 {
 	const struct nb *x = o->state;
 	char hex[DIGEST_SIZE];
@@ -217,7 +217,7 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 }
 
 /* The groups of the model in dir, for cells of s. */
-static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+static void nb_eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	struct nb *x = o->state;
 	const struct header *h = stream_header(s->in);
@@ -235,7 +235,7 @@ static void eval_close(struct objective *o, const struct masked_source *s, uint6
 		cli_unknown_groups(&x->groups, x->labels[s->validation].spec ? x->groups.unknown : cells, cells, s->name);
 }
 
-static void release(struct objective *o)
+static void nb_objective_release(struct objective *o)
 {
 	struct nb *x = o->state;
 	labels_release(&x->labels[0]);
@@ -253,11 +253,11 @@ const struct objective_kind nb_objective = {
 	.size = sizeof(struct nb),
 	.open = open_stream,
 	.configure = configure,
-	.settings = settings,
+	.settings = nb_settings,
 	.label = label_cells,
-	.eval_open = eval_open,
+	.eval_open = nb_eval_open,
 	.eval_close = eval_close,
-	.release = release,
+	.release = nb_objective_release,
 };
 
 const struct train_task nb_task = {

@@ -16,7 +16,7 @@ struct number {
 	size_t of_cap;
 };
 
-static void find_column(const struct train *t, struct number *x, const struct masked_source *s, const char *column)
+static void numbers_find_column(const struct train *t, struct number *x, const struct masked_source *s, const char *column)
 {
 	const struct header *h = stream_header(s->in);
 	if (header_find(h, column) < 0)
@@ -28,9 +28,9 @@ static void open_numbers(struct objective *o, struct train *t)
 {
 	const char *column = o->head.column, *name = t->source.name;
 	struct masked_numbers n;
-	find_column(t, o->state, &t->source, column);
+	numbers_find_column(t, o->state, &t->source, column);
 	if (t->validation.source.in)
-		find_column(t, o->state, &t->validation.source, column);
+		numbers_find_column(t, o->state, &t->validation.source, column);
 	must(masked_numbers(&n, t->header, column, name, &failure));
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected at least two", name, n.count, column);
@@ -45,7 +45,7 @@ static void open_numbers(struct objective *o, struct train *t)
 	o->head.scale = n.sd;
 }
 
-static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+static void numbers_eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	struct number *x = o->state;
 	(void)dir;
@@ -67,7 +67,7 @@ static void number_cells(
 	p->b.goal[o->index] = (struct goal){.value = x->of};
 }
 
-static void release(struct objective *o)
+static void numbers_release(struct objective *o)
 {
 	free(((struct number *)o->state)->of);
 }
@@ -80,8 +80,8 @@ const struct objective_kind number_objective = {
 	.size = sizeof(struct number),
 	.open = open_numbers,
 	.label = number_cells,
-	.eval_open = eval_open,
-	.release = release,
+	.eval_open = numbers_eval_open,
+	.release = numbers_release,
 };
 
 struct objective *number_add(struct objectives *list, const char *column)

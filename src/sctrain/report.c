@@ -22,7 +22,7 @@ struct row {
 	const struct scores *scores; /* NULL: this step was not validated */
 };
 
-static void put(FILE *f, const char *name, double value, int names, const char *of)
+static void report_put(FILE *f, const char *name, double value, int names, const char *of)
 {
 	if (names)
 		fprintf(f, "\t%s%s%s", name, *of ? "." : "", of);
@@ -41,7 +41,7 @@ static void loss_columns(FILE *f, const struct train *t, const struct objective 
 		char *of = !part  ? xstrdup(objective_name(o))
 			: several ? xasprintf("%s.%s", objective_name(o), part[k].name)
 				  : xstrdup(part[k].name);
-		put(f, "loss", x ? x->totals->loss[first + k] / x->totals->count[first + k] : 0, !x, of);
+		report_put(f, "loss", x ? x->totals->loss[first + k] / x->totals->count[first + k] : 0, !x, of);
 		free(of);
 	}
 }
@@ -55,13 +55,13 @@ static void more_columns(FILE *f, const struct train *t, const struct row *x)
 	if (!t->validation.source.in)
 		return;
 	if (several)
-		put(f, "eval_loss", scored ? x->scores->loss : NAN, !x, "");
+		report_put(f, "eval_loss", scored ? x->scores->loss : NAN, !x, "");
 	for (size_t i = 0; i < list->n; i++) {
 		const struct head_kind *k = list->one[i].head.kind;
 		for (size_t c = 0; c < metric_count(k); c++) {
 			char name[64];
 			snprintf(name, sizeof name, "eval_%s", metric_name(k, c));
-			put(f, name, scored ? x->scores->value[i][c] : NAN, !x, several ? objective_name(&list->one[i]) : "");
+			report_put(f, name, scored ? x->scores->value[i][c] : NAN, !x, several ? objective_name(&list->one[i]) : "");
 		}
 	}
 }
@@ -108,7 +108,7 @@ static void replace(struct train *t)
 	p->early = NULL;
 }
 
-static void add(struct totals *sum, const struct totals *x)
+static void report_add(struct totals *sum, const struct totals *x)
 {
 	for (size_t i = 0; i < LOSSES_MAX; i++) {
 		sum->loss[i] += x->loss[i];
@@ -129,7 +129,7 @@ void report_step(struct train *t, const struct step_result *r)
 	char loss[32] = "NA", norm[32] = "NA";
 	t->state.step = done;
 	t->state.epoch = (double)done * (double)t->info.epochs / (double)steps;
-	add(&p->totals, sum);
+	report_add(&p->totals, sum);
 	p->measured += !isnan(r->loss);
 	if (t->replaces && p->measured)
 		replace(t);

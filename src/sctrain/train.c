@@ -136,7 +136,7 @@ static int check_step(const struct train *t, const struct block *b, uint64_t ste
 }
 
 /* Read the next block. 1, 0 after the last, -1 with e set. */
-static int next_block(struct train *t, struct block *b, uint64_t step, struct error *e)
+static int train_next_block(struct train *t, struct block *b, uint64_t step, struct error *e)
 {
 	ull steps = t->info.steps;
 	int got = stream_read(t->source.in, b, e);
@@ -190,7 +190,7 @@ static void train(struct train *t)
 	uint64_t step = t->info.first_step; /* of the next block */
 	int got, over = 0;
 	t->report.start = t->report.last = clock_seconds();
-	while ((got = next_block(t, &b, step, &failure)) > 0) {
+	while ((got = train_next_block(t, &b, step, &failure)) > 0) {
 		int fresh = step >= t->state.step; /* else the step was done before the checkpoint */
 		if (fresh)
 			train_step(t, &b, step, &failure);
@@ -255,7 +255,7 @@ static void check_learned(const struct train *t)
 				objective_name(o));
 }
 
-static void finish(struct train *t)
+static void train_finish(struct train *t)
 {
 	struct model_files files = files_of(t);
 	check_learned(t);
@@ -268,7 +268,7 @@ static void finish(struct train *t)
 	report_run(t);
 }
 
-static void release(struct train *t)
+static void train_release(struct train *t)
 {
 	train_state_release(&t->state);
 	packed_release(&t->packed);
@@ -302,8 +302,8 @@ int train_main(const struct train_task *task, int argc, char **argv)
 	catch_signals();
 	train_watch(&t.ranks, &stop);
 	train(&t);
-	finish(&t);
+	train_finish(&t);
 	train_leave(&t.ranks);
-	release(&t);
+	train_release(&t);
 	return 0;
 }

@@ -77,7 +77,7 @@ static void copy(int fd, const char *name, struct outfile *to)
 
 /* Open the output, and return the name of the file that HDF5 is to write. HDF5 opens files by name and seeks, so if the output is not a
  * regular file, it writes a temporary one, which is copied. */
-static char *open_output(const char *path, struct outfile *spill)
+static char *export_open_output(const char *path, struct outfile *spill)
 {
 	must(outfile_open(&view.out, path, 1, &failure) || (view.out.direct && outfile_temporary(spill, &failure)));
 	return outfile_name(view.out.direct ? spill : &view.out);
@@ -115,7 +115,7 @@ void view_h5ad(struct stream *in)
 	size_t nkeep;
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
-	char *path = open_output(view.output, &spill);
+	char *path = export_open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_writer *w = h5ad_writer_new(
 		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &failure);
@@ -148,7 +148,7 @@ void view_into(struct stream *in)
 		die("%s: %s", view.into, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		die("%s: not a regular file", view.into);
-	char *path = open_output(view.output ? view.output : view.into, &spill);
+	char *path = export_open_output(view.output ? view.output : view.into, &spill);
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does when memory runs out");

@@ -53,7 +53,7 @@ void view_header(struct stream *in)
 	cJSON_Delete(j);
 }
 
-static void put_row(const char *key, const char *value)
+static void header_put_row(const char *key, const char *value)
 {
 	text_field(key, strlen(key));
 	text_put("\t", 1);
@@ -68,11 +68,11 @@ static void put_values(const cJSON *j, const char *key)
 	size_t i = 0;
 	char number[DECIMAL];
 	if (cJSON_IsString(j))
-		put_row(key, j->valuestring);
+		header_put_row(key, j->valuestring);
 	else if (cJSON_IsNumber(j))
-		put_row(key, decimal_print(number, j->valuedouble));
+		header_put_row(key, decimal_print(number, j->valuedouble));
 	else if (cJSON_IsBool(j))
-		put_row(key, cJSON_IsTrue(j) ? "true" : "false");
+		header_put_row(key, cJSON_IsTrue(j) ? "true" : "false");
 	cJSON_ArrayForEach(child, j)
 	{
 		char *longer = cJSON_IsArray(j) ? xasprintf("%s.%zu", key, ++i) : xasprintf("%s%s%s", key, *key ? "." : "", child->string);
@@ -91,7 +91,7 @@ void view_header_tsv(struct stream *in)
 	{
 		const char *name = json_get(column, "name")->valuestring;
 		const cJSON *categories = json_get(column, "categories");
-		put_row("column", name);
+		header_put_row("column", name);
 		for (const char *const *p = part; *p; p++) {
 			char *key = xasprintf("%s:%s", *p, name);
 			put_values(json_get(column, *p), key);
@@ -99,7 +99,7 @@ void view_header_tsv(struct stream *in)
 		}
 		if (categories) {
 			char *key = xasprintf("categories:%s", name), *n = xasprintf("%d", cJSON_GetArraySize(categories));
-			put_row(key, n);
+			header_put_row(key, n);
 			free_all(key, n);
 		}
 	}

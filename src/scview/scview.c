@@ -85,7 +85,7 @@ static int check_model(const char *dir)
 	return bad;
 }
 
-static int check(int i)
+static int check_inputs(int i)
 {
 	const char *path = i < cli.noperand ? cli.operand[i] : "-";
 	struct stat st;
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 		int bad = 0;
 		text_open();
 		for (int i = 0; i < (cli.noperand ? cli.noperand : 1); i++)
-			bad |= check(i) != 0;
+			bad |= check_inputs(i) != 0;
 		text_commit();
 		cli_measured("rows", (double)checked);
 		cli_report(&cli, "%s", bad ? "not all files are complete" : "all files are complete");

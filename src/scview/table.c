@@ -24,7 +24,7 @@ static int is_companion(const struct header *h, int c)
 }
 
 /* The columns to show: those of --columns, else all. The .missing companions are not shown; their values become NA. */
-static struct shown *choose(const struct header *h, const char *file, size_t *n)
+static struct shown *table_choose(const struct header *h, const char *file, size_t *n)
 {
 	size_t nname;
 	char **name = opt_list(view.columns, &nname);
@@ -109,7 +109,7 @@ void view_table(struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	size_t n;
-	struct shown *s = choose(h, stream_name(in), &n);
+	struct shown *s = table_choose(h, stream_name(in), &n);
 	struct block b = {0};
 	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
 	int got = 1;
