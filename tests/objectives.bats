@@ -65,7 +65,7 @@ setup() {
 	mkdir -p few/in/runs/wced-1 few/out && cd few
 	printf 'metric\tvalue\nmacro_f1\t0.5\n' > in/runs/wced-1/scores.tsv
 	printf 'MIN_EXPRESSED = 70\n' > in/settings
-	run -1 "$P/bmfm/table.sh" out in bmfm-learnability wced 1 "" type "gated_genes=genes" how
+	run -1 "$P/page/table.py" bmfm/table out in bmfm-learnability wced 1 "" type "gated_genes=genes" how
 	assert_output "bmfm-learnability: no network has two genes with 70 expressed pairs in the test cells: expected a lower MIN_EXPRESSED"
 	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --seed 1 -o test.counts
 	"$P/bmfm/enough.sh" 120 test.counts
@@ -73,7 +73,7 @@ setup() {
 	assert_output "MIN_EXPRESSED=121: no gene has so many expressed pairs in 12 test cells: at most ten with each"
 }
 
-@test "bmfm/table.sh: means and paired differences are scipy's; a part over all arms with it; runs that are missing are left out" {
+@test "bmfm/table.py: means and paired differences are scipy's; a part over all arms with it; runs that are missing are left out" {
 	rm -rf t && mkdir -p t/in/log t/out
 	$PYTHON - <<-'END'
 		import os, random
@@ -90,7 +90,7 @@ setup() {
 		            for m in "macro_f1", "other":
 		                f.write(f"{m}\t{.4 + own + .2 * ('hce' in arm) + random.gauss(0, .02):.6f}\n")
 	END
-	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1,avg_batch=AvgBatch" how > text
+	BIN=$BIN "$P/page/table.py" bmfm/table t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1,avg_batch=AvgBatch" how > text
 	run cat text
 	assert_line --regexp '^objective +alone +\+hce +\+r2mae\+hce$'
 	assert_line --regexp '^50 principal components +0\.[0-9]+ \[-?0\.[0-9]+, 0\.[0-9]+\] +- +-$'
@@ -123,9 +123,9 @@ setup() {
 		    assert abs(float(r["difference"]) - d.mean()) < 1e-12 and abs(float(r["p"]) - test.pvalue) < 1e-9, r
 	END
 	# an arm that is there anyway counts once
-	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "pca wced" "1 2 3" "" type "macro_f1=macro F1" how > /dev/null
+	BIN=$BIN "$P/page/table.py" bmfm/table t/out t/in combine "pca wced" "1 2 3" "" type "macro_f1=macro F1" how > /dev/null
 	assert_equal "$(grep -c '^pca	.*	macro_f1	' t/out/points.tsv)" 3
-	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random wced" 1 "" type "macro_f1=macro F1" how | grep -qx "One seed: nothing can be said about other trainings."
+	BIN=$BIN "$P/page/table.py" bmfm/table t/out t/in combine "mlm-random wced" 1 "" type "macro_f1=macro F1" how | grep -qx "One seed: nothing can be said about other trainings."
 }
 
 # bats test_tags=slow
@@ -164,7 +164,7 @@ setup() {
 	assert_output --partial "no label of column 'cell_type' has a term"
 }
 
-@test "bmfm/zeroshot-table.sh: seeds are averaged before sets are compared; measured sets against zeros" {
+@test "bmfm/zeroshot.py: seeds are averaged before sets are compared; measured sets against zeros" {
 	rm -rf z && mkdir -p z/log
 	local k arm
 	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --donors 2 --seed 1 -o z/sim.counts
@@ -184,7 +184,7 @@ setup() {
 				print "avg_batch", v[1] == 2 && v[2] == 1 && arm == "pca" ? "NA" : base }' > "z/runs/$arm-$k/scores.tsv"
 		done
 	done
-	BIN=$BIN "$P/bmfm/zeroshot-table.sh" z "wced+hce wced-zeros+hce" "pca" "1-1 1-2 2-1 2-2" "" how > z/text
+	BIN=$BIN "$P/page/table.py" bmfm/zeroshot z "wced+hce wced-zeros+hce" "pca" "1-1 1-2 2-1 2-2" "" how > z/text
 	run cat z/text
 	assert_line --regexp '^method +set1 +set2 +mean$'
 	# 2 sets: mean 1.5/10 + .015 over .4, and 12.706 * .0707 / sqrt 2 to each side

@@ -122,8 +122,8 @@ $1_GRID := $$(or $$(BMFM_ARMS),$$($1_ARMS))
 $1_RUNS := $$(call obj_runs,$$($1_GRID))
 $$(eval $$(call page,$2,$$($1),$$($1)/table.txt))
 $$(eval $$(call grid,$($1),$$($1_GRID); $$(OBJ_SEEDS)))
-$($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
-	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
+$($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.py
+	@$$(table) bmfm/table $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
 		$$(call quote,$$(obj_how)) $$(whole)
 endef
 obj_how = $(BMFM_CONFIG), $(call plural,$(BMFM_EPOCHS),epoch) of batches of $(BMFM_BATCH), learning rate $(BMFM_LR)

@@ -156,8 +156,20 @@ def plain(x, digits=6):
     return f"{x:.0f}" if x == x // 1 else f"{x:.{digits}g}"
 
 
-def joined(*words):
-    return "\n".join(words)
+def bracket(row, form="%.3f"):
+    return f"[{num(row['low'], form)}, {num(row['high'], form)}]" if known(row["low"]) else "[NA]"
+
+
+def text(value, form):
+    return form % float(value) if known(value) else "NA"
+
+
+def crossed(first, cells):
+    """A table of (row, column, text), which both keep their order; - where there is none."""
+    cells = list(cells)
+    at = {(row, column): shown_ for row, column, shown_ in cells}
+    names = dict.fromkeys(column for _, column, _ in cells)
+    return [[first, *names], *([row, *(at.get((row, column), "-") for column in names)] for row in dict.fromkeys(row for row, _, _ in cells))]
 
 
 def fold(text, width):
@@ -212,7 +224,7 @@ def shown(rows_):
 
 
 def after_holm(found):
-    return joined("Those with p below .05 after Holm's correction:", *found) if found else "None has p below .05 after Holm's correction."
+    return "\n".join(["Those with p below .05 after Holm's correction:", *found]) if found else "None has p below .05 after Holm's correction."
 
 
 # ---- what is said of all experiments ----
