@@ -85,7 +85,9 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 		            assert abs(float(got[5]) - d.mean()) < 6e-5 and abs(float(got[6].strip("()")) - d.std(ddof=1)) < 6e-5, (got, d)
 		            assert int(got[7]) == (d < 0).sum()
 	END
-	# the paper's means: facts of its tables
+	# the paper's seeds and means: facts of its tables
+	assert_equal "$(grep -c 'paper: R2MAE - fixed 0.[45]5 .* 5 of 5$' results/r2mae-table5/latest/table.txt)" 2
+	assert_equal "$(grep -c 'paper: R2MAE - lowest fixed .* [34] of 5$' results/r2mae-table9/latest/table.txt)" 2
 	grep -q '^beta     mean .* 0.540    0.589   0.597   0.582$' results/r2mae-table5/latest/table.txt
 	grep -q '^latent   mean .* 0.400    0.834   0.839   0.832$' results/r2mae-table9/latest/table.txt
 }

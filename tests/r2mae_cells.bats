@@ -16,7 +16,7 @@ setup() {
 
 r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
 
-@test "r2mae/table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
+@test "r2mae/table.py: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(4)
@@ -43,7 +43,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		open("in/group", "w").write("donor\n")
 		open("in/baselines.tsv", "w").write("pca\tlabel\tbalanced_accuracy\t0.5\n")
 	END
-	"$P/r2mae/table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
+	"$P/page/table.py" r2mae/table made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
 	$PYTHON - <<-'END'
 		import os, re
 		import numpy as np

@@ -153,7 +153,7 @@ def span(row, form):
 
 
 def plain(x, digits=6):
-    return f"{x:.0f}" if x == x // 1 else f"{x:.{digits}g}"
+    return f"{int(x)}" if x == x // 1 else f"{x:.{digits}g}"
 
 
 def bracket(row, form="%.3f"):

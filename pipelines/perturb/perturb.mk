@@ -54,6 +54,6 @@ $(PERTURB)/shift.tsv: $(PERTURB)/cells.tok $(PREPARED)/group $(if $(value MODEL)
 		$(call text,DELETE) $(MAXLEN) $(PREPARED)/group -@ $(THREADS)
 $(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/expression.sh
 	@$(script)/perturb/expression.sh $< $(call text,STATE) $(call text,FROM) $(call text,TO) $(whole)
-$(PERTURB)/table.txt: $(PERTURB)/shift.tsv $(PERTURB)/expression.tsv $(PIPELINES)/perturb/table.sh $(if $(value TRUTH),$(call given,TRUTH))
-	@$(script)/perturb/table.sh $(PERTURB) $(call text,STATE) $(call text,FROM) $(call text,TO) $(call text,TRUTH) $(call text,DATA) \
+$(PERTURB)/table.txt: $(PERTURB)/shift.tsv $(PERTURB)/expression.tsv $(PIPELINES)/perturb/table.py $(if $(value TRUTH),$(call given,TRUTH))
+	@$(table) perturb/table $(PERTURB) $(call text,STATE) $(call text,FROM) $(call text,TO) $(call text,TRUTH) $(call text,DATA) \
 		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(whole)

@@ -42,8 +42,8 @@ define r2mae_table
 $(call r2mae_files,$1,$(R2MAE_ROWS)): $1/%.tsv: $$(R2MAE_LINEAR_FILES) | $1/settings
 	@echo '  r2mae-$2 $$*'
 	@$$(job) $$(script)/r2mae/linear.sh $2-$$* $$(SCALE) $$(R2MAE_SAME) $$(whole)
-$1/table.txt: $(call r2mae_files,$1,$(R2MAE_ROWS)) $$(addprefix $$(PIPELINES)/,r2mae/linear-table.sh r2mae/linear-paper.tsv)
-	@$$(script)/r2mae/linear-table.sh $2 $1 $$(R2MAE_SAME) $$(whole)
+$1/table.txt: $(call r2mae_files,$1,$(R2MAE_ROWS)) $$(addprefix $$(PIPELINES)/,r2mae/linear_table.py r2mae/linear-paper.tsv)
+	@$$(table) r2mae/linear_table $2 $1 $$(R2MAE_SAME) $$(whole)
 endef
 R2MAE_ROWS := $(shell $(R2MAE_LINEAR) rows)
 $(eval $(call r2mae_table,$(R2MAE_TABLE5),table5))

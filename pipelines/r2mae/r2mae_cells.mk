@@ -70,8 +70,8 @@ $(eval $(call commands,r2mae-cells,$(R2_SCORES),$(R2_IN)/about))
 
 $(eval $(call grid,$(R2),$(METHODS); $(R2_SEEDS)))
 r2_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS),epoch) of batches of $(NB_BATCH), rate $(NB_LR)
-r2_table = $(script)/r2mae/table.sh $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
-$(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae/table.sh $(PIPELINES)/r2mae/paper.txt
+r2_table = $(table) r2mae/table $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
+$(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae/table.py $(PIPELINES)/r2mae/paper.txt
 	@$(r2_table) $(whole)
 r2mae-cells-now: ## the tables of r2mae-cells from the finished runs
 	$(call some_done,$(R2))
