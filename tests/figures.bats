@@ -59,16 +59,16 @@ setup() {
 	assert_line "npmi part "
 	assert_line "graph part pure"
 	assert_line "all whole pure"
-	$P/fig3/table.sh a a | grep -q 'over 2 simulations'
+	$P/page/table.py fig3/table a a | grep -q 'over 2 simulations'
 	# the share of the edges is that of the run
-	run -0 $P/fig3/table.sh a
+	run -0 $P/page/table.py fig3/table a
 	assert_line --partial " keeps $(awk -F '\t' '{ n[$1] = $3 } END { printf "%.0f", 100 * n["graph"] / n["all"] }' a) % "
 }
 
-@test "fig4/table.sh: means, standard deviations and the paired t test equal scipy's" {
+@test "fig4/table.py: means, standard deviations and the paired t test equal scipy's" {
 	printf 'class %s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0 0.3 1' 'scale 1 2 50 0.610 3.4 0.971 3.1 0.34 0.9' 'scale 1 3 50 0.48 3.6 1.0 3.2 0.35 0.95' \
 		'scale 0 1 50 0.34 3.5 0.33 3.5 0.31 0.97' 'scale 0 2 50 0.32 3.5 0.36 3.5 0.38 0.93' 'rate 1 1 50 0.5 3.5 0.8 3 0.33 0.77' | tr ' ' '\t' > trials
-	$P/fig4/table.sh . trials > table
+	$P/page/table.py fig4/table . trials > table
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
 		from scipy.stats import ttest_rel
@@ -101,7 +101,7 @@ setup() {
 	END
 	grep -q 'drawn once for each class' table
 	sed -i s/class/sample/ trials
-	$P/fig4/table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
+	$P/page/table.py fig4/table . trials | grep -q 'at most gamma + (1 - gamma) / 3'
 }
 
 @test "fig4: fig4/nearest-mean.awk equals scikit-learn's NearestCentroid" {
@@ -165,7 +165,7 @@ setup() {
 	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
 	cp dir/expression.probe.replicates p/expression.score.replicates
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
-	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
+	report() { $P/page/table.py demo/report dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	names x.h5ad y
 	names cells: 40 train 20 test
@@ -221,7 +221,7 @@ setup() {
 	assert_line "We found no difference in macro F1 between CorrMask and random masks:"
 	names +0.025 -0.166 +0.216 0.34
 	# of one seed nothing is said to differ
-	run -0 $P/demo/report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
+	run -0 $P/page/table.py demo/report dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
 	assert_line "CorrMask and random masks, partner reliance R, not tested:"
 	names 0.100 and 0.400 -0.300 1 no interval
 	assert_line "CorrMask and random masks, macro F1, not tested:"

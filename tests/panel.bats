@@ -175,7 +175,7 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 	run -2 panel --method forest
 }
 
-@test "panel/table.sh: how many cells have no count in a panel, if some have none" {
+@test "panel/table.py: how many cells have no count in a panel, if some have none" {
 	local k arm
 	for k in 1 2; do
 		for arm in poisson ridge; do
@@ -184,7 +184,7 @@ panel() { ctaprobe panel -q --panel panel.tsv --train train.counts "$@" test.cou
 				40 pearson .6 40 train_cells 310 40 cells 91 40 without_panel 0 >made/runs/$arm-$k/scores.tsv
 		done
 	done
-	run -0 "$BATS_TEST_DIRNAME/../pipelines/panel/table.sh" made "poisson ridge" "1 2" x.h5ad how
+	run -0 "$BATS_TEST_DIRNAME/../pipelines/page/table.py" panel/table made "poisson ridge" "1 2" x.h5ad how
 	assert_line "11 of 401 cells have no count in the panel and are left out"
 	assert_equal "$(grep -c "left out" <<<"$output")" 1
 }

@@ -204,10 +204,10 @@ make_losses() {
 	END
 }
 
-@test "reliance/points.sh: R, its errors and paired gaps equal scipy's" {
+@test "reliance/points.py: R, its errors and paired gaps equal scipy's" {
 	make_losses losses
 	export BIN
-	$P/reliance/points.sh losses "random corrmask shuffled" "1 2 7" .
+	$P/page/table.py reliance/points losses "random corrmask shuffled" "1 2 7" .
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
 		from scipy.stats import t, ttest_rel
@@ -256,12 +256,12 @@ make_losses() {
 	printf 'masks\tfrequency\tmedians\nhidden\t6.5\t5.25\nvisible\t6.5\t5\n' > losses/reference.tsv
 	R=$(awk '$1 == "R" { printf " %.3f", $5 }' summary.tsv)
 	read -r random corrmask shuffled <<< "$R"
-	run -0 $P/reliance/table.sh losses prep "random corrmask shuffled" "1 2 7" "" how
+	run -0 $P/page/table.py reliance/table losses prep "random corrmask shuffled" "1 2 7" "" how
 	assert_line --regexp '^71 genes of 40 test cells are probed'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line "CorrMask: the network relies on visible partners less than with random masks (R $corrmask, not $random)."
 	assert_line "CorrMask with a shuffled graph: we found no difference in R from random masks ($shuffled and $random)."
-	run -0 $P/reliance/table.sh losses prep "random corrmask" 1 "" how
+	run -0 $P/page/table.py reliance/table losses prep "random corrmask" 1 "" how
 	assert_line --regexp '^CorrMask: R is 0.*. Two seeds or more are needed to compare.$'
 	# the seeds agree, but cells differ by more: R is .4 and .3, of single cells 1 more or less
 	mkdir cells
@@ -275,22 +275,22 @@ make_losses() {
 			done
 		done
 	done
-	run -0 $P/reliance/table.sh cells prep "random corrmask" "1 2" "" how
+	run -0 $P/page/table.py reliance/table cells prep "random corrmask" "1 2" "" how
 	assert_line "CorrMask: we found no difference in R from random masks (0.301 and 0.400)."
 	# no target at all
 	mkdir none
 	for p in hidden visible; do sed '2,$s/.*/1\t0\t0\t0\t0/' losses/random-1.$p.cells > none/random-1.$p.cells; done
-	run -0 $P/reliance/points.sh none random 1 .
+	run -0 $P/page/table.py reliance/points none random 1 .
 	assert_output ""
 	for f in points summary differences cells; do [ -e $f.tsv ] && [ ! -s $f.tsv ]; done
-	run -1 $P/reliance/table.sh none prep random 1 "" how
+	run -1 $P/page/table.py reliance/table none prep random 1 "" how
 	assert_output "reliance: no gene of the test cells has partners in its cell: the graph has too few edges: raise MAXLEN or CELLS"
 	# one cell has no spread
 	mkdir one
 	cp losses/reference.tsv one
 	printf 'cell\tepoch\tmasked\tloss\tcorrect\n1\t0\t2\t6\t0\n' | tee one/{random,corrmask}-{1,2}.visible.cells | sed s/6/6.2/ |
 		tee one/corrmask-{1,2}.hidden.cells | sed s/6.2/6.4/ | tee one/random-1.hidden.cells | sed s/6.4/6.41/ > one/random-2.hidden.cells
-	run -0 $P/reliance/table.sh one prep "random corrmask" "1 2" "" how
+	run -0 $P/page/table.py reliance/table one prep "random corrmask" "1 2" "" how
 	assert_line --regexp '^CorrMask .* -$'
 	assert_line "CorrMask: we found no difference in R from random masks (0.200 and 0.405)."
 	assert_equal "$(cut -f 6,7 one/points.tsv | tail -n +2 | uniq)" $'NA\tNA'
@@ -299,7 +299,7 @@ make_losses() {
 		awk -F '\t' -v OFS='\t' -v f=$field 'NR == 5 { $f = 99 } 1' losses/random-2.visible.cells > other
 		cp losses/random-2.visible.cells as-it-was
 		cp other losses/random-2.visible.cells
-		run -1 $P/reliance/points.sh losses "random corrmask" "1 2" .
+		run -1 $P/page/table.py reliance/points losses "random corrmask" "1 2" .
 		assert_output --partial "random-2: rows of hidden and visible partners differ"
 		cp as-it-was losses/random-2.visible.cells
 	done

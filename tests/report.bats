@@ -182,7 +182,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 	run -0 pipelines fig3 SCALE=tiny SEEDS=2
 	rm results/fig3/latest/report.html
 	mkdir no
-	printf '#!/bin/sh\necho "python3: broken" >&2\nexit 1\n' > no/python3
+	printf '#!/bin/sh\ncase $* in *page.py*) echo "python3: broken" >&2; exit 1 ;; esac\nexec %s "$@"\n' "$(command -v python3)" > no/python3
 	chmod 755 no/python3
 	PATH=$PWD/no:$PATH run -0 pipelines fig3 SCALE=tiny SEEDS=2
 	assert_output --partial "the report could not be made, but all results are there"
@@ -238,4 +238,14 @@ matrices = [l for l in labels if l.startswith("Confusion")]
 assert matrices == ["Confusion matrix: " + n for n in ("expression", "untrained network, seed 1", "random masks, seed 1", "CorrMask, seed 1")], matrices
 s = p.source[p.source.index("Confusion matrix"):]
 assert s.count("<tspan class=\"faint\">3</tspan>  C</text>") == 4 and s.count("<tspan class=\"faint\">1</tspan>  A</text>") == 4, s'
+}
+
+@test "without python3 an experiment is refused at once" {
+	mkdir without
+	ln -s /usr/bin/* without
+	rm -f without/python3*
+	without=$PWD/without
+	cd "$BATS_TEST_TMPDIR"
+	PATH=$without run -2 pipelines -n demo SCALE=tiny
+	assert_output --partial "python3 is not there"
 }

@@ -160,24 +160,6 @@ latest() { readlink "results/$1/latest"; }
 	assert_line --partial "120 cells"
 }
 
-@test "demo/report.sh: networks that have learned less than the gene frequencies are not compared" {
-	# shellcheck source=/dev/null
-	source "$BATS_TEST_DIRNAME/../pipelines/common.sh"
-	printf 'strategy\tseed\tvisible\thidden\tR\nrandom\t1\t7\t7.5\t.5\nrandom\t2\t6\t6.5\t.5\ncorrmask\t1\t6\t6\t0\ncorrmask\t2\t6.4\t6\t0\n' > points
-	printf 'masks\tfrequency\tmedians\tn\nhidden\t6.5\t1\t9\nvisible\t6.15\t1\t9\n' > reference
-	assert_equal "$(highest_visible points reference random corrmask)" "6.5 6.15"
-	assert_equal "$(highest_visible points reference corrmask)" "6.2 6.15"
-	assert_equal "$(SCALE=tiny not_learned 6.2 6.15)" \
-		"No comparison: a network has learned less than the gene frequencies (loss 6.20, not below 6.15). Train longer: EPOCHS=, or leave out SCALE=tiny."
-	run -0 not_learned 6.2 6.15
-	assert_output --regexp 'Train longer: EPOCHS=\.$'
-	for learned in "6.1 6.15" "" "6.2"; do
-		# shellcheck disable=SC2086 # words
-		assert_equal "$(not_learned $learned)" ""
-	done
-	assert_equal "$(no_edges 1)$(no_edges '')" ""
-}
-
 # bats test_tags=slow
 @test "group.sh: auto finds columns of donors, of samples only if samples have cells enough and several classes; the report says how cells are split" {
 	group() { "$BATS_TEST_DIRNAME/../pipelines/group.sh" auto cell_type "$1"; }

@@ -51,6 +51,6 @@ $(DEMO)/all-genes.graph: $(DEMO)/all-genes.tok
 
 $(eval $(call grid,$(DEMO),$(DEMO_SEEDS)))
 $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) read $(DEMO_NETWORKS)) \
-		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo/report.sh reliance/points.sh)
-	@$(script)/demo/report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \
+		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo/report.py reliance/points.py)
+	@$(table) demo/report $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \
 		$(call quote,$(pretrained_how)) $(whole)

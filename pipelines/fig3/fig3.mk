@@ -28,7 +28,7 @@ $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(F
 	@echo '  fig3 simulation $*'
 	@$(job) $(script)/fig3/recover.sh $* $(whole)
 
-$(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.sh
-	@$(script)/fig3/table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
+$(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.py
+	@$(table) fig3/table $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
 $(FIG3)/fig3.svg: $(FIG3_MAPS)

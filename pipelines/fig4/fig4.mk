@@ -27,5 +27,5 @@ $(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/tri
 	@mkdir -p $(@D)
 	@$(job) $(script)/fig4/trial.sh $* $(whole)
 
-$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.sh
-	@$(script)/fig4/table.sh $(FIG4) $(FIG4_TRIALS) $(whole)
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.py
+	@$(table) fig4/table $(FIG4) $(FIG4_TRIALS) $(whole)

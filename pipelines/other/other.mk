@@ -44,5 +44,5 @@ endef
 $(foreach k,$(OTHER_KINDS),$(eval $(call other_kind,$k)))
 
 $(eval $(call grid,$(OTHER),$(OTHER_KINDS); $(OTHER_SEEDS)))
-$(OTHER)/table.txt: $(OTHER_SCORES) $(OTHER)/grid $(PIPELINES)/other/table.sh
-	@$(script)/other/table.sh $(OTHER) '$(OTHER_KINDS)' '$(sort $(other_rates_digits) $(other_rates_tokens))' '$(OTHER_SEEDS)' $(whole)
+$(OTHER)/table.txt: $(OTHER_SCORES) $(OTHER)/grid $(PIPELINES)/other/table.py
+	@$(table) other/table $(OTHER) '$(OTHER_KINDS)' '$(sort $(other_rates_digits) $(other_rates_tokens))' '$(OTHER_SEEDS)' $(whole)

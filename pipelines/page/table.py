@@ -229,6 +229,12 @@ def after_holm(found):
 
 # ---- what is said of all experiments ----
 
+def units(scores):
+    """What the intervals of these scores of ctaprobe are over, such as "6 groups"."""
+    n = scores.get("bootstrap_units", "")
+    return f"{n} {'groups' if float(n or 0) < float(scores.get('cells') or 0) else 'cells'}"
+
+
 def reported(path, name):
     """The last value of a name in a report, or nothing."""
     return values(path).get(name, "")
@@ -286,12 +292,18 @@ def stage_times(*folders):
         print(f"{kind:16} {n:5} {seconds:10.2f} {f'{memory} MB':>12}")
 
 
+def spec(name):
+    """The module pipelines/NAME.py."""
+    found = importlib.util.spec_from_file_location(name.replace("/", "_"), HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
 def main(name, *arguments):
     if os.environ.get("BIN"):
         os.environ["PATH"] = os.path.abspath(os.environ["BIN"]) + os.pathsep + os.environ.get("PATH", "")
-    spec = importlib.util.spec_from_file_location(name.replace("/", "_"), HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = spec(name)
     try:
         inspect.signature(module.main).bind(*arguments)
     except TypeError:

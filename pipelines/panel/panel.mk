@@ -48,6 +48,6 @@ $(eval $(call commands,panel,$(PN_RUNS),$(PN_SEEDS:%=$(PN)/split-%/about)))
 
 $(eval $(call grid,$(PN),$(ARMS); $(PN_SEEDS)))
 pn_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS),epoch) of batches of $(NB_BATCH), rate $(NB_LR)
-pn_table = $(script)/panel/table.sh $(PN) '$(ARMS) untrained' '$(PN_SEEDS)' $(call text,DATA) $(call quote,$(pn_how))
-$(PN)/table.txt: $(PN_RUNS) $(PN)/grid $(PIPELINES)/panel/table.sh
+pn_table = $(table) panel/table $(PN) '$(ARMS) untrained' '$(PN_SEEDS)' $(call text,DATA) $(call quote,$(pn_how))
+$(PN)/table.txt: $(PN_RUNS) $(PN)/grid $(PIPELINES)/panel/table.py
 	@$(pn_table) $(whole)

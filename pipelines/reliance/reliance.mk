@@ -46,6 +46,6 @@ $(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RE
 
 $(eval $(call grid,$(RELIANCE),$(RELIANCE_SEEDS)))
 $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_SEEDS)) $(RELIANCE)/reference.tsv $(RELIANCE)/grid \
-		$(addprefix $(PIPELINES)/,reliance/table.sh reliance/points.sh)
-	@$(script)/reliance/table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
+		$(addprefix $(PIPELINES)/,reliance/table.py reliance/points.py)
+	@$(table) reliance/table $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
 		$(call quote,$(pretrained_how)) $(whole)

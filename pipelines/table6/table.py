@@ -7,7 +7,7 @@ import re
 from itertools import accumulate
 from math import exp, log
 
-from table import BASELINES, NO_NETWORK, collect, differences, known, lines, means, num, padded, plain, span, stage_times, values, word, write
+from table import BASELINES, NO_NETWORK, collect, differences, known, lines, means, num, padded, plain, span, stage_times, units, values, word, write
 
 TABLES = [("finetune", "macro_f1", "Macro F1 after fine-tuning (the paper's measure)"),
           ("finetune", "accuracy", "Accuracy after fine-tuning"),
@@ -40,9 +40,7 @@ def without_network(folder, inputs):
     table, drawn = [], ""
     for name in NO_NETWORK:
         v = values(f"{inputs}/{name}.tsv")
-        if v:
-            units = v.get("bootstrap_units", "")
-            drawn = f"{units} {'groups' if float(units or 0) < float(v.get('cells') or 0) else 'cells'}"
+        drawn = units(v) if v else drawn
         for metric in METRICS if v else ():
             of = [v.get(key, "") for key in (metric, metric + "_low", metric + "_high", "converged")]
             table.append([name, metric, *(x if is_number(x) else "NA" for x in of)])
