@@ -155,7 +155,7 @@ FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrained
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 # Before the files, whose own checks know only what is spelt right
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
-$(call stop,$(if $(shell command -v python3),,python3 is not there (Debian package python3): it makes the tables))
+$(call stop,$(if $(shell command -v python3),,python3 is not there (Debian package python3): it makes tables, figures and pages))
 $(call stop,$(unknown))
 $(call stop,$(foreach v,ROUND UNLOG ALL_FEATURES KEEP_UNKNOWN_LABELS,$(if $(filter-out 1,$(value $v)),$v=$(call given,$v): expected 1)))
 $(call stop,$(if $(word 2,$(value LAYER)),LAYER=$(call given,LAYER): expected a name without blanks))
