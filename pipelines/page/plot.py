@@ -62,12 +62,11 @@ class Arm:
     seeds: tuple = ()
     others: dict = None
     words: str = ""
-    bold: bool = False
 
 
 class Scale:
-    """An axis: numbers to places from start to end."""
-    def __init__(self, values, start, end, log=False, fixed=None, zero=False, room=0.05):
+    """An axis: numbers to places from start to end. names: pairs of a number and its name, in place of ticks."""
+    def __init__(self, values, start, end, log=False, fixed=None, zero=False, room=0.05, names=None):
         values = [v for v in values if v is not None and math.isfinite(v) and (v > 0 or not log)]
         low, high = min(values, default=1 if log else 0), max(values, default=1)
         if zero:
@@ -80,7 +79,7 @@ class Scale:
             low, high = low if zero and low == 0 else low - extra, high if zero and high == 0 else high + extra
         if fixed:
             low, high = (a if b is None else b for a, b in zip((low, high), fixed))
-        self.low, self.high, self.start, self.end, self.log = low, high, start, end, log
+        self.low, self.high, self.start, self.end, self.log, self.names = low, high, start, end, log, names
 
     def __call__(self, v):
         low, high = self.low, self.high
@@ -92,15 +91,15 @@ class Scale:
     def holds(self, v):
         return self.low <= v <= self.high
 
-    def ticks(self, most):
-        return decades(self.low, self.high) if self.log else steps(self.low, self.high, most)
+    def ticks(self):
+        return self.names or [(v, short(v)) for v in (decades if self.log else steps)(self.low, self.high)]
 
 
 class Panel:
     """Grows downwards: y is the place of what comes next."""
     def __init__(self, title):
         self.title, self.out, self.y = title, [], 4
-        for line in wrapped(title, WIDE - 16, bold=True):
+        for line in wrapped(title, WIDE - 16, bold=True) if title else ():
             self.line(line, 8, "title")
 
     def text(self, text, x, y, class_):
@@ -131,11 +130,11 @@ class Panel:
         """Ticks below the panel, whose bottom is self.y, and the name of the axis; y: the scale with ticks to the left."""
         bottom = self.y
         if y:
-            for v in y.ticks(6):
+            for v, name in y.ticks():
                 self.path(f"M{x.start} {y(v):.1f}H{x.end}", "grid")
-                self.text(short(v), x.start - 5, y(v) + 4, "tick end")
+                self.text(name, x.start - 5, y(v) + 4, "tick end")
         free = -math.inf
-        for v, name in x.names if hasattr(x, "names") else [(v, short(v)) for v in x.ticks(6)]:
+        for v, name in x.ticks():
             half = long(name) / 2
             at = min(max(x(v), half + 1), WIDE - half - 1)
             if not y:
@@ -180,13 +179,6 @@ def thinned(points):
     return points[::every] + ([points[-1]] if (len(points) - 1) % every else [])
 
 
-def interval(p, low, high, at, look, upright):
-    if low is None or high is None or low == high:
-        return
-    a, b = low, high
-    p.path(f"M{at - 3:.1f} {a:.1f}h6m-3 0V{b:.1f}m-3 0h6" if upright else f"M{a:.1f} {at - 3:.1f}v6m0 -3H{b:.1f}m0 -3v6", f"line thin {look}")
-
-
 def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=None, y_range=None, x_names=None, across=(), down=(), named=(),
          note="", tall=220, about=None):
     """Curves, points or both by x. x_names: pairs of a place and its name in place of ticks; across, down: reference lines (value, name, look, dash);
@@ -200,9 +192,7 @@ def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=Non
     xs = [q[0] for s in series for q in s.points] + [v for v, *_ in down]
     ys = [v for s in series for q in s.points for v in q[1:4]] + [v for v, *_ in across]
     y = Scale(ys, top + tall, top, log_y, y_range, room=0.04)
-    x = Scale(xs, 16 + max((long(short(v)) for v in y.ticks(6)), default=8), WIDE - 12, log_x, x_range, room=0.2 if x_names else 0.03)
-    if x_names:
-        x.names = x_names
+    x = Scale(xs, 16 + max((long(name) for _, name in y.ticks()), default=8), WIDE - 12, log_x, x_range, room=0.2 if x_names else 0.03, names=x_names)
     p.y = top + tall
     p.frame(x, x_name, y)
     inside = Panel("")  # what leaves the panel is cut
@@ -217,13 +207,13 @@ def plot(title, series, x_name, y_name, *, log_x=False, log_y=False, x_range=Non
         shown = [q for q in thinned(points) if y.holds(q[1])]
         for q in shown:
             if len(q) > 3 and q[2] is not None and q[3] is not None:
-                interval(inside, y(q[2]), y(q[3]), x(q[0]), s.look, upright=True)
+                inside.path(f"M{x(q[0]) - 3:.1f} {y(q[2]):.1f}h6m-3 0V{y(q[3]):.1f}m-3 0h6", f"line thin {s.look}")
         if s.marks == "faint":
             inside.path("".join(f"M{x(q[0]):.1f} {y(q[1]):.1f}h0" for q in shown), f"points small {s.look}")
         elif s.marks in ("dots", "both"):
             inside.out += [dot(x(q[0]), y(q[1]), s.look, s.hollow, 3, q[4] if len(q) > 4 else None) for q in shown]
     left, above, width, height = x.start - 4, top - 4, x.end - x.start + 12, tall + 8
-    p.out.append(element("svg", inside.out[1:], aria_hidden="true", x=left, y=above, width=width, height=height,
+    p.out.append(element("svg", inside.out, aria_hidden="true", x=left, y=above, width=width, height=height,
                          viewBox=f"{left} {above} {width} {height}"))
     if named:
         texts = beside([(x(a) - left, y(b) - above) for a, b, _ in named], range(min(len(named), NAMED)), [text for *_, text in named], width, height)
@@ -251,10 +241,9 @@ def arms(title, rows, x_name, *, bars=False, log=False, x_range=None, line=0, in
         p.y += tall
     p.y += 4
     drawn, p.out = p.out, []
-    bottom = p.y
-    p.frame(x, x_name)
     if line is not None and x.holds(line):
-        p.path(f"M{x(line):.1f} {x.top}V{bottom:.1f}", "axis")
+        p.path(f"M{x(line):.1f} {x.top}V{p.y:.1f}", "axis")
+    p.frame(x, x_name)
     p.out += drawn
     for r, at in marks:
         if bars and r.value is not None:

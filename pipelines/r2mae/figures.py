@@ -1,5 +1,5 @@
 """Figures of make r2mae-fig1, the linear theory and trained models, and of make r2mae-cells, masking rates for cells."""
-from chart import METHODS, tint
+from chart import METHODS, rank, tint
 from plot import Arm, Series, arms, forest, plot
 
 LOOKS = ("c0", "c1", "c2", "c5", "c7", "c6")
@@ -59,7 +59,7 @@ def r2mae_cells(t):
     methods = list(dict.fromkeys(r["arm"] for r in genes))
     series = [Series(m, [(float(r["stage"][6:]) + 0.004 * (i - len(methods) / 2), *r.spread()) for r in genes if r["arm"] == m], **marks(m))
               for i, m in enumerate(methods)]  # side by side
-    probes = [Arm(METHODS.get(r["arm"], r["arm"]), *(*r.spread(), None, None)[:3], tint(r["arm"], 3)) for r in summary
+    probes = [Arm(METHODS.get(r["arm"], r["arm"]), *(*r.spread(), None, None)[:3], tint(r["arm"], 3)) for r in sorted(summary, key=lambda r: rank(r["arm"]))
               if (r["stage"], r["metric"]) == ("label", "balanced_accuracy")]
     curves = []
     for m in methods:
