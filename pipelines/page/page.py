@@ -359,8 +359,8 @@ def mean_tables(run):
 
 def forests(run):
     for name, within, rows in grouped(run):
-        labelled = [(" ".join([*what, chart.words(arm), "-", chart.words(reference)]) if within is not None else what[0], number(d), number(low), number(high))
-                    for what, arm, reference, (d, low, high, _) in rows]
+        labelled = [(" ".join([*what, chart.words(arm), "-", chart.words(reference)]) if within is not None else what[0], number(d), number(low), number(high),
+                     chart.tint(arm)) for what, arm, reference, (d, low, high, _) in rows]
         labelled = [row for row in labelled if row[1] is not None]
         for i in range(0, min(len(labelled), 96), 24):
             title = f"{name}, with 95 % intervals" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
