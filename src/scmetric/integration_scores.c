@@ -344,7 +344,7 @@ static void explain(struct integration_scores *s, const struct integration_cells
 		if (integration_kind[m].needs_batches && !c->batch)
 			s->why[m] = c->batches == 1 ? "one batch" : "no --batch-key";
 		else
-			s->why[m] = integration_kind[m].na;
+			s->why[m] = integration_kind[m].na ? integration_kind[m].na : "not defined for these cells";
 	}
 }
 
