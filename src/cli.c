@@ -17,8 +17,6 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -213,11 +211,10 @@ static void check_output(const char *path)
 	struct stat st;
 	if (!path || !strcmp(path, "-"))
 		return;
-	char *folder = file_folder(path);
+	FREED char *folder = file_folder(path);
 	int there = lstat(path, &st) == 0;
 	if (there ? S_ISDIR(st.st_mode) : access(folder, W_OK | X_OK) != 0)
 		die("%s: %s", path, strerror(there ? EISDIR : errno));
-	free(folder);
 }
 
 /* n files may be open at once. If the highest limit is too few, one cannot be opened, and the message says so. */
@@ -342,13 +339,12 @@ void cli_mode(unsigned mode, const char *why, ...)
 {
 	va_list ap;
 	va_start(ap, why);
-	char *text = NULL;
+	FREED char *text = NULL;
 	if (vasprintf(&text, why, ap) < 0)
 		die("out of memory");
 	va_end(ap);
 	if (opt_check_mode(tables, mode, text, &failure))
 		usage_error("%s", failure.msg);
-	free(text);
 }
 
 void cli_rank(struct cli *c, int rank)
@@ -367,7 +363,6 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
-	char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
+	FREED char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
 	header_provenance(h, c->name, all);
-	free_all(how, all);
 }

@@ -4,9 +4,6 @@
 
 #include "base/closest.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *summary_of(const struct cli_command *c)
 {
 	return c->cli ? c->cli->summary : c->summary;

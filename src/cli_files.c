@@ -6,8 +6,6 @@
 #include "base/option.h"
 #include "eval/results.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,21 +53,18 @@ static int same_file(const char *a, const char *b)
 {
 	if (cli_same_place(a, b))
 		return 1;
-	char *to = file_target(a), *also = file_target(b);
-	char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
-	int same = in && too && cli_same_place(in, too) && strcmp(file_name(to), file_name(also)) == 0;
-	free_all(to, also, in, too);
-	return same;
+	FREED char *to = file_target(a), *also = file_target(b);
+	FREED char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
+	return in && too && cli_same_place(in, too) && strcmp(file_name(to), file_name(also)) == 0;
 }
 
 /* Does `path` lie in this folder, or in one below it? */
 static int lies_in(const char *path, const char *folder)
 {
-	char *to = file_target(path), *in = to ? file_folder(to) : NULL, *real = in ? realpath(in, NULL) : NULL;
+	FREED char *to = file_target(path), *in = to ? file_folder(to) : NULL, *real = in ? realpath(in, NULL) : NULL;
 	int inside = 0;
 	for (size_t n = real ? strlen(real) : 0; n && !inside; n = (size_t)(file_name(real) - real) - 1, real[n] = 0)
 		inside = cli_same_place(real, folder);
-	free_all(to, in, real);
 	return inside;
 }
 
@@ -79,9 +74,8 @@ static int is_store(const char *folder)
 	static const char *const marks[] = {"zarr.json", ".zgroup", ".zattrs"};
 	int found = 0;
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-		char *path = xasprintf("%s/%s", folder, marks[i]);
+		FREED char *path = xasprintf("%s/%s", folder, marks[i]);
 		found |= access(path, F_OK) == 0;
-		free(path);
 	}
 	return found;
 }
@@ -136,9 +130,8 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 		for (const struct option_def *o = *t; o->name; o++) {
 			if (!o->seen || (o->kind != OPT_INPUT && o->kind != OPT_OUTPUT && o->kind != OPT_FOLDER))
 				continue;
-			char *name = xasprintf("--%s", o->name);
+			FREED char *name = xasprintf("--%s", o->name);
 			files_add(&l, name, opt_text(o), o->kind);
-			free(name);
 			if (o->kind == OPT_OUTPUT && o->to != (void *)(uintptr_t)output && strcmp(o->name, "report"))
 				outfile_hold(); /* it appears with the main output, in cli_report, or not at all */
 		}
@@ -147,9 +140,8 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 		for (size_t k = 0; k < l.n && l.file[i].kind != OPT_INPUT; k++)
 			if (k != i)
 				compare(l.file + i, l.file + k);
-	for (size_t i = 0; i < l.n; i++) {
+	for (size_t i = 0; i < l.n; i++)
 		free_all(l.file[i].name, l.file[i].path);
-	}
 	free(l.file);
 }
 

@@ -1,8 +1,5 @@
 #include "cli_embeddings.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void vectors_add(
 	struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
 {
@@ -21,7 +18,7 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	must_kind(in, "embedding");
 	int x = must_column(in, "x", F32, FIXED), token = header_find(h, "token"), cells = header_find(h, "cells");
 	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
@@ -29,13 +26,11 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 	if (cells >= 0)
 		must_column(in, "cells", U64, SCALAR);
 	*g = (struct gene_vectors){.d = h->col[x].n};
-	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
+	FREED uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
 	while (must_read(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			vectors_add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
 				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
-	block_release(&b);
-	free(seen);
 }
 
 void gene_vectors_release(struct gene_vectors *g)

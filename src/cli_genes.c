@@ -7,8 +7,6 @@
 #include "genes/gene_find.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Read a list: one gene a line, or a table with a column gene_id, gene or symbol, such as a vocabulary. -1 with e set. */
 static int read_list(struct vocab *list, const char *path, struct error *e)
@@ -37,7 +35,7 @@ static int read_list(struct vocab *list, const char *path, struct error *e)
 
 uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab *v, const char *name)
 {
-	struct vocab list = {0};
+	RELEASED(vocab_release) struct vocab list = {0};
 	struct gene_find find;
 	if (read_list(&list, path, &failure))
 		die("%s: %s", option, failure.msg);
@@ -58,7 +56,6 @@ uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab 
 	if (absent)
 		warn("%s: %s: %zu of its %zu genes are not in %s", option, path, absent, wanted, name);
 	gene_find_release(&find);
-	vocab_release(&list);
 	return take;
 }
 

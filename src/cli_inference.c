@@ -7,9 +7,6 @@
 #include "nn/device.h"
 #include "train/weights.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { TOKENS_MAX = 1 << 14, COUNTS_MAX = 1 << 18, GRADIENTS_MAX = 1 << 11 }; /* of a batch */
 
 struct option_def inference_options[] = {
@@ -29,10 +26,9 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 	r->cli = cli;
 	r->in = cli_open_all(cli);
 	r->name = stream_name(r->in);
-	char *config = xasprintf("%s/config.json", asked.model);
+	FREED char *config = xasprintf("%s/config.json", asked.model);
 	must(config_folder(asked.model, &failure));
 	must(config_load(&c, config, &failure));
-	free(config);
 	r->counts = c.arch->counts;
 	r->cell_token = c.arch->cell_token;
 	if (r->counts && (asked.max_len || !(what & (INFERENCE_COUNTS | INFERENCE_MASKED))))
@@ -96,7 +92,7 @@ static void work(
 void inference_run(struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n),
 	void (*flush)(struct inference *r))
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	cli_provenance(r->cli, h, r->identity);
 	struct stream *out = cli_create(r->cli, h, stream_expected(r->in));
 	r->map = xcalloc(h->ncol, sizeof *r->map);
@@ -115,7 +111,6 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 	write_out(r, out, flush);
 	must_commit(out);
 	block_release(&r->out);
-	block_release(&b);
 	header_release(h);
 }
 

@@ -3,8 +3,6 @@
 #include "base/tsv.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 int keep_unknown_labels;
 
@@ -31,11 +29,10 @@ void labels_open(struct labels *l, const struct header *h, const char *column, s
 static void say_aside(const struct labels *l, const char *kind, const char *column, const char *file, const char *what)
 {
 	uint64_t n = l->empty + l->aside;
-	char *why = labels_aside(l);
+	FREED char *why = labels_aside(l);
 	if (n)
 		info("%s: %" PRIu64 " of %" PRIu64 " cells have no %s in column '%s' and %s: %s%s", file, n, n + l->cells, kind, column,
 			what, why, l->aside ? " (--keep-unknown-labels keeps words)" : "");
-	free(why);
 }
 
 void labels_read(const struct labels *l, const char *column, const char *file, const char *what)
@@ -56,11 +53,10 @@ void labels_say(const struct labels *l, const char *column, const char *file, co
 	found.empty += l->empty;
 	found.aside += l->aside;
 	for (size_t w = 0; w < l->word.n; w++) {
-		char *word = tsv_escaped(l->word.name[w]);
+		FREED char *word = tsv_escaped(l->word.name[w]);
 		size_t had = found.word.n, k = classes_add(&found.word, word, strlen(word));
 		grow(found.cells, found.cap, k + 1);
 		found.cells[k] = (k < had ? found.cells[k] : 0) + l->word_cells[w];
-		free(word);
 	}
 }
 

@@ -3,9 +3,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct list {
@@ -51,7 +48,7 @@ static int add_list(struct list *l, const char *name, struct error *e)
 	FILE *f = fopen(name, "re");
 	if (!f)
 		return error_set(e, "%s: %s", name, strerror(errno));
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size = 0, line = 0, before = l->n;
 	int bad = 0;
 	for (ssize_t n; !bad && (n = getline(&text, &size, f)) >= 0;) {
@@ -68,7 +65,6 @@ static int add_list(struct list *l, const char *name, struct error *e)
 		bad = error_set(e, "%s: cannot read: %s", name, strerror(errno));
 	if (!bad && l->n == before)
 		bad = error_set(e, "%s: it names no file", name);
-	free(text);
 	fclose(f);
 	return bad;
 }

@@ -8,7 +8,6 @@
 #include "train/weights.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 struct ops *cli_device(const struct cli *c)
 {

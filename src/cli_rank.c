@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_matched = -1};
 

@@ -2,8 +2,6 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { AT_ONCE = 1 << 18 }; /* counts of a batch */
 

@@ -16,8 +16,6 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -89,18 +87,16 @@ static void allow(int rules, const char *path)
 static void allow_operand(int rules, const char *path)
 {
 	size_t prefix;
-	char *folder = h5ad_matrix_name(path, &prefix) ? file_folder(path) : xstrdup(path);
+	FREED char *folder = h5ad_matrix_name(path, &prefix) ? file_folder(path) : xstrdup(path);
 	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &failure);
+		FREED char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &failure);
 		if (to)
 			allow(rules, to);
-		free_all(file, to);
 	}
 	if (d)
 		closedir(d);
-	free(folder);
 }
 
 static int only_named_files(void)

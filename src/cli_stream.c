@@ -2,8 +2,6 @@
 #include "cli.h"
 #include "cli_stream.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct stream *cli_open(const struct cli *c, int i)
@@ -13,14 +11,13 @@ struct stream *cli_open(const struct cli *c, int i)
 
 struct stream *cli_open_all(const struct cli *c)
 {
-	char *warning;
+	FREED char *warning;
 	const char *standard_input = "-";
 	int n = c->noperand;
 	struct stream *s = stream_open_all(n ? (const char *const *)c->operand : &standard_input, n ? (size_t)n : 1, &warning, &failure);
 	must(!s);
 	if (warning)
 		warn("%s", warning);
-	free(warning);
 	return s;
 }
 

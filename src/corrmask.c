@@ -18,8 +18,6 @@
 #include <libgen.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +56,7 @@ static char *find_pipelines(void)
 
 static void each_line_of(const char *path, void (*use)(char *line, void *arg), void *arg)
 {
-	char *line = NULL;
+	FREED char *line = NULL;
 	size_t size = 0;
 	FILE *f = fopen(path, "re");
 	if (!f)
@@ -70,17 +68,15 @@ static void each_line_of(const char *path, void (*use)(char *line, void *arg), v
 	if (ferror(f))
 		die("%s: %s", path, strerror(errno));
 	fclose(f);
-	free(line);
 }
 
 /* The .mk files: what experiments share, and a folder for each experiment. */
 static void list_makefiles(glob_t *files)
 {
 	for (int deep = 0; deep < 2; deep++) {
-		char *pattern = xasprintf("%s/%s*.mk", pipelines, deep ? "*/" : "");
+		FREED char *pattern = xasprintf("%s/%s*.mk", pipelines, deep ? "*/" : "");
 		if (glob(pattern, deep ? GLOB_APPEND : 0, NULL, files))
 			die("%s: cannot be listed", pattern);
-		free(pattern);
 	}
 }
 
@@ -270,9 +266,8 @@ static int run_make(char *const *arguments, const char *name)
 {
 	int messages[2], status;
 	if (isatty(STDERR_FILENO)) {
-		char *terminal = xasprintf("%d", fcntl(STDERR_FILENO, F_DUPFD, 20));
+		FREED char *terminal = xasprintf("%d", fcntl(STDERR_FILENO, F_DUPFD, 20));
 		setenv("CORRMASK_TERMINAL", terminal, 1);
-		free(terminal);
 	}
 	pid_t make = pipe(messages) ? -1 : fork();
 	if (make < 0)

@@ -11,9 +11,6 @@
 #include "graph/pmi.h"
 #include "graph/correlation_graph.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
@@ -168,7 +165,7 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	struct corpus sample = corpus; /* keeps the counts when the cells are freed */
 	uint32_t genes = (uint32_t)(h->vocab.n - h->vocab.nspecial);
 	size_t n;
-	struct edge *edge = pmi
+	FREED struct edge *edge = pmi
 		? pmi_edges(&corpus, (uint32_t)h->vocab.n, &(struct pmi_params){tau, (uint32_t)min_count, (int)cli.threads}, &n)
 		: spearman(&corpus, (uint32_t)h->vocab.n, &genes, &n);
 	corpus_release(&corpus);
@@ -178,7 +175,6 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	depgraph_describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	say_edges(g, genes, sample.n);
-	free(edge);
 }
 
 struct modules {
@@ -231,7 +227,7 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 
 static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, const struct modules *m)
 {
-	float *xy = xmalloc(((size_t)g->n * 2 + 1) * sizeof *xy);
+	FREED float *xy = xmalloc(((size_t)g->n * 2 + 1) * sizeof *xy);
 	must(graph_layout(g, (uint32_t)cli.seed, xy, &failure));
 	fputs("token\tgene\tsymbol\tdegree", f);
 	for (size_t k = 0; k < m->n; k++)
@@ -245,7 +241,6 @@ static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, 
 			fprintf(f, "\t%d", m->of[k][u]);
 		fprintf(f, "\t%.6g\t%.6g\n", (double)xy[2 * u], (double)xy[2 * u + 1]);
 	}
-	free(xy);
 }
 
 /* Write one of the texts. The file appears only when it is complete. */
@@ -253,7 +248,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 {
 	struct outfile out;
 	must(outfile_open(&out, cli.output, 0, &failure));
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	if (format == STATS)
@@ -267,7 +262,6 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 	xmemclose(f, &text);
 	must(outfile_write(&out, text, n, &failure));
 	must(outfile_commit(&out, &failure));
-	free(text);
 }
 
 int main(int argc, char **argv)
@@ -277,8 +271,8 @@ int main(int argc, char **argv)
 		refuse("is for streams, not for --format", &cli.raw);
 	check_modules();
 	struct stream *in = cli_open_all(&cli);
-	struct header h = {0};
-	struct graph g;
+	RELEASED(header_release) struct header h = {0};
+	RELEASED(graph_release) struct graph g;
 	header_copy(&h, stream_header(in));
 	const char *weight = pmi ? "npmi" : "rho";
 	if (strcmp(h.kind, "graph") == 0) {
@@ -310,11 +304,8 @@ int main(int argc, char **argv)
 	cli_measured("genes_with_neighbours", linked);
 	cli_measured("edges", (double)(g.offset[g.n] / 2));
 	cli_report(&cli, "%u genes with partners, %llu edges", linked, (unsigned long long)g.offset[g.n] / 2);
-	for (size_t i = 0; i < m.n; i++) {
+	for (size_t i = 0; i < m.n; i++)
 		free_all(m.name[i], m.of[i]);
-	}
 	free_all(m.name, m.of);
-	graph_release(&g);
-	header_release(&h);
 	return 0;
 }

@@ -18,8 +18,6 @@
 #include "stream/panels.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
@@ -175,9 +173,8 @@ static void push_barcode(const struct job *j, struct block *b, const char *name,
 		block_push_str(b, j->col_barcode, name, n);
 		return;
 	}
-	char *unique = xasprintf("%.*s-%s", (int)n, name, j->sample[j->file]);
+	FREED char *unique = xasprintf("%.*s-%s", (int)n, name, j->sample[j->file]);
 	block_push_str(b, j->col_barcode, unique, strlen(unique));
-	free(unique);
 }
 
 /* Rows [at, end) of the rows just read, as one block. */
@@ -501,7 +498,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 	if (map_path && 100 * (double)j->known < MAPPED_COUNTS_MIN * (double)j->counts)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %d %%", 100 * (double)j->known / (double)j->counts,
 			map_path, MAPPED_COUNTS_MIN);
-	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
+	FREED char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank)
 		must(stream_commit(j->out, &failure));
 	cli_measured("cells_in", (double)j->cells);
@@ -512,7 +509,6 @@ static void stream_files(struct job *j, struct h5ad *file)
 	cli_measured("largest_rounding", j->off);
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->genes.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
-	free(summary);
 }
 
 static void h5tok_release(struct job *j)
@@ -537,12 +533,11 @@ static void h5tok_release(struct job *j)
 /* The options of rankenc need its vocabulary, which is loaded before the files are read. */
 static void h5tok_open_output(struct job *j)
 {
-	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
+	FREED char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
 	if (j->rank)
 		ranking_start(j->rank, j->header, name, NULL, j->expected);
 	else
 		j->out = cli_create(&cli, j->header, j->expected);
-	free(name);
 }
 
 int main(int argc, char **argv)

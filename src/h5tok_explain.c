@@ -6,9 +6,6 @@
 #include "base/tsv.h"
 #include "label/label.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { EXPLAIN_ROWS = 1 << 16 }; /* of obs, read at once */
 
 void explain_joined(cJSON *file, const struct gene_table *t, int several, const char *map)
@@ -39,9 +36,8 @@ static void each_row(const cJSON *file, void (*row)(void *to, const char *proper
 
 static void explain_add_row(void *number, const char *property, const char *value)
 {
-	char *name = xasprintf("input:%d:%s", *(int *)number, property), *text = tsv_escaped(value);
+	FREED char *name = xasprintf("input:%d:%s", *(int *)number, property), *text = tsv_escaped(value);
 	cli_stated(name, text);
-	free_all(name, text);
 }
 
 void explain_report(const struct cli *c, const cJSON *files)
@@ -81,9 +77,8 @@ struct table {
 static void print_row(void *to, const char *property, const char *value)
 {
 	struct table *t = to;
-	char *text = tsv_escaped(value), *line = xasprintf("%s\t%s\t%s\n", t->file, property, text);
+	FREED char *text = tsv_escaped(value), *line = xasprintf("%s\t%s\t%s\n", t->file, property, text);
 	must(outfile_write(&t->f, line, strlen(line), &failure));
-	free_all(line, text);
 }
 
 static void print_table(const struct cli *c, const cJSON *files)
@@ -107,9 +102,9 @@ static void print_table(const struct cli *c, const cJSON *files)
 /* Which cells have no label in this column of words, if it is taken for labels. */
 static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncell, struct error *e)
 {
-	struct classes classes = {0};
-	struct labels l = {.classes = &classes, .rule = LABEL_WORDS_ASIDE};
-	struct dataframe_values v = {0};
+	RELEASED(classes_release) struct classes classes = {0};
+	RELEASED(labels_release) struct labels l = {.classes = &classes, .rule = LABEL_WORDS_ASIDE};
+	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
 	uint64_t *cells = xcalloc(c->ncategory + 1, sizeof *cells), missing = 0; /* of each category */
 	int r = 0;
 	for (uint64_t row = 0; !r && row < ncell; row += v.n) {
@@ -134,14 +129,10 @@ static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncel
 			labels_name(&l, c->category[k], strlen(c->category[k]), cells[k]);
 	labels_name(&l, "", 0, missing);
 	if (!r && l.aside + l.empty) {
-		char *aside = labels_aside(&l);
+		FREED char *aside = labels_aside(&l);
 		explain_say(file, "no_label", "%s: %s", c->name, aside);
-		free(aside);
 	}
 	free(cells);
-	dataframe_values_release(&v);
-	labels_release(&l);
-	classes_release(&classes);
 	return r;
 }
 
@@ -185,11 +176,9 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 /* What only all files together show. -1 with e set. */
 static int look_at_all(const struct asked *asked, struct gene_join *genes, struct obs *obs, struct error *e)
 {
-	struct header h;
+	RELEASED(header_release) struct header h;
 	header_init(&h, "counts");
-	int r = obs_header(obs, &h, asked->obs, asked->nobs, e) || gene_join_finish(genes, e) ? -1 : 0;
-	header_release(&h);
-	return r;
+	return obs_header(obs, &h, asked->obs, asked->nobs, e) || gene_join_finish(genes, e) ? -1 : 0;
 }
 
 int explain_files(const struct cli *c, const struct asked *asked, struct gene_join *genes)

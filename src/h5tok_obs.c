@@ -5,29 +5,24 @@
 #include "base/file.h"
 #include "base/tsv.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void print_obs(const struct cli *cli, const struct header *h)
 {
-	char *text = xstrdup("column\ttype\tcategories\n");
+	FREED char *text = xstrdup("column\ttype\tcategories\n");
 	for (size_t i = 0; i < h->ncol; i++) {
 		const struct column_spec *c = &h->col[i];
 		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
 		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
 			continue;
-		char *name = tsv_escaped(c->name);
+		FREED char *name = tsv_escaped(c->name);
 		xappend(&text, "%s\t%s\t", name, type_name(c->type));
 		if (c->type == CATEGORICAL)
 			xappend(&text, "%zu", c->ncategory);
 		xappend(&text, "\n");
-		free(name);
 	}
 	struct outfile f;
 	cli_output(cli, &f);
 	must(outfile_write(&f, text, strlen(text), &failure));
 	must(outfile_commit(&f, &failure));
-	free(text);
 }
 
 void checked_open(struct checked_columns *c, const struct header *h, const char *label, const char *group, const char *name)

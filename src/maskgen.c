@@ -11,9 +11,6 @@
 #include "mask/masked.h"
 #include "train/train_state.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *graph_path, *panel, *shard_text = "0/1", *keep_text, *resume, *audit_path, *module, *rate_uniform, *rate_linear,
 				       *rate_choice, *lambda_text;
 /* What a strategy uses. */
@@ -250,11 +247,10 @@ static void maskgen_check_options(struct run *r)
 static void match_genes(struct graph *g, const struct gene_tables *t)
 {
 	struct gene_matched m;
-	uint32_t *to = xmalloc((g->n + 1) * sizeof *to);
+	FREED uint32_t *to = xmalloc((g->n + 1) * sizeof *to);
 	must(gene_match(to, t, &m, &failure));
 	check_shared(t->from_name, t->to_name, &m, 1);
 	graph_renumber(g, to, (uint32_t)t->to->n);
-	free(to);
 }
 
 static void read_graph(struct graph *g, const char *path, const char *weight, const char *column, struct stream *tokens)
@@ -547,9 +543,8 @@ static void maskgen_finish(struct run *r)
 	if (r->out) {
 		must(stream_commit(r->out, &failure));
 	} else {
-		char *table = audit_table(&r->audit);
+		FREED char *table = audit_table(&r->audit);
 		must(outfile_text(cli.output, table, &failure));
-		free(table);
 	}
 	note_coverage(r);
 	cli_measured("cells", (double)r->rows);

@@ -1,9 +1,6 @@
 /* maskgen --shard: which of several shards this one is. */
 #include "maskgen.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int whole(const char *s, uint64_t *v)
 {
 	char *end;

@@ -6,8 +6,6 @@
 
 #include "base/option.h"
 
-#include <stdlib.h>
-
 static const char *vocab_path, *map_path;
 static int fit, sums;
 static const char *after;
@@ -52,9 +50,8 @@ static int encode(void)
 	ranking_start(r, stream_header(in), stream_name(in), map_path, stream_expected(in));
 	for (int k = 0; must_read(in, b + k); k = !k)
 		ranking_add(r, b + k);
-	char *summary = ranking_commit(r);
+	FREED char *summary = ranking_commit(r);
 	cli_report(&cli, "%s", summary);
-	free(summary);
 	ranking_free(r);
 	stream_free(in);
 	block_release(b);

@@ -19,8 +19,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,9 +34,9 @@ static int by_id(const void *a, const void *b, void *vocab)
 static size_t write_vocab(const struct fit_options *o, const struct vocab *genes, const struct medians *f)
 {
 	static const char *const special[] = {"<pad>", "<mask>", "<cls>", "<eos>"};
-	struct vocab v = {0};
+	RELEASED(vocab_release) struct vocab v = {0};
 	struct outfile file;
-	uint32_t *by = xmalloc(genes->n * sizeof *by);
+	FREED uint32_t *by = xmalloc(genes->n * sizeof *by);
 	for (size_t i = 0; i < genes->n; i++)
 		by[i] = (uint32_t)i;
 	qsort_r(by, genes->n, sizeof *by, by_id, (void *)genes);
@@ -58,8 +56,6 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	if (!to || vocab_save(&v, to) || fclose(to))
 		die("%s: writing failed: %s", o->cli->output ? o->cli->output : "standard output", strerror(errno ? errno : EIO));
 	must(outfile_commit(&file, &failure));
-	free(by);
-	vocab_release(&v);
 	return n;
 }
 

@@ -6,8 +6,6 @@
 #include "cells/simulate.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
 enum { CELLS = 1 << MODEL_CELLS, B1 = 1 << MODEL_B1, B2 = 1 << MODEL_B2 }; /* modes */
@@ -76,16 +74,15 @@ static void free_names(char **p, uint32_t n)
 /* The symbol of a gene names its module, so every later stream shows it. */
 static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 {
-	char *id = xasprintf("SIMG%06u", g + 1);
+	FREED char *id = xasprintf("SIMG%06u", g + 1);
 	int driven = s->driven && s->driven[g] > 0;
-	char *symbol = s->module[g] >= 0 ? xasprintf("m%d.%u", s->module[g] + 1, g + 1)
-					 : xasprintf("%s.%u",
-						   !driven                     ? "bg"
-							   : g == s->regulator ? "regulator"
-									       : "target",
-						   g + 1);
+	FREED char *symbol = s->module[g] >= 0 ? xasprintf("m%d.%u", s->module[g] + 1, g + 1)
+					       : xasprintf("%s.%u",
+							 !driven                     ? "bg"
+								 : g == s->regulator ? "regulator"
+										     : "target",
+							 g + 1);
 	vocab_push(v, id, symbol, NAN);
-	free_all(id, symbol);
 }
 
 static void scsim_make_header(struct header *h, const struct sim *s)
@@ -99,9 +96,8 @@ static void scsim_make_header(struct header *h, const struct sim *s)
 		vocab_push(&h->vocab, "<cls>", NULL, NAN);
 	for (uint32_t g = 0; g < s->genes; g++) {
 		if (model == MODEL_B2) {
-			char *id = xasprintf("rank%u", g);
+			FREED char *id = xasprintf("rank%u", g);
 			vocab_push(&h->vocab, id, NULL, NAN);
-			free(id);
 		} else {
 			push_gene(&h->vocab, s, g);
 		}
@@ -223,18 +219,16 @@ static void scsim_init(struct sim *s)
 
 static struct stream *scsim_open_output(const struct sim *s, uint64_t n)
 {
-	struct header h;
+	RELEASED(header_release) struct header h;
 	scsim_make_header(&h, s);
 	cli_provenance(&cli, &h, "");
-	struct stream *out = cli_create(&cli, &h, n);
-	header_release(&h);
-	return out;
+	return cli_create(&cli, &h, n);
 }
 
 /* Write cells 0 ... n - 1. Returns the total number of genes (cells) or tokens (b1, b2). */
 static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 {
-	struct block block = {0};
+	RELEASED(block_release) struct block block = {0};
 	struct chunk b = {.s = s};
 	uint64_t entries = 0;
 	block_reset(&block, stream_header(out));
@@ -253,10 +247,8 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 			time_left((double)(b.first + k) / (double)n));
 	}
 	must_flush(out, &block);
-	for (int i = 0; i < CHUNK; i++) {
+	for (int i = 0; i < CHUNK; i++)
 		free_all(b.cell[i].gene, b.cell[i].count, b.cell[i].scratch);
-	}
-	block_release(&block);
 	return entries;
 }
 

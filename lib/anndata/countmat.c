@@ -1,8 +1,6 @@
 #include "anndata/countmat_impl.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TALL_ENTRIES ((uint64_t)4 << 20) /* a band of dense rows may hold this many values */
 
@@ -59,7 +57,7 @@ static int open_group(struct countmat *m, struct store *s, const char *path, str
 	int64_t shape[2] = {0};
 	if (store_attribute_texts(s, path, "encoding-type", &t) && store_attribute_texts(s, path, "h5sparse_format", &t))
 		texts_clear(&t);
-	char *format = t.n ? texts_dup(&t, 0) : xstrdup("");
+	FREED char *format = t.n ? texts_dup(&t, 0) : xstrdup("");
 	texts_release(&t);
 	int known = store_attribute_numbers(s, path, "shape", shape, 2) == 0 ||
 		store_attribute_numbers(s, path, "h5sparse_shape", shape, 2) == 0;
@@ -71,7 +69,6 @@ static int open_group(struct countmat *m, struct store *s, const char *path, str
 	m->layout = r || format[2] == 'r' ? LAYOUT_ROWS : LAYOUT_COLUMNS;
 	m->nrow = (uint64_t)shape[0];
 	m->ncol = (uint64_t)shape[1];
-	free(format);
 	return r || check_shape(m, e) || open_arrays(m, s, path, e) ? -1 : 0;
 }
 

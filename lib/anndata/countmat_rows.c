@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- what is wrong ---- */
 
@@ -159,7 +157,7 @@ static int bad_row(const struct countmat *m, const struct countrows *r, size_t i
 {
 	size_t n = r->start[i + 1] - r->start[i], k;
 	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
-	uint32_t *any = xmalloc(n * sizeof *any);
+	FREED uint32_t *any = xmalloc(n * sizeof *any);
 	double off = 0;
 	if (!m->spilled && m->layout == LAYOUT_ROWS && (k = number_indices(m->indices.type, index, n, m->ncol, any)) < n)
 		error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
@@ -174,7 +172,6 @@ static int bad_row(const struct countmat *m, const struct countrows *r, size_t i
 			number_at(m->data.type, data, k), e);
 	else
 		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, NUMBER_COUNT_MAX);
-	free(any);
 	return -1;
 }
 

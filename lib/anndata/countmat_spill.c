@@ -4,7 +4,6 @@
 #include "anndata/countmat_impl.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define COLUMN_ENTRIES ((size_t)1 << 20) /* entries of sparse columns read at a time */
 
@@ -32,9 +31,9 @@ size_t countmat_spill_values(struct countmat *m, enum number_type type, const vo
 static int spill_columns(struct countmat *m, int threads, struct error *e)
 {
 	uint64_t ncol = m->ncol, entry = 0, cell, col = 0;
-	int64_t *ptr = xmalloc((ncol + 1) * sizeof *ptr);
-	uint32_t *row = xmalloc(COLUMN_ENTRIES * sizeof *row), *count = xmalloc(COLUMN_ENTRIES * sizeof *count);
-	void *buf = xmalloc(COLUMN_ENTRIES * 8);
+	FREED int64_t *ptr = xmalloc((ncol + 1) * sizeof *ptr);
+	FREED uint32_t *row = xmalloc(COLUMN_ENTRIES * sizeof *row), *count = xmalloc(COLUMN_ENTRIES * sizeof *count);
+	FREED void *buf = xmalloc(COLUMN_ENTRIES * 8);
 	int r = h5array_i64(&m->indptr, 0, ncol + 1, ptr, threads, e);
 	for (uint64_t i = 0; i < ncol && r == 0; i++)
 		if (ptr[i + 1] < ptr[i] || (uint64_t)ptr[i + 1] > m->nnz)
@@ -64,7 +63,6 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 		}
 		entry += n;
 	}
-	free_all(ptr, row, count, buf);
 	return r;
 }
 
@@ -73,8 +71,8 @@ static int spill_chunks(struct countmat *m, struct error *e)
 	struct h5array *d = &m->data;
 	uint64_t box[4], chunks = h5array_chunks(d);
 	size_t wide = d->chunk[1], n = d->chunk[0] * wide;
-	void *buf = xmalloc(n * d->size);
-	uint32_t *count = xmalloc(wide * sizeof *count);
+	FREED void *buf = xmalloc(n * d->size);
+	FREED uint32_t *count = xmalloc(wide * sizeof *count);
 	int r = 0;
 	for (uint64_t k = 0; k < chunks && r == 0; k++) {
 		r = h5array_chunk(d, k, box, buf, e);
@@ -90,7 +88,6 @@ static int spill_chunks(struct countmat *m, struct error *e)
 						&m->spill, (uint32_t)at[m->across], (uint32_t)at[!m->across], count[at[1] - box[1]], e);
 		}
 	}
-	free_all(buf, count);
 	return r;
 }
 

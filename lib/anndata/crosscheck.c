@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 static const char *const sums[CROSSCHECK_SUMS] = {"n_counts", "total_counts", "nCount_RNA", "raw_sum"};
@@ -53,7 +51,7 @@ static int is_sum(double says, double sum)
 
 int crosscheck_sums(struct h5ad *h, const double *sum, size_t n, const char **column, struct error *e)
 {
-	struct dataframe_values v = {0};
+	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
 	int agrees = -1;
 	n = n < h->obs.nrow ? n : h->obs.nrow;
 	for (size_t s = 0; s < CROSSCHECK_SUMS && n >= CROSSCHECK_CELLS && agrees != 1; s++) {
@@ -70,7 +68,6 @@ int crosscheck_sums(struct h5ad *h, const double *sum, size_t n, const char **co
 		agrees = 10 * good >= 9 * n;
 		*column = sums[s];
 	}
-	dataframe_values_release(&v);
 	return agrees;
 }
 
@@ -130,7 +127,7 @@ static uint64_t repeated_names(struct crosscheck *k, uint64_t *twice)
 /* The first cell from `row` on whose name has this hash. The names are read again, as few files need this. */
 static uint64_t find_name(struct crosscheck *k, uint64_t row, uint64_t hash)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	for (size_t i = 0, n = 0; i == n && row < k->rows; row += i) {
 		n = k->rows - row < 4096 ? k->rows - row : 4096;
 		if (h5ad_cell_names(k->h, row, n, &t, NULL))
@@ -138,15 +135,13 @@ static uint64_t find_name(struct crosscheck *k, uint64_t row, uint64_t hash)
 		for (i = 0; i < n && hash_name(&t, i) != hash;)
 			i++;
 	}
-	texts_release(&t);
 	return row;
 }
 
 static char *crosscheck_name_of(struct crosscheck *k, uint64_t row)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	char *name = h5ad_cell_names(k->h, row, 1, &t, NULL) ? NULL : texts_dup(&t, 0);
-	texts_release(&t);
 	return name ? name : xstrdup("?");
 }
 

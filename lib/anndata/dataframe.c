@@ -5,8 +5,6 @@
 #include "base/strmap.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CATEGORIES_MAX ((uint64_t)1 << 26)
 
@@ -157,19 +155,18 @@ int dataframe_strings(struct dataframe_column *c, struct store *s, const char *p
 /* The categories: any column of strings, numbers or booleans, as text. */
 static int read_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
-	struct dataframe_column values;
-	struct texts t = {0};
+	RELEASED(dataframe_column_release) struct dataframe_column values;
+	RELEASED(texts_release) struct texts t = {0};
 	int64_t n = 0;
 	column_init(&values, "categories", s, path);
 	enum store_type type = store_type(s, path);
 	int r = -1;
 	if (type == STORE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
-		char *sub = xasprintf("%s/values", path);
+		FREED char *sub = xasprintf("%s/values", path);
 		if (store_type(s, sub) == STORE_ARRAY)
 			r = open_values(&values, s, sub, &n, e);
 		else
 			error_set(e, "%s: unreadable categories", values.where);
-		free(sub);
 	} else if (type == STORE_ARRAY) {
 		r = open_values(&values, s, path, &n, e);
 	} else {
@@ -192,8 +189,6 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 			: values.kind == DATAFRAME_CATEGORICAL ? "bool-categories"
 							       : NULL;
 	}
-	texts_release(&t);
-	dataframe_column_release(&values);
 	return r;
 }
 
@@ -207,15 +202,13 @@ static int is_ordered(struct store *s, const char *path)
 /* The same in zarr: an attribute that names the categories, from the frame. */
 static int named_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	int r = 0;
 	if (store_attribute_texts(s, path, "categories", &t) == 0 && t.n == 1) {
-		char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
+		FREED char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
 		r = read_categories(c, s, full, e) ? -1 : 1;
 		c->ordered = r > 0 && is_ordered(s, full);
-		free_all(name, full);
 	}
-	texts_release(&t);
 	return r;
 }
 
@@ -258,11 +251,10 @@ static int referred_categories(struct dataframe_column *c, struct store *s, cons
 static void note_lost_categories(struct dataframe_column *c, struct store *s, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
-	char *categories = xasprintf("%.*s__categories/%s", (int)(name - path), path, name);
+	FREED char *categories = xasprintf("%.*s__categories/%s", (int)(name - path), path, name);
 	if (store_has(s, categories))
 		c->note = xasprintf(
 			"%s: whole numbers, perhaps the codes of %s, to which nothing refers: the names are lost", c->where, categories);
-	free(categories);
 }
 
 static int open_member(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
@@ -311,11 +303,9 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 /* Open column `name` of the group at `path`. *n: its rows. */
 static int open_column(struct dataframe_column *c, struct store *s, const char *path, const char *name, int64_t *n, struct error *e)
 {
-	char *sub = xasprintf("%s/%s", path, name);
+	FREED char *sub = xasprintf("%s/%s", path, name);
 	column_init(c, name, s, sub);
-	int r = open_member(c, s, sub, n, e);
-	free(sub);
-	return r;
+	return open_member(c, s, sub, n, e);
 }
 
 static int open_index(struct dataframe *f, struct store *s, const char *path, const char *name, struct error *e)
@@ -333,11 +323,11 @@ static int open_index(struct dataframe *f, struct store *s, const char *path, co
 /* The columns of these names, without the index. */
 static int open_columns(struct dataframe *f, struct store *s, const char *path, const struct texts *names, struct error *e)
 {
-	struct strmap seen = {0};
+	RELEASED(strmap_release) struct strmap seen = {0};
 	int r = 0;
 	f->col = xcalloc(names->n, sizeof *f->col);
 	for (size_t i = 0; i < names->n && r == 0; i++) {
-		char *name = texts_dup(names, i);
+		FREED char *name = texts_dup(names, i);
 		if (strmap_put(&seen, name, strlen(name), (uint32_t)i) != i)
 			r = error_set(e, "%s: column '%.80s' occurs twice in column-order", f->where, name);
 		else if (*name && strcmp(name, f->index.name) && strcmp(name, "__categories")) {
@@ -348,27 +338,21 @@ static int open_columns(struct dataframe *f, struct store *s, const char *path, 
 				r = error_set(
 					e, "%s: %" PRId64 " rows, expected %" PRIu64 " as in %s", c->where, rows, f->nrow, f->index.where);
 		}
-		free(name);
 	}
-	strmap_release(&seen);
 	return r;
 }
 
 static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
-	struct texts order = {0}, index = {0};
-	char *sub = xasprintf("%s/_index", path), *name;
+	RELEASED(texts_release) struct texts order = {0}, index = {0};
+	FREED char *sub = xasprintf("%s/_index", path), *name;
 	if (store_attribute_texts(s, path, "_index", &index) == 0 && index.n == 1)
 		name = texts_dup(&index, 0);
 	else
 		name = xstrdup(store_has(s, sub) ? "_index" : "index");
 	if (store_attribute_texts(s, path, "column-order", &order))
 		store_names(s, path, &order);
-	int r = open_index(f, s, path, name, e) || open_columns(f, s, path, &order, e) ? -1 : 0;
-	free_all(name, sub);
-	texts_release(&order);
-	texts_release(&index);
-	return r;
+	return open_index(f, s, path, name, e) || open_columns(f, s, path, &order, e) ? -1 : 0;
 }
 
 /* Number the rows. */
@@ -384,17 +368,14 @@ static void make_index(struct dataframe *f, uint64_t nrow)
 /* Does the array hold nrow texts that are all different? */
 static int is_names(struct store *s, const char *path, const char *name, uint64_t nrow)
 {
-	struct dataframe_column c;
-	struct texts t = {0};
-	struct strmap seen = {0};
+	RELEASED(dataframe_column_release) struct dataframe_column c;
+	RELEASED(texts_release) struct texts t = {0};
+	RELEASED(strmap_release) struct strmap seen = {0};
 	int64_t n = 0;
 	int is = open_column(&c, s, path, name, &n, NULL) == 0 && c.kind == DATAFRAME_STR && (uint64_t)n == nrow && nrow < UINT32_MAX &&
 		dataframe_texts(&c, 0, nrow, &t, NULL) == 0;
 	for (size_t i = 0; is && i < t.n; i++)
 		is = strmap_put(&seen, t.bytes + t.offset[i], t.offset[i + 1] - t.offset[i], (uint32_t)i) == i;
-	strmap_release(&seen);
-	texts_release(&t);
-	dataframe_column_release(&c);
 	return is;
 }
 
@@ -443,7 +424,7 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 	char *name = H5Tget_member_name(type, i);
 	if (!name)
 		return h5_error(e, s->name, "reading the fields");
-	char *sub = xasprintf("%s/%s", path, name), *categories = xasprintf("uns/%s_categories", name);
+	FREED char *sub = xasprintf("%s/%s", path, name), *categories = xasprintf("uns/%s_categories", name);
 	column_init(c, name, s, sub);
 	hid_t member = H5Tget_member_type(type, i), mem = -1;
 	H5T_class_t class = H5Tget_class(member);
@@ -474,7 +455,6 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 	}
 	H5Tclose(member);
 	H5free_memory(name);
-	free_all(sub, categories);
 	return r;
 }
 

@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define STRETCH ((size_t)4096) /* rows read at a time */
 
@@ -194,7 +192,7 @@ size_t dataframe_text(
 
 int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e)
 {
-	struct dataframe_values v = {0};
+	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
 	int r = 0;
 	texts_clear(t);
 	for (uint64_t end = row + n; row < end && r == 0; row += v.n) {
@@ -207,6 +205,5 @@ int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct
 			texts_push(t, s, len);
 		}
 	}
-	dataframe_values_release(&v);
 	return r;
 }

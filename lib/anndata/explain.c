@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 void explain_say(cJSON *to, const char *property, const char *fmt, ...)
 {
@@ -70,9 +68,8 @@ cJSON *h5ad_explain(const struct h5ad *h)
 	if (h->genes.source)
 		explain_genes(to, h);
 	for (size_t i = 0; i < h->notes.n; i++) {
-		char *note = texts_dup(&h->notes, i);
+		FREED char *note = texts_dup(&h->notes, i);
 		cJSON_AddItemToArray(notes, cJSON_CreateString(note));
-		free(note);
 	}
 	cJSON_AddItemToObject(to, "warning", notes);
 	return to;

@@ -5,9 +5,6 @@
 #include "anndata/obs.h"
 #include "stream/panels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int export_wanted(const char *name, char *const *keep, size_t nkeep)
 {
 	for (size_t i = 0; i < nkeep; i++)
@@ -35,13 +32,13 @@ static const char *index_name(const struct h5ad_writer *w)
 static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 {
 	const struct header *h = w->header;
-	char *hidden = xcalloc(h->ncol, 1);
+	FREED char *hidden = xcalloc(h->ncol, 1);
 	for (size_t i = 0; i < h->ncol; i++)
 		if (h->col[i].shape == SCALAR && export_companion(h, (int)i) >= 0)
 			hidden[export_companion(h, (int)i)] = 1;
 	hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
-	char **order = xcalloc(h->ncol, sizeof *order);
+	FREED char **order = xcalloc(h->ncol, sizeof *order);
 	for (size_t i = 0; i < h->ncol; i++) {
 		if (h->col[i].shape != SCALAR || hidden[i] || (int)i == w->index || !export_wanted(h->col[i].name, keep, nkeep))
 			continue;
@@ -57,7 +54,6 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	h5out_text_attribute(&w->h5, obs, "_index", index_name(w));
 	h5out_text_list(&w->h5, obs, "column-order", order, w->nobs);
 	H5Gclose(obs);
-	free_all(order, hidden);
 }
 
 /* One row a gene, label or dimension. */

@@ -3,9 +3,6 @@
  */
 #include "anndata/export_impl.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 hid_t export_native(const struct h5ad_writer *w, enum column_type t)
 {
 	const struct column_kind *k = type_kind(t);
@@ -142,9 +139,8 @@ void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 
 int export_companion(const struct header *h, int c)
 {
-	char *name = xasprintf("%s.missing", h->col[c].name);
+	FREED char *name = xasprintf("%s.missing", h->col[c].name);
 	int m = header_find(h, name);
-	free(name);
 	return m >= 0 && h->col[m].type == U8 && h->col[m].shape == SCALAR ? m : -1;
 }
 

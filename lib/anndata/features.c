@@ -3,8 +3,6 @@
 #include "base/strmap.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 /* Words are compared in lower case, without blanks, hyphens and underscores. */

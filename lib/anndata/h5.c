@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <liblzf/lzf.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
 /* h5py's LZF filter, for data that HDF5 itself has to decode (strings). values[2] is usually the size of a decoded chunk. For strings of
@@ -148,9 +146,8 @@ int h5_error(struct error *e, const char *where, const char *doing)
 	h5_why(why);
 	if (!strcmp(why, strerror(EAGAIN)))
 		return error_set(e, "%s: a program has it open for writing, such as anndata with backed='r+': close it there first", where);
-	char *what = xasprintf("%s failed", doing);
+	FREED char *what = xasprintf("%s failed", doing);
 	fault(e, where, what, "", why);
-	free(what);
 	return -1;
 }
 

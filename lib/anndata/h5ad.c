@@ -2,9 +2,6 @@
 #include "anndata/reader.h"
 #include "anndata/crosscheck.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int exists(struct h5ad *h, const char *path)
 {
 	return store_type(&h->store, path) != STORE_NONE;
@@ -12,13 +9,12 @@ static int exists(struct h5ad *h, const char *path)
 
 char *reader_names(struct h5ad *h, const char *group, const char *without)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	char *list = xstrdup("");
 	store_names(&h->store, group, &t);
 	for (size_t i = 0; i < t.n; i++)
 		if (!texts_is(&t, i, without))
 			xappend(&list, "%s%.*s", *list ? ", " : "", (int)(t.offset[i + 1] - t.offset[i]), t.bytes + t.offset[i]);
-	texts_release(&t);
 	return list;
 }
 
@@ -101,24 +97,20 @@ static int is_empty(const struct candidate *c)
 /* The best matrix is empty: do layers that were not looked at hold values? */
 static int refuse_empty(struct h5ad *h, const char *matrix, struct error *e)
 {
-	struct texts t = {0};
-	char *list = xstrdup("");
+	RELEASED(texts_release) struct texts t = {0};
+	FREED char *list = xstrdup("");
 	store_names(&h->store, "layers", &t);
 	for (size_t i = 0; i < t.n; i++) {
-		char *name = texts_dup(&t, i), *path = xasprintf("layers/%s", name);
+		FREED char *name = texts_dup(&t, i), *path = xasprintf("layers/%s", name);
 		struct candidate c = {.of.path = path};
 		if (look_at(h, &c, e) || !is_empty(&c))
 			xappend(&list, "%s%s", *list ? ", " : "", name);
 		countmat_release(&c.mat);
 		values_release(&c.values);
-		free_all(name, path);
 	}
-	int r = *list ? error_set(e, "%s: %s is empty, and layers hold values; --layer takes the counts from one of them: %s", h->path,
-				matrix, list)
-		      : 0;
-	free(list);
-	texts_release(&t);
-	return r;
+	return *list ? error_set(e, "%s: %s is empty, and layers hold values; --layer takes the counts from one of them: %s", h->path,
+			       matrix, list)
+		     : 0;
 }
 
 /* Take the best matrix if the options allow it. */
@@ -151,7 +143,7 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 	struct candidate try[READER_MATRICES] = {0};
 	struct candidate *best = NULL, *first = NULL;
 	char looked[512] = "";
-	char *layer = NULL, *layers = reader_names(h, "layers", "");
+	FREED char *layer = NULL, *layers = reader_names(h, "layers", "");
 	int n = candidates(h, opt->layer, &layer, of), r = 0;
 	if (layer && !store_has_matrix(&h->store, of[0].path))
 		r = no_layer(h, opt->layer, layers, e);
@@ -184,7 +176,6 @@ int h5ad_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 		values_release(&try[i].values);
 	}
 	h->layers = reader_names(h, "layers", h->matrix && !strncmp(h->matrix, "layers/", 7) ? h->matrix + 7 : "");
-	free_all(layers, layer);
 	return r;
 }
 
@@ -209,7 +200,7 @@ static int gene_column_load(void *var, size_t column, int any, struct texts *t, 
 /* Which rows of var are genes? */
 static int choose_gene_columns(struct h5ad *h, struct dataframe *var, struct error *e)
 {
-	struct texts type = {0}, control = {0}, index = {0};
+	RELEASED(texts_release) struct texts type = {0}, control = {0}, index = {0};
 	struct feature_words words = {.name = {&index}};
 	int r = dataframe_texts(&var->index, 0, var->nrow, &index, e);
 	for (size_t i = 0; i < var->ncol && r == 0; i++) {
@@ -223,9 +214,6 @@ static int choose_gene_columns(struct h5ad *h, struct dataframe *var, struct err
 	}
 	if (r == 0)
 		r = features_choose(&h->features, &h->drop, &words, var->nrow, var->where, e);
-	texts_release(&type);
-	texts_release(&control);
-	texts_release(&index);
 	return r;
 }
 
@@ -233,7 +221,7 @@ int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_optio
 {
 	if (!opt->all_features && choose_gene_columns(h, var, e))
 		return -1;
-	char *index = xasprintf("%s index", h->var);
+	FREED char *index = xasprintf("%s index", h->var);
 	struct gene_columns c = {.n = var->nrow,
 		.ncol = var->ncol + 1,
 		.name = gene_column_name,
@@ -246,9 +234,7 @@ int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_optio
 		.wanted = opt->gene_column,
 		.drop = h->drop,
 		.genome = h->modality ? NULL : opt->modality};
-	int r = gene_columns_read(&h->genes, &c, e);
-	free(index);
-	return r;
+	return gene_columns_read(&h->genes, &c, e);
 }
 
 static int open_obs(struct h5ad *h, struct error *e)
@@ -262,11 +248,10 @@ static int open_obs_of_modality(struct h5ad *h, struct error *e)
 	char list[256] = "";
 	int r = open_obs(h, e);
 	for (size_t i = 0; i < h->elsewhere.n && r == 0; i++) {
-		char *name = texts_dup(&h->elsewhere, i);
+		FREED char *name = texts_dup(&h->elsewhere, i);
 		size_t n = strlen(list);
 		if (*name != '_' && !strchr(name, ':') && !dataframe_find(&h->obs, name) && n + strlen(name) + 3 < sizeof list)
 			snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", name);
-		free(name);
 	}
 	if (*list)
 		h5ad_note(h, "%s: obs of all modalities has columns that %s lacks (%s): mdata.push_obs() in Python copies them", h->path,
@@ -276,17 +261,15 @@ static int open_obs_of_modality(struct h5ad *h, struct error *e)
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct dataframe var = {0};
-	int r = dataframe_open(&var, &h->store, h->var, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
-	dataframe_release(&var);
-	return r;
+	RELEASED(dataframe_release) struct dataframe var = {0};
+	return dataframe_open(&var, &h->store, h->var, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
 }
 
 /* MuData: an AnnData in mod/NAME for each modality. That of the RNA is called rna by convention. */
 static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct texts names = {0};
-	char *list = reader_names(h, "mod", "");
+	RELEASED(texts_release) struct texts names = {0};
+	FREED char *list = reader_names(h, "mod", "");
 	size_t pick;
 	store_names(&h->store, "mod", &names);
 	store_names(&h->store, "obs", &h->elsewhere);
@@ -304,14 +287,11 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 	else if (found == names.n)
 		r = error_set(e, "%s: MuData with the modalities %s; choose one with --modality", h->path, list);
 	if (r == 0) {
-		char *name = texts_dup(&names, found);
+		FREED char *name = texts_dup(&names, found);
 		h->modality = xasprintf("%s: mod/%s", h->path, name);
 		h->part = xasprintf("mod/%s", name);
-		free(name);
 		r = store_enter(&h->store, h->part, h->modality, e);
 	}
-	free(list);
-	texts_release(&names);
 	return r;
 }
 

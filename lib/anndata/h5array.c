@@ -4,9 +4,6 @@
 #include "anndata/zarr.h"
 #include "base/threads.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define ROUND ((size_t)16 << 20) /* decoded bytes in flight in one parallel round */
 
 struct h5array_job {
@@ -445,13 +442,12 @@ int h5array_i64(struct h5array *a, uint64_t row, size_t n, int64_t *out, int thr
 		return h5array_read(a, row, n, out, threads, e);
 	if (number_is_float(a->type))
 		return error_set(e, "%s: holds floating point, expected integers", a->where);
-	void *buf = xmalloc(n * a->size * a->dim[1]);
+	FREED void *buf = xmalloc(n * a->size * a->dim[1]);
 	int r = h5array_read(a, row, n, buf, threads, e);
 	size_t bad = r ? n : number_i64(a->type, buf, n, out);
 	if (bad < n)
 		r = error_set(e, "%s: element %llu is %llu, expected at most 2^63 - 1", a->where, (unsigned long long)(row + bad),
 			(unsigned long long)out[bad]);
-	free(buf);
 	return r;
 }
 
@@ -459,10 +455,9 @@ int h5array_f64(struct h5array *a, uint64_t row, size_t n, double *out, int thre
 {
 	if (a->type == NUMBER_F64)
 		return h5array_read(a, row, n, out, threads, e);
-	void *buf = xmalloc(n * a->size * a->dim[1]);
+	FREED void *buf = xmalloc(n * a->size * a->dim[1]);
 	int r = h5array_read(a, row, n, buf, threads, e);
 	if (r == 0)
 		number_f64(a->type, buf, n, out);
-	free(buf);
 	return r;
 }

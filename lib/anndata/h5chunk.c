@@ -4,7 +4,6 @@
 
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
-#include <string.h>
 #include <zstd.h>
 
 void h5chunk_scratch_release(struct h5chunk_scratch *s)

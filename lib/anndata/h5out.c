@@ -1,9 +1,6 @@
 #include "anndata/h5out.h"
 #include "anndata/h5.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define CHUNK_BYTES (256u << 10)
 #define CACHE_BYTES (1u << 20) /* of each open dataset: a chunk must stay until it is full */
 #define DEFLATE 1

@@ -10,8 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct fixed { /* a column that goes to obsm */
 	int col;
@@ -102,13 +100,11 @@ static int read_names(struct h5ad_into *w, struct error *e)
 /* x is X_KEY. A map is X_umap, under which scanpy looks for it, or with a key of the user X_umap_KEY. */
 static char *obsm_name(const struct h5ad_into *w, const char *column)
 {
-	char *full = strcmp(column, "x") == 0 ? xasprintf("X_%s", w->key)
-		: strncmp(column, "X_", 2)    ? xasprintf("%s_%s", w->key, column)
-		: w->options->key             ? xasprintf("%s_%s", column, w->key)
-					      : xstrdup(column);
-	char *name = export_link_name(NULL, 0, full);
-	free(full);
-	return name;
+	FREED char *full = strcmp(column, "x") == 0 ? xasprintf("X_%s", w->key)
+		: strncmp(column, "X_", 2)          ? xasprintf("%s_%s", w->key, column)
+		: w->options->key                   ? xasprintf("%s_%s", column, w->key)
+						    : xstrdup(column);
+	return export_link_name(NULL, 0, full);
 }
 
 static int taken(const struct h5ad_into *w, const char *frame, const char *name, const char *how, struct error *e)
@@ -266,14 +262,13 @@ static int check_key(const struct h5ad_into *w, struct error *e)
 	int x = header_find(w->header, "x"), bad = 0;
 	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
 		return error_set(e, "--key: '%.40s' is not a name: it is empty, or has a slash, a tab or a line break", w->key);
-	char *name = xasprintf("X_%s", w->key);
+	FREED char *name = xasprintf("X_%s", w->key);
 	if (x >= 0 && is_map(name) && header_find(w->header, name) >= 0)
 		bad = error_set(e, "%s: with --key %s x and the map want the same name, %s: choose another one", w->stream, w->key, name);
 	else if (x >= 0 && is_map(name) && w->header->col[x].n > 3)
 		bad = error_set(e,
 			"%s: %s is the name of a map, and x has %u dimensions: choose another --key, or make a map with screduce map",
 			w->stream, name, (unsigned)w->header->col[x].n);
-	free(name);
 	return bad;
 }
 
@@ -378,7 +373,7 @@ static int find_cell(struct h5ad_into *w, const struct block *b, size_t r, uint3
 
 int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struct error *e)
 {
-	uint32_t *to = xmalloc(rows * sizeof *to);
+	FREED uint32_t *to = xmalloc(rows * sizeof *to);
 	int bad = 0;
 	for (size_t r = 0; r < rows && !bad; r++)
 		bad = find_cell(w, b, r, &to[r], e);
@@ -395,7 +390,6 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 		for (size_t r = 0; r < rows; r++)
 			take_scalar(w, &w->scalar[i], b, r, to[r]);
 	w->added += rows;
-	free(to);
 	return !bad && w->w.h5.failed ? error_set(e, "%s", w->w.h5.error.msg) : bad;
 }
 
@@ -412,14 +406,14 @@ static void texts_to_categories(struct h5ad_into *w, const struct scalar *c)
 {
 	struct column_spec *s = &w->columns.col[c->own];
 	struct column *to = &w->table.col[c->own];
-	struct classes found = {0};
+	RELEASED(classes_release) struct classes found = {0};
 	uint32_t *code = xmalloc((w->ncell + 1) * sizeof *code);
 	size_t n;
 	for (uint64_t r = 0; r < w->ncell; r++) {
 		const char *text = text_of(w, c, r, &n);
 		code[r] = n ? classes_add(&found, text, n) : MISSING_CODE;
 	}
-	uint32_t *order = classes_sorted(&found), *rank = xmalloc((found.n + 1) * sizeof *rank);
+	FREED uint32_t *order = classes_sorted(&found), *rank = xmalloc((found.n + 1) * sizeof *rank);
 	s->type = CATEGORICAL;
 	s->ncategory = found.n;
 	s->category = xmalloc((found.n + 1) * sizeof *s->category);
@@ -432,8 +426,6 @@ static void texts_to_categories(struct h5ad_into *w, const struct scalar *c)
 	free(to->data);
 	to->data = code;
 	to->cap = w->ncell * sizeof *code;
-	classes_release(&found);
-	free_all(order, rank);
 }
 
 /* A column of obs. gaps: some cells have no value. */

@@ -23,10 +23,8 @@ static int open_obs(struct h5ad *h, struct error *e)
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct dataframe var = {0};
-	int r = dataframe_open_arrays(&var, &h->store, h->var, gene_names, h->ngene, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
-	dataframe_release(&var);
-	return r;
+	RELEASED(dataframe_release) struct dataframe var = {0};
+	return dataframe_open_arrays(&var, &h->store, h->var, gene_names, h->ngene, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
 }
 
 const struct reader reader_loom = {

@@ -1,8 +1,6 @@
 #include "anndata/obs.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CATEGORIES_MAX 65536
 
@@ -154,9 +152,8 @@ int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant,
 	}
 	for (size_t i = 0; i < o->ncol; i++) {
 		struct obs_column *c = o->col + i;
-		char *companion = xasprintf("%s.missing", c->name);
+		FREED char *companion = xasprintf("%s.missing", c->name);
 		if (header_find(h, c->name) >= 0 || header_find(h, companion) >= 0) {
-			free(companion);
 			return error_set(
 				e, "obs column '%s' clashes with another column of the stream; leave it out with --obs", c->source);
 		}
@@ -168,7 +165,6 @@ int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant,
 		note_dtype(&h->col[c->col], c, somewhere);
 		if (c->optional)
 			c->missing = header_add(h, companion, U8);
-		free(companion);
 	}
 	if (o->index)
 		cJSON_AddStringToObject(h->extra, HEADER_INDEX, o->index);

@@ -3,16 +3,14 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 4096 };
 
 static int obsm_read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)
 {
 	size_t d = a->dim[1];
-	double *rows = xmalloc(ROWS * d * sizeof *rows);
-	void *raw = xmalloc(ROWS * d * a->size);
+	FREED double *rows = xmalloc(ROWS * d * sizeof *rows);
+	FREED void *raw = xmalloc(ROWS * d * a->size);
 	int bad = 0;
 	for (uint64_t from = 0; from < n && !bad; from += ROWS) {
 		size_t m = n - from < ROWS ? n - from : ROWS;
@@ -27,7 +25,6 @@ static int obsm_read_rows(struct h5array *a, float *x, uint64_t n, int threads, 
 					e, "%s: cell %zu holds %g, which is too large for float32", a->where, from + i / d, rows[i]);
 		}
 	}
-	free_all(rows, raw);
 	return bad;
 }
 
@@ -38,7 +35,7 @@ static int no_array(struct h5ad *h, const char *path, struct error *e)
 		const char *type, *is, *make;
 	} known[] = {{"dataframe", "a data frame", ".to_numpy()"}, {"csr_matrix", "a sparse matrix", ".toarray()"},
 		{"csc_matrix", "a sparse matrix", ".toarray()"}};
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	const char *is = "a group", *make = NULL;
 	if (store_attribute_texts(&h->store, path, "encoding-type", &t) == 0 && t.n)
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -46,7 +43,6 @@ static int no_array(struct h5ad *h, const char *path, struct error *e)
 				is = known[i].is;
 				make = known[i].make;
 			}
-	texts_release(&t);
 	return error_set(e, "%s: %s is %s, expected an array of numbers%s%s", h->path, path, is,
 		make ? "; in Python, make it one with " : "", make ? make : "");
 }
@@ -57,14 +53,13 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 	const char *group = h->reader->obsm;
 	if (!group)
 		return error_set(e, "%s: %s, which holds no embeddings", h->path, h->reader->name);
-	char *path = xasprintf("%s/%s", group, key);
+	FREED char *path = xasprintf("%s/%s", group, key);
 	int bad = 0;
 	if (!*key || strchr(key, '/') || store_type(&h->store, group) != STORE_GROUP || !store_has(&h->store, path)) {
-		char *there = store_type(&h->store, group) == STORE_GROUP ? reader_names(h, group, "") : xstrdup("");
+		FREED char *there = store_type(&h->store, group) == STORE_GROUP ? reader_names(h, group, "") : xstrdup("");
 		bad = store_check(&h->store, 0, e) ? -1
 			: *there                   ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
 						   : error_set(e, "%s: it has no embeddings in %s", h->path, group);
-		free(there);
 	}
 	if (!bad && store_type(&h->store, path) == STORE_GROUP)
 		bad = no_array(h, path, e);
@@ -77,6 +72,5 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 		bad = obsm_read_rows(&a, *x, h->ncell, threads, e);
 	}
 	h5array_release(&a);
-	free(path);
 	return bad ? -1 : 0;
 }

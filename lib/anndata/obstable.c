@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void obstable_release(struct obstable *t)
 {
@@ -124,7 +122,7 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 		return got ? got : error_set(e, "%s: the table is empty", f->path);
 	size_t names = f->n;
 	char **name = xcalloc(names, sizeof *name);
-	struct kinds *kind = NULL;
+	FREED struct kinds *kind = NULL;
 	for (size_t i = 0; i < names; i++)
 		name[i] = xstrdup(f->field[i]);
 	while ((got = tsv_next(f, e)) > 0) {
@@ -144,7 +142,6 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 	for (size_t i = 0; i < t->ncol && got == 0; i++)
 		choose_kind(&t->col[i], &kind[i]);
 	free_list(name, names);
-	free(kind);
 	return got;
 }
 
@@ -165,24 +162,22 @@ int obstable_load(struct obstable *t, const char *path, struct error *e)
 /* Row of the table for each cell of h. */
 static int find_rows(const struct obstable *t, struct h5ad *h, const char *sample, uint32_t *row, uint64_t *found, struct error *e)
 {
-	struct texts names = {0};
+	RELEASED(texts_release) struct texts names = {0};
 	int r = 0;
 	*found = 0;
 	for (uint64_t at = 0; at < h->ncell && r == 0; at += names.n) {
 		size_t n = h->ncell - at < 4096 ? h->ncell - at : 4096;
 		r = h5ad_cell_names(h, at, n, &names, e);
 		for (size_t i = 0; i < n && r == 0; i++) {
-			char *name = texts_dup(&names, i), *unique = sample ? xasprintf("%s-%s", name, sample) : NULL;
+			FREED char *name = texts_dup(&names, i), *unique = sample ? xasprintf("%s-%s", name, sample) : NULL;
 			uint32_t k = unique ? strmap_get(&t->row, unique, strlen(unique)) : STRMAP_NONE;
 			row[at + i] = k == STRMAP_NONE ? strmap_get(&t->row, name, strlen(name)) : k;
 			*found += row[at + i] != STRMAP_NONE;
 			if (!at && !i && t->typical)
 				error_set(e, "%s: no barcode is in %s: they are like '%.80s' here and like '%.80s' there", h->path, t->path,
 					unique ? unique : name, t->typical);
-			free_all(unique, name);
 		}
 	}
-	texts_release(&names);
 	return r ? r : *found || !h->ncell ? 0 : -1;
 }
 
@@ -202,7 +197,7 @@ static void obstable_read_rows(const struct dataframe_column *c, uint64_t row, s
 	grow(v->f64, v->f64_cap, n);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t at = c->row[row + i];
-		char *s = at == STRMAP_NONE ? xstrdup("") : texts_dup(&c->table->value, at);
+		FREED char *s = at == STRMAP_NONE ? xstrdup("") : texts_dup(&c->table->value, at);
 		size_t len = strlen(s);
 		v->missing[i] = !len;
 		if (c->kind == DATAFRAME_STR)
@@ -213,7 +208,6 @@ static void obstable_read_rows(const struct dataframe_column *c, uint64_t row, s
 			v->code[i] = !len ? UINT32_MAX : s[0] == 'T';
 		else
 			v->code[i] = len ? strmap_get(&c->table->code, s, len) : UINT32_MAX;
-		free(s);
 	}
 }
 
@@ -249,7 +243,7 @@ static void make_column(
 
 int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, uint64_t *found, struct error *e)
 {
-	uint32_t *row = xmalloc(h->ncell * sizeof *row);
+	FREED uint32_t *row = xmalloc(h->ncell * sizeof *row);
 	int r = find_rows(t, h, sample, row, found, e);
 	for (size_t i = 0; i < t->ncol && r == 0; i++)
 		if (dataframe_find(&h->obs, t->col[i].name))
@@ -259,6 +253,5 @@ int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, 
 		for (size_t i = 0; i < t->ncol; i++)
 			make_column(&h->obs.col[h->obs.ncol++], t, &t->col[i], row, h->ncell);
 	}
-	free(row);
 	return r;
 }

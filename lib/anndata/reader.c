@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
@@ -82,9 +80,8 @@ static int has_sign(struct store *s, const char *sign)
 		return store_has(s, sign);
 	store_names(s, "", &names);
 	for (size_t i = 0; i < names.n && !there; i++) {
-		char *name = texts_dup(&names, i), *path = xasprintf("%s/%s", name, sign + 2);
+		FREED char *name = texts_dup(&names, i), *path = xasprintf("%s/%s", name, sign + 2);
 		there = store_type(s, name) == STORE_GROUP && store_has(s, path);
-		free_all(path, name);
 	}
 	texts_release(&names);
 	return there;
@@ -117,7 +114,7 @@ static const char *const taking[] = {"is_primary_data", "filter_pass"};
 
 static int count_refused_cells(struct h5ad *h, struct error *e)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	int r = 0;
 	for (size_t k = 0; k < sizeof taking / sizeof *taking && r == 0; k++) {
 		struct dataframe_column *c = dataframe_find(&h->obs, taking[k]);
@@ -135,7 +132,6 @@ static int count_refused_cells(struct h5ad *h, struct error *e)
 					"%sobs/%s is %s for %zu of %" PRIu64 " cells: scsample --where '%s!=%s' leaves them out",
 					h->refused ? "; " : "", c->name, no[w], refused[w], h->ncell, c->name, no[w]);
 	}
-	texts_release(&t);
 	return r;
 }
 
@@ -144,13 +140,11 @@ enum { TURNED_LOOK = 1 << 16 }; /* names that are looked at */
 /* Is it so of the names of cells, or of their values in another column of obs? */
 static int cells_are(struct h5ad *h, struct dataframe_column *c, int (*so)(const struct texts *t))
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	struct error ignored;
 	size_t n = h->ncell < TURNED_LOOK ? (size_t)h->ncell : TURNED_LOOK;
 	int words = c->kind == DATAFRAME_STR || (c->kind == DATAFRAME_CATEGORICAL && 2 * c->ncategory > n);
-	int are = words && dataframe_texts(c, 0, n, &t, &ignored) == 0 && so(&t);
-	texts_release(&t);
-	return are;
+	return words && dataframe_texts(c, 0, n, &t, &ignored) == 0 && so(&t);
 }
 
 /*
@@ -312,7 +306,7 @@ void h5ad_release(struct h5ad *h)
 int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
 {
 	const char *path = h->reader->provenance;
-	char *text = path ? store_text(&h->store, path) : NULL;
+	FREED char *text = path ? store_text(&h->store, path) : NULL;
 	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
 	const cJSON *line, *old;
 	cJSON_ArrayForEach(line, list)
@@ -323,7 +317,6 @@ int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
 			cJSON_AddItemToArray(to, cJSON_Duplicate(line, 1));
 	}
 	cJSON_Delete(list);
-	free(text);
 	return path ? store_check(&h->store, 0, e) : 0;
 }
 

@@ -3,8 +3,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void spill_init(struct spill *s, uint32_t nrow, size_t max)

@@ -2,9 +2,6 @@
 #include "anndata/h5.h"
 #include "anndata/store.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define ATTRIBUTE_TEXTS (1 << 20) /* texts in one attribute */
 
 void store_release(struct store *s)
@@ -32,7 +29,7 @@ static int enter(struct store *s, const char *path, struct error *e)
 
 static enum store_type type_of(struct store *s, const char *path)
 {
-	char *copy = xstrdup(path);
+	FREED char *copy = xstrdup(path);
 	int type = 0;
 	/* HDF5 may be asked about a path only if the part before its last name is a group */
 	for (char *p = copy; type >= 0 && (p = strchr(p + 1, '/'));) {
@@ -42,7 +39,6 @@ static enum store_type type_of(struct store *s, const char *path)
 	}
 	if (type >= 0)
 		type = h5_object_type(s->h5, copy);
-	free(copy);
 	return type == H5O_TYPE_GROUP ? STORE_GROUP : type == H5O_TYPE_DATASET ? STORE_ARRAY : STORE_NONE;
 }
 
@@ -109,7 +105,7 @@ static int attribute_texts(struct store *s, const char *path, const char *name, 
 		r = 0;
 	} else if (H5Tget_class(a.type) == H5T_STRING && a.n > 0 && a.n < ATTRIBUTE_TEXTS && H5Tget_size(a.type) <= H5_STRING_MAX) {
 		size_t step = H5Tget_size(a.type);
-		char *buf = xcalloc((size_t)a.n, step);
+		FREED char *buf = xcalloc((size_t)a.n, step);
 		if (H5Aread(a.id, a.type, buf) >= 0) {
 			texts_clear(t);
 			texts_push_hdf5(t, a.type, buf, (size_t)a.n, step);
@@ -117,7 +113,6 @@ static int attribute_texts(struct store *s, const char *path, const char *name, 
 				H5Dvlen_reclaim(a.type, a.space, H5P_DEFAULT, buf);
 			r = 0;
 		}
-		free(buf);
 	}
 	attribute_close(&a);
 	return r;

@@ -4,9 +4,6 @@
 #include "base/json.h"
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static int enter(struct store *s, const char *path, struct error *e)
 {
 	s->part = path;
@@ -45,19 +42,18 @@ static void names(struct store *s, const char *path, struct texts *t)
 {
 	struct error e;
 	struct zarr_node node;
-	char **name = NULL;
+	FREED char **name = NULL;
 	DIR *d = NULL;
 	if (zarr_node_read(&node, s, path) == STORE_GROUP && beneath_list(s->folder, *node.folder ? node.folder : ".", &d, &e) < 0)
 		zarr_note(s, path, e.msg);
 	zarr_node_release(&node);
 	size_t n = 0, cap = 0;
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *below = xasprintf("%s%s%s", path, *path ? "/" : "", x->d_name);
+		FREED char *below = xasprintf("%s%s%s", path, *path ? "/" : "", x->d_name);
 		if (*x->d_name != '.' && type_of(s, below) != STORE_NONE) {
 			grow(name, cap, n + 1);
 			name[n++] = xstrdup(x->d_name);
 		}
-		free(below);
 	}
 	if (d)
 		closedir(d);
@@ -67,7 +63,6 @@ static void names(struct store *s, const char *path, struct texts *t)
 		texts_push(t, name[i], strlen(name[i]));
 		free(name[i]);
 	}
-	free(name);
 }
 
 /* Attribute `name`, to be freed by cJSON_Delete; NULL: there is none. */

@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define LOOK_ENTRIES 1000000 /* of a text matrix that is not ordered by cell */
@@ -34,25 +32,22 @@ static int take_features(struct h5ad *h, struct gene_columns *c, const struct te
 /* The strings of the features, in this array. */
 static int strings(struct h5ad *h, const char *name, struct texts *t, struct error *e)
 {
-	char *path = xasprintf("%s/%s", h->part, name);
-	struct dataframe_column c = {0};
+	FREED char *path = xasprintf("%s/%s", h->part, name);
+	RELEASED(dataframe_column_release) struct dataframe_column c = {0};
 	uint64_t rows = 0;
 	int r = dataframe_strings(&c, &h->store, path, &rows, e);
 	if (r == 0 && rows != h->ngene)
 		r = error_set(e, "%s: %" PRIu64 " rows, expected %zu", c.where, rows, h->ngene);
 	if (r == 0)
 		r = dataframe_texts(&c, 0, rows, t, e);
-	dataframe_column_release(&c);
-	free(path);
 	return r;
 }
 
 static int open_barcodes(struct h5ad *h, struct error *e)
 {
-	char *path = xasprintf("%s/barcodes", h->part);
+	FREED char *path = xasprintf("%s/barcodes", h->part);
 	int r = dataframe_strings(&h->obs.index, &h->store, path, &h->obs.nrow, e);
 	h->obs.where = xasprintf("%s: %s", h->path, path);
-	free(path);
 	return r;
 }
 
@@ -60,7 +55,7 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 {
 	struct h5array shape = {0};
 	int64_t dim[2];
-	char *path = xasprintf("%s/shape", h->part);
+	FREED char *path = xasprintf("%s/shape", h->part);
 	int r = h5array_open(&shape, &h->store, path, e);
 	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
 		r = error_set(e, "%s: expected two numbers", shape.where);
@@ -75,25 +70,20 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 							     : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 	h->matrix = xstrdup(h->part);
 	h5array_release(&shape);
-	free(path);
 	return r;
 }
 
 static int read_names(struct h5ad *h, const char *ids, const char *symbols, const char *types, const char *genome,
 	const struct h5ad_options *opt, struct error *e)
 {
-	struct texts id = {0}, symbol = {0}, type = {0};
-	char *source = xasprintf("%s/%s", h->part, ids), *path = xasprintf("%s/%s", h->part, types);
+	RELEASED(texts_release) struct texts id = {0}, symbol = {0}, type = {0};
+	FREED char *source = xasprintf("%s/%s", h->part, ids), *path = xasprintf("%s/%s", h->part, types);
 	struct gene_columns c = {.where = h->path, .table = h->part, .index = source, .genome = genome};
 	int r = strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) ? -1 : 0, typed = store_has(&h->store, path);
 	if (r == 0 && typed)
 		r = strings(h, types, &type, e);
 	if (r == 0)
 		r = take_features(h, &c, &id, &symbol, typed ? &type : NULL, opt, e);
-	texts_release(&id);
-	texts_release(&symbol);
-	texts_release(&type);
-	free_all(source, path);
 	return r;
 }
 
@@ -126,21 +116,19 @@ static void add_name(char names[NAMES], const char *name, size_t n)
 /* Cell Ranger 2: the groups that have genes. */
 static void find_genomes(struct h5ad *h, struct texts *genomes)
 {
-	struct texts names = {0};
+	RELEASED(texts_release) struct texts names = {0};
 	store_names(&h->store, "", &names);
 	texts_clear(genomes);
 	for (size_t i = 0; i < names.n; i++) {
-		char *name = texts_dup(&names, i), *genes = xasprintf("%s/genes", name);
+		FREED char *name = texts_dup(&names, i), *genes = xasprintf("%s/genes", name);
 		if (store_type(&h->store, name) == STORE_GROUP && store_type(&h->store, genes) != STORE_NONE)
 			texts_push(genomes, name, strlen(name));
-		free_all(genes, name);
 	}
-	texts_release(&names);
 }
 
 static int choose_genome(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct texts genomes = {0};
+	RELEASED(texts_release) struct texts genomes = {0};
 	find_genomes(h, &genomes);
 	int r = 0;
 	size_t pick = genomes.n;
@@ -156,7 +144,6 @@ static int choose_genome(struct h5ad *h, const struct h5ad_options *opt, struct 
 		r = error_set(e, "%s: %zu genomes (%s); choose one with --modality", h->path, genomes.n, names);
 	else
 		h->part = texts_dup(&genomes, pick);
-	texts_release(&genomes);
 	return r;
 }
 
@@ -239,9 +226,8 @@ static int open_text(struct tsv *t, const struct h5ad *h, const char *const *nam
 {
 	for (const char *const *n = names; *n; n++) {
 		for (int gz = 0; gz < 2; gz++) {
-			char *path = xasprintf("%s%s%s", h->stem, *n, gz ? ".gz" : "");
+			FREED char *path = xasprintf("%s%s%s", h->stem, *n, gz ? ".gz" : "");
 			int r = open_file(t, path, 0, e);
-			free(path);
 			if (r)
 				return r < 0 ? -1 : 0;
 		}

@@ -2,8 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ENTRIES ((size_t)1 << 16) /* read at a time; and in each of three places */
 #define DENSE ((size_t)4 << 20) /* most values of dense data */
@@ -69,13 +67,12 @@ static double equal_sum(const struct sample *s, enum unlog by)
 /* The unit of a cell if its counts come back, 0: they do not. *chance as in unlog.h. */
 static double exact_unit(const double *value, size_t n, enum unlog by, double *chance)
 {
-	double *v = xmalloc(2 * n * sizeof *v + 1);
-	uint32_t *count = xmalloc(n * sizeof *count + 1);
+	FREED double *v = xmalloc(2 * n * sizeof *v + 1);
+	FREED uint32_t *count = xmalloc(n * sizeof *count + 1);
 	struct unlogged u;
 	memcpy(v, value, n * sizeof *v);
 	int r = unlog_cell(by, v, v + n, n, count, &u);
 	*chance = u.chance;
-	free_all(v, count);
 	return r ? 0 : u.unit;
 }
 
@@ -139,10 +136,10 @@ static int normalised(struct values *v, const struct sample *s)
 		if (v->whole || by > last)
 			return 0;
 	}
-	char *why = sum > 0 ? xasprintf("all cells have the sum %.6g", sum) : xstrdup("the values of a cell are multiples of one number");
+	FREED char *why =
+		sum > 0 ? xasprintf("all cells have the sum %.6g", sum) : xstrdup("the values of a cell are multiples of one number");
 	v->what = xasprintf(
 		"%s (%s%s%s)", by == UNLOG_SAME ? "normalised" : "log-transformed", unlog_formula[by], by == UNLOG_SAME ? "" : ": ", why);
-	free(why);
 	return 1;
 }
 
@@ -332,13 +329,12 @@ int values_take(struct countmat *m, const struct values *v, int round, int unlog
 static void add_values(struct sample *s, const struct countmat *m, const void *data, size_t n, uint64_t first, uint64_t step,
 	const uint32_t *cell, uint64_t one)
 {
-	double *v = xmalloc((n + 1) * sizeof *v);
+	FREED double *v = xmalloc((n + 1) * sizeof *v);
 	number_f64(m->data.type, data, n, v);
 	for (size_t i = 0; i < n; i++) {
 		s->wrong_at = s->has_wrong ? s->wrong_at : first + i * step;
 		sample_add(s, cell ? cell[i] : one, v[i]);
 	}
-	free(v);
 }
 
 static uint64_t lesser(uint64_t a, uint64_t b)
@@ -356,14 +352,13 @@ static int from_chunks(struct sample *s, struct countmat *m, int all, struct err
 {
 	struct h5array *d = &m->data;
 	uint64_t box[4], chunks = h5array_chunks(d), last = all ? lesser(chunks - 1, ALL / (d->chunk[0] * d->chunk[1])) : 2;
-	char *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
+	FREED char *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
 	int r = 0;
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
 		r = h5array_chunk(d, all ? k : k * (chunks - 1) / 2, box, buf, e);
 		for (uint64_t i = 0; r == 0 && i < box[2]; i++)
 			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], (box[0] + i) * d->dim[1] + box[1], 1, NULL, ANY_CELL);
 	}
-	free(buf);
 	return r;
 }
 
@@ -376,7 +371,7 @@ static int from_places(struct sample *s, struct countmat *m, int all, struct err
 	size_t rows = ENTRIES / d->dim[1] + 1;
 	rows = rows > d->dim[0] ? d->dim[0] : rows;
 	uint64_t end = d->dim[0] - rows, last = all ? lesser((end + rows - 1) / rows, ALL / d->dim[1] / rows) : 2;
-	void *buf = xmalloc(rows * d->dim[1] * d->size);
+	FREED void *buf = xmalloc(rows * d->dim[1] * d->size);
 	int r = 0;
 	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
 		uint64_t at = !all ? end * k / 2 : k * rows < end ? k * rows : end;
@@ -384,7 +379,6 @@ static int from_places(struct sample *s, struct countmat *m, int all, struct err
 		if (r == 0)
 			add_values(s, m, buf, rows * d->dim[1], at * d->dim[1], 1, NULL, ANY_CELL);
 	}
-	free(buf);
 	return r;
 }
 
@@ -413,19 +407,18 @@ static int from_dense(struct sample *s, struct countmat *m, size_t cells, struct
 {
 	if (cells * m->ncol > DENSE)
 		cells = DENSE / m->ncol + 1;
-	char *data = xmalloc(cells * m->ncol * m->data.size + 1);
+	FREED char *data = xmalloc(cells * m->ncol * m->data.size + 1);
 	int r = countmat_dense(m, 0, cells, data, 1, e);
 	for (size_t c = 0; r == 0 && c < cells; c++)
 		add_values(s, m, data + c * m->ncol * m->data.size, m->ncol, m->across ? c : c * m->ncol, m->across ? m->nrow : 1, NULL, c);
-	free(data);
 	return r ? -1 : (int)cells;
 }
 
 /* Their values are anywhere. */
 static int from_columns(struct sample *s, struct countmat *m, size_t cells, struct error *e)
 {
-	void *data = xmalloc(ENTRIES * m->data.size), *index = xmalloc(ENTRIES * m->indices.size);
-	uint32_t *cell = xmalloc(ENTRIES * sizeof *cell);
+	FREED void *data = xmalloc(ENTRIES * m->data.size), *index = xmalloc(ENTRIES * m->indices.size);
+	FREED uint32_t *cell = xmalloc(ENTRIES * sizeof *cell);
 	int r = 0;
 	for (uint64_t at = 0; r == 0 && at < m->nnz; at += ENTRIES) {
 		size_t n = m->nnz - at < ENTRIES ? m->nnz - at : ENTRIES;
@@ -433,7 +426,6 @@ static int from_columns(struct sample *s, struct countmat *m, size_t cells, stru
 		if (r == 0 && number_indices(m->indices.type, index, n, m->nrow, cell) == n)
 			add_values(s, m, data, n, at, 1, cell, 0);
 	}
-	free_all(data, index, cell);
 	return r ? -1 : (int)cells;
 }
 

@@ -4,8 +4,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define META_MAX ((size_t)64 << 20) /* bytes of a file of metadata: the root's of version 3 may hold those of all arrays */
@@ -28,7 +26,7 @@ static cJSON *read_json(struct store *s, const char *path, const char *folder, c
 	struct error e;
 	uint64_t bytes;
 	int fd;
-	char *file = zarr_join(folder, name), *text = NULL;
+	FREED char *file = zarr_join(folder, name), *text = NULL;
 	int there = beneath_open(s->folder, file, &fd, &bytes, &e);
 	FILE *f = there > 0 ? xchecked(fdopen(fd, "r")) : NULL;
 	size_t n = 0, cap = 0;
@@ -54,7 +52,6 @@ static cJSON *read_json(struct store *s, const char *path, const char *folder, c
 	}
 	if (f)
 		fclose(f);
-	free_all(text, file);
 	return j;
 }
 
@@ -76,9 +73,8 @@ int zarr_is_store(const char *folder)
 	int is = 0;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct stat st;
-		char *file = xasprintf("%s/%s", folder, names[i]);
+		FREED char *file = xasprintf("%s/%s", folder, names[i]);
 		is |= stat(file, &st) == 0 && S_ISREG(st.st_mode);
-		free(file);
 	}
 	return is;
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define INDEX_ENTRY 16 /* bytes of the index of a shard, for each chunk: its place and its size */
@@ -314,11 +313,10 @@ static char *chunk_file(const struct zarr_array *a, uint64_t i, uint64_t k)
 /* 1 open, 0 it is not there, -1 error. */
 static int open_file(const struct zarr_array *a, uint64_t i, uint64_t k, int *fd, uint64_t *bytes, struct error *e)
 {
-	char *file = chunk_file(a, i, k);
+	FREED char *file = chunk_file(a, i, k);
 	int r = beneath_open(a->store, file, fd, bytes, e);
 	if (r == 0 && errno == ENOTDIR)
 		r = error_set(e, "%s: %s", file, strerror(ENOTDIR));
-	free(file);
 	return r < 0 ? error_prefix(e, "%s", a->where) : r;
 }
 

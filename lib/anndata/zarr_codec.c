@@ -6,8 +6,6 @@
 #include "base/error.h"
 
 #include <libdeflate.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 #ifdef WITH_BLOSC

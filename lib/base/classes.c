@@ -2,9 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 uint32_t classes_add(struct classes *c, const char *name, size_t n)
 {
 	uint32_t k = strmap_put(&c->number, name, n, (uint32_t)c->n);
@@ -48,9 +45,9 @@ uint32_t *classes_ranks(const struct classes *c)
 
 void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
 {
-	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
-	char **name = xmalloc(c->n * sizeof *name);
-	uint8_t *used = xcalloc(c->n, 1);
+	FREED uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
+	FREED char **name = xmalloc(c->n * sizeof *name);
+	FREED uint8_t *used = xcalloc(c->n, 1);
 	size_t count = 0;
 	for (int t = 0; t < lists; t++)
 		for (size_t i = 0; i < n[t]; i++)
@@ -68,5 +65,4 @@ void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
 		classes_add(c, name[k], strlen(name[k]));
 		free(name[k]);
 	}
-	free_all(name, used, order, rank);
 }

@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
-
 enum { LONGEST = 64 };
 
 /* Edits that make a into b, each at most LONGEST long. */

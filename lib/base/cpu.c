@@ -1,8 +1,5 @@
 #include "base/cpu.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define VARIABLE "CORRMASK_CPU"
 #define PORTABLE "portable" /* another name of avx2, which OpenBLAS follows */
 

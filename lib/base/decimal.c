@@ -3,9 +3,6 @@
 #include "base/error.h"
 
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* %g drops zeros at the end, so the first number of digits with which all decimal numbers survive finds every shorter one too. */
 char *decimal_print(char text[DECIMAL], double v)

@@ -1,11 +1,13 @@
 /*
  * Errors and memory. Library calls return -1 and fill a struct error of the caller; the tools print it and exit. xmalloc and the other
- * allocation functions end the program when memory is out.
+ * allocation functions end the program when memory is out. Brings the headers of C that nearly every file needs.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct error {
 	char msg[1024];
@@ -35,6 +37,18 @@ char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library allocated */
+/*
+ * FREED double *z = xmalloc(n), *y = NULL;                 free them at the end of their block: at each return, break or continue, and behind the
+ * RELEASED(header_release) struct header h = {0};          last statement; call header_release(&h) there. Nothing else frees these variables.
+ */
+#define FREED __attribute__((cleanup(free_at)))
+#define RELEASED(by) __attribute__((cleanup(by)))
+static inline __attribute__((always_inline)) void free_at(void *pointer) /* its address; inline, so that the variable can be in a register */
+{
+	void *p;
+	memcpy(&p, pointer, sizeof p);
+	free(p);
+}
 /* free_all(a, b): frees each; NULL is none. */
 #define free_all(...) free_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void free_each(void *const *p, size_t n);

@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -176,10 +173,9 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
 	} else if ((f->path = file_target(path)) && names_fit(f->path)) {
-		char *dir = file_folder(f->path);
+		FREED char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-		free(dir);
 		if (f->fd < 0)
 			f->fd = open_named(f);
 	}
@@ -282,7 +278,7 @@ static void keep(struct outfile *f)
 /* Put the complete files f [n] in place, or none of them if that can be known before. All are released. */
 static int outfile_finish(struct outfile *f, size_t n, struct error *e)
 {
-	char **folder = xcalloc(n, sizeof *folder);
+	FREED char **folder = xcalloc(n, sizeof *folder);
 	int bad = 0;
 	for (size_t i = 0; i < n; i++)
 		folder[i] = file_folder(f[i].path); /* before the first rename: memory can run out here */
@@ -294,7 +290,6 @@ static int outfile_finish(struct outfile *f, size_t n, struct error *e)
 		outfile_abort(&f[i]);
 		free(folder[i]);
 	}
-	free(folder);
 	return bad;
 }
 
@@ -388,12 +383,11 @@ int file_spill(struct error *e)
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
-	char *name = xasprintf("%s/corrmask.XXXXXX", dir);
+	FREED char *name = xasprintf("%s/corrmask.XXXXXX", dir);
 	fd = mkostemp(name, O_CLOEXEC);
 	if (fd >= 0)
 		unlink(name);
 	else
 		no_temporary(e);
-	free(name);
 	return fd;
 }

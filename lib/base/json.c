@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-
 struct places {
 	FILE *text;
 	const char *in_a, *in_b;
@@ -37,7 +35,8 @@ static void print_value(FILE *f, const char *text, size_t from, const char *in)
 
 static void differences_put(struct places *p, const cJSON *a, const cJSON *b)
 {
-	char *x = a ? xchecked(cJSON_PrintUnformatted(a)) : xstrdup("none"), *y = b ? xchecked(cJSON_PrintUnformatted(b)) : xstrdup("none");
+	FREED char *x = a ? xchecked(cJSON_PrintUnformatted(a)) : xstrdup("none"),
+		   *y = b ? xchecked(cJSON_PrintUnformatted(b)) : xstrdup("none");
 	size_t same = 0;
 	while (x[same] && x[same] == y[same])
 		same++;
@@ -47,7 +46,6 @@ static void differences_put(struct places *p, const cJSON *a, const cJSON *b)
 		fputs(", ", p->text);
 		print_value(p->text, y, same, p->in_b);
 	}
-	free_all(x, y);
 }
 
 static void find(struct places *p, const cJSON *a, const cJSON *b)

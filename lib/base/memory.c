@@ -2,9 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,9 +29,8 @@ static uint64_t group_limit(void)
 	uint64_t least = UINT64_MAX;
 	for (char *end = path ? path + strcspn(path, "\n") : NULL; end; end = end == path ? NULL : strrchr(path, '/')) {
 		*end = 0;
-		char *file = xasprintf("/sys/fs/cgroup%s/memory.max", path);
+		FREED char *file = xasprintf("/sys/fs/cgroup%s/memory.max", path);
 		uint64_t x = number_in(file);
-		free(file);
 		least = x < least ? x : least;
 	}
 	return least;

@@ -5,9 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define EACH(o, tables) \
 	for (struct option_def *const *t_ = (tables); *t_; t_++) \
@@ -42,9 +39,8 @@ static int set_choice(struct option_def *o, const char *arg, struct error *e)
 		}
 	struct closest c = closest_to(arg, strlen(arg));
 	closest_try_choices(&c, argument(o));
-	char *question = closest_question(&c, "");
+	FREED char *question = closest_question(&c, "");
 	error_set(e, "--%s: '%s' is not one of %s%s", o->name, arg, argument(o), question);
-	free(question);
 	return -1;
 }
 
@@ -115,18 +111,16 @@ static struct option_def *find_long(struct option_def *const *tables, const char
 
 static int long_unknown(struct option_def *const *tables, const char *name, size_t n, struct error *e)
 {
-	char *off = xasprintf("no-%.*s", (int)n, name);
+	FREED char *off = xasprintf("no-%.*s", (int)n, name);
 	const struct option_def *is_default = find_long(tables, off, strlen(off));
-	free(off);
 	if (is_default)
 		return error_set(e, "--%.*s is the default: leave it out (--%s turns it off)", (int)n, name, is_default->name);
 	struct closest c = closest_to(name, n);
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)
 		closest_try(&c, o->name, strlen(o->name));
-	char *question = closest_question(&c, "--");
+	FREED char *question = closest_question(&c, "--");
 	error_set(e, "unknown option --%.*s%s", (int)n, name, question);
-	free(question);
 	return -1;
 }
 
@@ -280,21 +274,19 @@ static int of_mode(const struct option_def *o, unsigned mode)
 
 static int refuse(const struct option_def *o, const char *how, const char *terms, int all, struct error *e)
 {
-	char *text = terms_text(terms, all);
+	FREED char *text = terms_text(terms, all);
 	error_set(e, "--%s %s %s", o->name, how, text);
-	free(text);
 	return -1;
 }
 
 /* It needs an option that chooses one of its modes; or there is one, and another option has chosen another mode. */
 static int refuse_mode(struct option_def *const *tables, const struct option_def *o, unsigned mode, unsigned usual, struct error *e)
 {
-	char *own = choosers(tables, o->modes, 0), *other = choosers(tables, mode, 1);
+	FREED char *own = choosers(tables, o->modes, 0), *other = choosers(tables, mode, 1);
 	if (!*own || o->modes & usual || first_term(tables, own))
 		refuse(o, "does not go with", other, 1, e);
 	else
 		refuse(o, "needs", own, 1, e);
-	free_all(own, other);
 	return -1;
 }
 
@@ -362,13 +354,12 @@ char *opt_words(struct option_def *const *tables, unsigned usual)
 	if (o->kind == OPT_GROUP) {
 		heading = o->name;
 	} else {
-		char *terms = choosers(tables, o->modes & usual ? ~o->modes : o->modes, 0);
+		FREED char *terms = choosers(tables, o->modes & usual ? ~o->modes : o->modes, 0);
 		fprintf(f, "--%s\t%s\t%s", o->name, argument(o) ? argument(o) : "", o->help);
 		if (usual)
 			fprintf(f, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max, o->needs ? o->needs : "",
 				o->excludes ? o->excludes : "", o->modes & usual ? "not" : "with", terms);
 		fputc('\n', f);
-		free(terms);
 	}
 	xmemclose(f, &text);
 	return text;

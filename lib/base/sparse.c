@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_BYTES = 10, SMALL = 32 }; /* of a number; counts whose values are kept while a row is read */
 

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
 #include <xxhash.h>
 
 void strmap_release(struct strmap *m)

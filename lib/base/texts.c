@@ -1,8 +1,6 @@
 #include "base/texts.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void texts_release(struct texts *t)
 {

@@ -1,7 +1,6 @@
 #include "cells/copies.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static uint32_t category_of(const struct column_spec *c, const char *name)
 {

@@ -4,8 +4,6 @@
 #include "cells/expressed.h"
 #include "cells/thin.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 void embeddings_move(struct embeddings *d, size_t to, size_t from)

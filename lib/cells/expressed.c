@@ -4,7 +4,6 @@
 #include "cells/thin.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* row [from->n] out: the gene of `to`. Two names of one table are the same gene. */
 static int match_genes(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)
@@ -28,7 +27,7 @@ int expressed_init(struct expressed *x, const struct header *h, const char *name
 	if (h->col[x->count].type != U32 || h->col[x->count].group != h->col[x->gene].group)
 		return error_set(e, "%s: column 'count' is not u32 in the group of column gene", name);
 	size_t most = with->n > h->vocab.n ? with->n : h->vocab.n;
-	uint8_t *there = xcalloc(genes->n + 1, 1);
+	FREED uint8_t *there = xcalloc(genes->n + 1, 1);
 	uint32_t *row = x->feature = xmalloc((most + 1) * sizeof *row);
 	struct gene_tables t = {.from = with, .to = genes, .from_name = with_name, .to_name = name, .once = 1};
 	int bad = match_genes(row, &t, &x->matched, e);
@@ -44,15 +43,12 @@ int expressed_init(struct expressed *x, const struct header *h, const char *name
 		for (size_t g = 0; g < h->vocab.n; g++)
 			row[g] = (uint32_t)g;
 	}
-	if (bad) {
-		free(there);
+	if (bad)
 		return -1;
-	}
 	for (size_t g = 0; g < h->vocab.n; g++) {
 		row[g] = row[g] != GENE_NONE && there[row[g]] ? row[g] : EXPRESSED_NOT;
 		x->shared += row[g] != EXPRESSED_NOT;
 	}
-	free(there);
 	return 0;
 }
 

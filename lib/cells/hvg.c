@@ -5,8 +5,6 @@
 #include "cells/loess.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TARGET 1e4 /* counts a cell after normalisation */
 #define BINS 20 /* seurat */
@@ -95,7 +93,7 @@ static double quantile(const double *sorted, size_t n, double p)
 /* Upper ends of the bins of m numbers, the last one infinite: edge out. Returns how many. */
 static size_t bin_edges(enum hvg_flavor flavor, const double *x, size_t m, double edge[BINS])
 {
-	double *sorted = xmalloc(m * sizeof *sorted);
+	FREED double *sorted = xmalloc(m * sizeof *sorted);
 	memcpy(sorted, x, m * sizeof *x);
 	qsort(sorted, m, sizeof *sorted, compare_double);
 	size_t n = 0;
@@ -106,7 +104,6 @@ static size_t bin_edges(enum hvg_flavor flavor, const double *x, size_t m, doubl
 		for (; n < BINS - 1; n++)
 			edge[n] = quantile(sorted, m, 0.1 + 0.05 * (double)n);
 	edge[n++] = INFINITY;
-	free(sorted);
 	return n;
 }
 
@@ -171,7 +168,7 @@ static void score_dispersions(struct hvg_batch *b, enum hvg_flavor flavor, const
  */
 static void score_batch(struct hvg *h, struct hvg_batch *b)
 {
-	uint32_t *gene = xmalloc(h->genes * sizeof *gene);
+	FREED uint32_t *gene = xmalloc(h->genes * sizeof *gene);
 	size_t m = 0;
 	for (size_t g = 0; g < h->genes; g++) {
 		b->score[g] = NAN;
@@ -180,13 +177,12 @@ static void score_batch(struct hvg *h, struct hvg_batch *b)
 	}
 	if (m)
 		score_dispersions(b, h->flavor, gene, m);
-	free(gene);
 }
 
 /* seurat_v3, between the passes: the expected variance, and from it the largest value of each gene. */
 static int expect(struct hvg_batch *b, size_t genes, struct error *e)
 {
-	double *x = xmalloc(genes * sizeof *x), *y = xmalloc(genes * sizeof *y), *fitted = xmalloc(genes * sizeof *fitted);
+	FREED double *x = xmalloc(genes * sizeof *x), *y = xmalloc(genes * sizeof *y), *fitted = xmalloc(genes * sizeof *fitted);
 	size_t m = 0;
 	for (size_t g = 0; g < genes; g++)
 		if (b->var[g] > 0) {
@@ -205,7 +201,6 @@ static int expect(struct hvg_batch *b, size_t genes, struct error *e)
 		memset(b->sum, 0, genes * sizeof *b->sum);
 		memset(b->square, 0, genes * sizeof *b->square);
 	}
-	free_all(x, y, fitted);
 	return m >= FITTED_MIN ? 0 : error_set(e, "%zu genes vary, but seurat_v3 needs at least %d", m, FITTED_MIN);
 }
 
@@ -261,10 +256,10 @@ static struct candidate *rank_batch(const struct hvg *h, const struct hvg_batch 
 /* seurat, cell_ranger: in how many batches a gene is chosen, then the mean score. A single batch: the score alone. */
 static void order_by_score(const struct hvg *h, struct candidate *all)
 {
-	double *scored = xcalloc(h->genes, sizeof *scored);
+	FREED double *scored = xcalloc(h->genes, sizeof *scored);
 	for (size_t k = 0; k < h->batches; k++) {
 		const struct hvg_batch *b = &h->batch[k];
-		struct candidate *c = rank_batch(h, b);
+		FREED struct candidate *c = rank_batch(h, b);
 		for (size_t i = 0; i < h->genes && i < h->top && c[i].first > -INFINITY && h->batches > 1; i++)
 			all[c[i].gene].first++;
 		for (size_t g = 0; g < h->genes; g++) {
@@ -272,34 +267,30 @@ static void order_by_score(const struct hvg *h, struct candidate *all)
 			all[g].second += isnan(b->score[g]) ? 0 : b->score[g];
 			scored[g] += absent || !isnan(b->score[g]);
 		}
-		free(c);
 	}
 	for (size_t g = 0; g < h->genes; g++)
 		all[g].second = scored[g] > 0 ? all[g].second / scored[g] : -INFINITY;
-	free(scored);
 }
 
 /* seurat_v3: the median of the ranks among the first `top`, then their number. */
 static void order_by_rank(const struct hvg *h, struct candidate *all)
 {
-	double *rank = xmalloc(h->genes * h->batches * sizeof *rank), *n = xcalloc(h->genes, sizeof *n);
+	FREED double *rank = xmalloc(h->genes * h->batches * sizeof *rank), *n = xcalloc(h->genes, sizeof *n);
 	for (size_t k = 0; k < h->batches; k++) {
-		struct candidate *c = rank_batch(h, &h->batch[k]);
+		FREED struct candidate *c = rank_batch(h, &h->batch[k]);
 		for (size_t i = 0; i < h->genes && i < h->top; i++)
 			rank[c[i].gene * h->batches + (size_t)n[c[i].gene]++] = (double)i;
-		free(c);
 	}
 	for (size_t g = 0; g < h->genes; g++) {
 		qsort(rank + g * h->batches, (size_t)n[g], sizeof *rank, compare_double);
 		all[g].first = n[g] > 0 ? -quantile(rank + g * h->batches, (size_t)n[g], 0.5) : -INFINITY;
 		all[g].second = n[g];
 	}
-	free_all(rank, n);
 }
 
 size_t hvg_choose(struct hvg *h, uint8_t *take)
 {
-	struct candidate *all = xcalloc(h->genes, sizeof *all);
+	FREED struct candidate *all = xcalloc(h->genes, sizeof *all);
 	size_t n = 0;
 	for (size_t g = 0; g < h->genes; g++) {
 		all[g].gene = (uint32_t)g;
@@ -314,6 +305,5 @@ size_t hvg_choose(struct hvg *h, uint8_t *take)
 	memset(take, 0, h->genes);
 	for (; n < h->genes && n < h->top && all[n].varies; n++)
 		take[all[n].gene] = 1;
-	free(all);
 	return n;
 }

@@ -4,7 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define CELL 0.2 /* points of a cell that is not cut, as a share of the points of a fit */
 #define MARGIN 0.005 /* by which the outermost cells reach beyond the points */

@@ -5,8 +5,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 static uint64_t random_number(uint32_t seed, uint64_t cell, uint32_t purpose)
@@ -86,7 +84,7 @@ static void find_limits(
 
 void sample_quota(uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, const uint64_t *quota, size_t nclass)
 {
-	struct limit *limit = xcalloc(nclass, sizeof *limit);
+	FREED struct limit *limit = xcalloc(nclass, sizeof *limit);
 	size_t open = 0;
 	for (size_t i = 0; i < rows->n; i++)
 		limit[class ? class[i] : 0].left += keep[i] != 0;
@@ -107,7 +105,6 @@ void sample_quota(uint8_t *keep, const struct sample_rows *rows, const uint32_t 
 		const uint64_t d = l->draw || l->left ? draw_of(rows, i) : 1;
 		keep[i] = d < l->draw || (d == l->draw && l->left && l->left--);
 	}
-	free(limit);
 }
 
 static uint64_t sum(const uint64_t *count, size_t n)
@@ -123,7 +120,7 @@ void sample_proportional(const uint64_t *count, size_t nclass, uint64_t total, u
 	uint64_t all = sum(count, nclass), given = 0;
 	if (total > all)
 		total = all;
-	uint64_t *rest = xmalloc(nclass * sizeof *rest);
+	FREED uint64_t *rest = xmalloc(nclass * sizeof *rest);
 	for (size_t c = 0; c < nclass; c++) {
 		unsigned __int128 x = (unsigned __int128)count[c] * total;
 		quota[c] = all ? (uint64_t)(x / all) : 0;
@@ -138,7 +135,6 @@ void sample_proportional(const uint64_t *count, size_t nclass, uint64_t total, u
 		quota[best]++;
 		rest[best] = 0;
 	}
-	free(rest);
 }
 
 void sample_round_robin(const uint64_t *count, size_t nclass, uint64_t total, uint64_t *quota)
@@ -173,7 +169,7 @@ COMPARE(by_draw, struct group_draw, ORDER(a->draw, b->draw) ?: ORDER(a->group, b
 
 void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, double fraction, uint8_t *test)
 {
-	struct group_draw *g = xmalloc(ngroup * sizeof *g);
+	FREED struct group_draw *g = xmalloc(ngroup * sizeof *g);
 	for (size_t i = 0; i < ngroup; i++)
 		g[i] = (struct group_draw){draw[i], i};
 	qsort(g, ngroup, sizeof *g, by_draw);
@@ -195,7 +191,6 @@ void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, d
 				best = g[i].group;
 		test[best] = 1;
 	}
-	free(g);
 }
 
 uint64_t sample_share(double fraction, uint64_t n)

@@ -3,9 +3,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* b of rng_at: the purpose of a draw. Never renumber. */
 enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2, B2_CLASS, DRIVEN, STATE };
 
@@ -59,7 +56,7 @@ static void place_modules(struct sim *s)
 
 static void draw_types(struct sim *s)
 {
-	double *a = xcalloc((size_t)s->types * s->modules, sizeof *a);
+	FREED double *a = xcalloc((size_t)s->types * s->modules, sizeof *a);
 	for (uint32_t t = 0; t < s->types; t++) {
 		struct rng r = draw(s, t, TYPE), k = draw(s, t, MARKER);
 		double *at = a + (size_t)t * s->modules;
@@ -73,7 +70,6 @@ static void draw_types(struct sim *s)
 			s->level[(size_t)t * s->genes + g] = (float)(mu + own + marker);
 		}
 	}
-	free(a);
 }
 
 /* The regulator and its targets are genes of no module; it is the most highly expressed of them. */
@@ -138,7 +134,7 @@ int sim_init_cells(struct sim *s, struct error *e)
 static void draw_classes(struct sim *s)
 {
 	s->chosen = xcalloc((size_t)s->modules * s->genes, 1);
-	uint32_t *order = xcalloc(s->genes, sizeof *order);
+	FREED uint32_t *order = xcalloc(s->genes, sizeof *order);
 	for (uint32_t m = 0; m < s->modules; m++) {
 		uint32_t size = 0;
 		struct rng r = draw(s, m, B2_CLASS);
@@ -150,7 +146,6 @@ static void draw_classes(struct sim *s)
 		for (uint32_t i = 0; i < size; i++)
 			s->chosen[(size_t)m * s->genes + order[i]] = 1;
 	}
-	free(order);
 }
 
 int sim_init_blocks(struct sim *s, struct error *e)
@@ -259,12 +254,11 @@ uint32_t sim_b1(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *
 		if (rng_u32(&r) & 1)
 			x[g] = 0;
 	}
-	struct ranked *v = xcalloc(s->genes, sizeof *v);
+	FREED struct ranked *v = xcalloc(s->genes, sizeof *v);
 	uint32_t n = sort_genes(x, s->genes, v);
 	n = n < s->top ? n : s->top;
 	for (uint32_t i = 0; i < n; i++)
 		gene[i] = v[i].at;
-	free(v);
 	return n;
 }
 
@@ -279,7 +273,7 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 		x[g] = s->mean * exponential(&r);
 		size += s->module[g] == (int32_t)*module;
 	}
-	uint32_t *order = xcalloc(n, sizeof *order);
+	FREED uint32_t *order = xcalloc(n, sizeof *order);
 	for (uint32_t g = 0; g < n; g++)
 		order[g] = g;
 	shuffle(order, n, &r);
@@ -290,11 +284,10 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 			x[g] += delta;
 	}
 	/* x > 0; a draw of exactly 0 (probability 0) ranks last */
-	struct ranked *v = xcalloc(n, sizeof *v);
+	FREED struct ranked *v = xcalloc(n, sizeof *v);
 	for (uint32_t g = 0; g < n; g++)
 		v[g] = (struct ranked){x[g], g};
 	qsort(v, n, sizeof *v, compare_ranked_down);
 	for (uint32_t i = 0; i < n; i++)
 		rank[v[i].at] = n - 1 - i;
-	free_all(v, order);
 }

@@ -4,8 +4,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ONE_BY_ONE = 16 };
 
@@ -21,10 +19,9 @@ uint32_t thin_before(const struct header *h)
 	const cJSON *p;
 	cJSON_ArrayForEach(p, h->provenance)
 	{
-		char *options = xasprintf(" %s ", provenance_text(p, "options"));
+		FREED char *options = xasprintf(" %s ", provenance_text(p, "options"));
 		if (!strcmp(provenance_text(p, "program"), "scsample") && strstr(options, " --thin "))
 			n = 2 * n + (strstr(options, " --complement ") ? 2 : 1);
-		free(options);
 	}
 	return n;
 }

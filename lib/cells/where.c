@@ -3,8 +3,6 @@
 #include "label/label.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #define OPERATORS "=!<>"

@@ -2,9 +2,6 @@
 
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Scratch of each thread. */
 struct encoder_scratch {
 	struct rank_cell cell;
@@ -81,11 +78,9 @@ void encoder_release(struct encoder *enc)
 int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_matched *m, struct error *e)
 {
 	const struct vocab *genes = t->from, *v = t->to;
-	uint32_t *token = xmalloc((genes->n + 1) * sizeof *token);
-	if (gene_match(token, t, m, e)) {
-		free(token);
+	FREED uint32_t *token = xmalloc((genes->n + 1) * sizeof *token);
+	if (gene_match(token, t, m, e))
 		return -1;
-	}
 	double *same = xmalloc(v->n * sizeof *same);
 	for (size_t i = 0; i < v->n; i++)
 		same[i] = 1;
@@ -93,7 +88,6 @@ int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_
 	free(same);
 	for (int i = 0; i < enc->o.threads; i++)
 		enc->scratch[i].found = xcalloc(genes->n, 1);
-	free(token);
 	return 0;
 }
 
@@ -135,7 +129,7 @@ void encoder_describe(struct encoder *enc, struct header *h)
 		return;
 	const struct panels *m = &enc->measured;
 	size_t words = panel_words(h->vocab.n), n = m->n ? m->n : 1;
-	uint32_t *panel = xcalloc(words, sizeof *panel);
+	FREED uint32_t *panel = xcalloc(words, sizeof *panel);
 	enc->panel_of = xcalloc(n, sizeof *enc->panel_of);
 	for (size_t i = 0; i < n; i++) {
 		memset(panel, 0, words * sizeof *panel);
@@ -145,7 +139,6 @@ void encoder_describe(struct encoder *enc, struct header *h)
 		enc->panel_of[i] = panels_add(h, panel);
 	}
 	cJSON_AddNumberToObject(h->extra, HEADER_CLS, (double)enc->nfirst);
-	free(panel);
 }
 
 static inline void encoder_put(struct encoder *enc, size_t i, uint32_t token)

@@ -4,8 +4,6 @@
 #include "base/threads.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * The bin of a value in pass 1 is made of bits of the double: the exponent and the first 5 bits of the mantissa, 32 bins an octave.

@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The columns, in this order. */
 enum { MODE, VALUES, BELOW, LO, HI, MIN, MAX, MEDIAN, KEPT, BIN, SUM, COLUMNS };
@@ -78,7 +77,7 @@ static void sums_put_row(struct block *b, const struct medians *m, size_t i)
 
 int medians_write(const struct medians *m, struct stream *out, struct error *e)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	int bad = 0;
 	block_reset(&b, stream_header(out));
 	for (size_t i = 0; i < m->ngene && !bad; i++) {
@@ -88,7 +87,6 @@ int medians_write(const struct medians *m, struct stream *out, struct error *e)
 		bad = stream_write(out, &b, e);
 		block_reset(&b, stream_header(out));
 	}
-	block_release(&b);
 	return bad;
 }
 

@@ -5,7 +5,6 @@
 #include "encode/ranksort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median)
 {
@@ -15,7 +14,7 @@ void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, cons
 	t->median = xmalloc(n * sizeof *t->median);
 	for (size_t i = 0; i < n; i++)
 		most = token[i] != RANK_UNKNOWN && token[i] > most ? token[i] : most;
-	unsigned char *used = xcalloc((size_t)most + 1, 1);
+	FREED unsigned char *used = xcalloc((size_t)most + 1, 1);
 	for (size_t i = 0; i < n; i++) {
 		t->token[i] = token[i];
 		t->median[i] = INFINITY;
@@ -27,7 +26,6 @@ void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, cons
 		t->shared |= used[token[i]];
 		used[token[i]] = 1;
 	}
-	free(used);
 }
 
 void rank_table_release(struct rank_table *t)

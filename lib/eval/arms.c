@@ -1,8 +1,6 @@
 #include "eval/arms.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- groups and arms ---- */
 
@@ -101,9 +99,9 @@ static void find_same(struct study *s, const double *x, const double *y, const s
 
 static void compare_runs(struct study *s, struct difference *d, const struct value *a, size_t n, const struct value *b, size_t m)
 {
-	double *x = xmalloc((n + m) * sizeof *x), *y = xmalloc((n + m) * sizeof *y);
-	const struct value **of = xmalloc((n + m) * sizeof *of);
-	uint32_t *cluster = xmalloc((n + m) * sizeof *cluster);
+	FREED double *x = xmalloc((n + m) * sizeof *x), *y = xmalloc((n + m) * sizeof *y);
+	FREED const struct value **of = xmalloc((n + m) * sizeof *of);
+	FREED uint32_t *cluster = xmalloc((n + m) * sizeof *cluster);
 	int means = !s->pair;
 	if (!is_paired(&s->v) && !means) {
 		for (size_t i = 0; i < n; i++)
@@ -128,7 +126,6 @@ static void compare_runs(struct study *s, struct difference *d, const struct val
 			d->y = all.y;
 		}
 	}
-	free_all(x, y, of, cluster);
 }
 
 static struct row *arms_add_row(struct study *s, uint32_t arm, uint32_t reference, uint32_t group)
@@ -159,13 +156,12 @@ size_t arms_fields(const struct study *s)
 
 void arms_correct(struct study *s)
 {
-	double *p = xmalloc(s->rows * sizeof *p);
+	FREED double *p = xmalloc(s->rows * sizeof *p);
 	for (size_t i = 0; i < s->rows; i++)
 		p[i] = s->row[i].d.p;
 	correct_holm(p, s->rows);
 	for (size_t i = 0; i < s->rows; i++)
 		s->row[i].corrected = p[i];
-	free(p);
 }
 
 void arms_release(struct study *s)

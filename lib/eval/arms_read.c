@@ -3,9 +3,6 @@
 #include "base/option.h"
 #include "base/tsv.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A table that is being read: where its columns are. */
 struct source {
 	struct tsv t;

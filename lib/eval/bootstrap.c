@@ -7,8 +7,6 @@
 #include "eval/metrics.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void scores_of(double *value, struct metrics *m)
 {
@@ -23,8 +21,8 @@ void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, c
 	size_t k, size_t units, uint32_t seed)
 {
 	/* the cells in order of their units */
-	size_t *start = xcalloc(units + 1, sizeof *start), *at = xcalloc(units + 1, sizeof *at);
-	uint32_t *t = xmalloc(n * sizeof *t), *p = xmalloc(n * sizeof *p);
+	FREED size_t *start = xcalloc(units + 1, sizeof *start), *at = xcalloc(units + 1, sizeof *at);
+	FREED uint32_t *t = xmalloc(n * sizeof *t), *p = xmalloc(n * sizeof *p);
 	double all[BOOTSTRAP_SCORES];
 	struct metrics m;
 	for (size_t i = 0; i < n; i++)
@@ -51,7 +49,6 @@ void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, c
 		for (int s = 0; (units < n || isnan(wider)) && s < BOOTSTRAP_SCORES; s++)
 			value[s] = all[s] + wider * (value[s] - all[s]);
 	}
-	free_all(start, at, t, p);
 }
 
 double bootstrap_quantile(double *v, size_t n, double q)

@@ -35,8 +35,9 @@ static double bras_width(double own, double same, double rest, double others)
 
 void bras(double *score, const float *x, size_t n, size_t d, const uint32_t *label, size_t labels, const uint32_t *batch, size_t batches)
 {
-	double *sum = xcalloc(labels * batches * d, sizeof *sum), *all = xcalloc(labels * d, sizeof *all), *row = xmalloc(d * sizeof *row);
-	double *cells = xcalloc(labels * batches, sizeof *cells), *total = xcalloc(labels, sizeof *total);
+	FREED double *sum = xcalloc(labels * batches * d, sizeof *sum), *all = xcalloc(labels * d, sizeof *all),
+		     *row = xmalloc(d * sizeof *row);
+	FREED double *cells = xcalloc(labels * batches, sizeof *cells), *total = xcalloc(labels, sizeof *total);
 	for (size_t i = 0; i < n; i++) {
 		size_t at = label[i] * batches + batch[i];
 		unit_row(row, x + i * d, d);
@@ -60,5 +61,4 @@ void bras(double *score, const float *x, size_t n, size_t d, const uint32_t *lab
 		double own = dot(row, sum + at * d, d), rest = dot(row, all + c * d, d) - own, others = total[c] - cells[at];
 		score[c] += (1 - bras_width(cells[at] - itself - own, cells[at], others - rest, others)) / total[c];
 	}
-	free_all(sum, all, row, cells, total);
 }

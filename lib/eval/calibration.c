@@ -5,8 +5,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- temperature ---- */
 
@@ -78,7 +76,7 @@ struct item {
 
 double risk_coverage(const double *confidence, const uint8_t *right, size_t n, double risk[RISK_GRID])
 {
-	struct item *it = xmalloc(n * sizeof *it);
+	FREED struct item *it = xmalloc(n * sizeof *it);
 	double before = 0, area = 0;
 	int g = 0;
 	for (size_t i = 0; i < n; i++)
@@ -97,6 +95,5 @@ double risk_coverage(const double *confidence, const uint8_t *right, size_t n, d
 		}
 		before += wrong;
 	}
-	free(it);
 	return area;
 }

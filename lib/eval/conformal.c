@@ -4,7 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct item {
 	double score, weight;
@@ -12,8 +11,8 @@ struct item {
 
 void conformal_init(struct conformal *c, const double *score, const uint32_t *group, size_t n, size_t groups)
 {
-	struct item *it = xmalloc(n * sizeof *it);
-	double *cells = xcalloc(groups + 1, sizeof *cells);
+	FREED struct item *it = xmalloc(n * sizeof *it);
+	FREED double *cells = xcalloc(groups + 1, sizeof *cells);
 	*c = (struct conformal){.n = n, .groups = group ? groups : n};
 	for (size_t i = 0; i < n && group; i++)
 		cells[group[i]]++;
@@ -27,7 +26,6 @@ void conformal_init(struct conformal *c, const double *score, const uint32_t *gr
 		c->score[i] = it[i].score;
 		c->mass[i + 1] = c->mass[i] + it[i].weight;
 	}
-	free_all(it, cells);
 }
 
 void conformal_release(struct conformal *c)

@@ -5,7 +5,6 @@
 #include "eval/unit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static int constant(const double *x, size_t n)
 {

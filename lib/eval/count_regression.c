@@ -4,7 +4,6 @@
 #include <lapacke.h>
 #include <lbfgs.h>
 #include <math.h>
-#include <string.h>
 
 enum { ITERATIONS = 150 };
 static const double LOG_MOST = 15; /* of an expected count: no overflow on the way to the optimum */
@@ -157,8 +156,8 @@ static int fit_ridge(struct count_regression *r, const float *x, size_t n, const
 /* The factors that make the mean counts right. */
 static void calibrate(struct count_regression *r, const float *x, size_t n, const float *y, const double *s)
 {
-	float *mu = xmalloc(n * r->genes * sizeof *mu);
-	double *expected = xcalloc(r->genes, sizeof *expected), *seen = xcalloc(r->genes, sizeof *seen);
+	FREED float *mu = xmalloc(n * r->genes * sizeof *mu);
+	FREED double *expected = xcalloc(r->genes, sizeof *expected), *seen = xcalloc(r->genes, sizeof *seen);
 	for (size_t j = 0; j < r->genes; j++)
 		r->factor[j] = 1;
 	count_regression_predict(r, x, n, s, mu);
@@ -169,7 +168,6 @@ static void calibrate(struct count_regression *r, const float *x, size_t n, cons
 		}
 	for (size_t j = 0; j < r->genes; j++)
 		r->factor[j] = expected[j] > 0 ? seen[j] / expected[j] : 1;
-	free_all(mu, expected, seen);
 }
 
 int count_regression_fit(struct count_regression *r, int ridge, const float *x, size_t n, size_t d, const float *y, size_t genes,

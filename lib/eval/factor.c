@@ -2,8 +2,6 @@
 
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CHUNK 512 /* rows that are factored at a time */
 #define PANEL 32 /* columns of a block reflector */
@@ -47,12 +45,11 @@ void factor_add(struct factor *f, const double *x)
 int factor_svd(const struct factor *f, size_t from, size_t d, double *s, double *u, double *vt, struct error *e)
 {
 	const size_t rows = d + 1 - from;
-	double *a = xcalloc(rows * d, sizeof *a);
+	FREED double *a = xcalloc(rows * d, sizeof *a);
 	for (size_t j = 0; j < d; j++)
 		for (size_t i = from; i <= j + 1; i++)
 			a[j * rows + i - from] = factor_at(f, i, j + 1);
 	int bad = LAPACKE_dgesdd(LAPACK_COL_MAJOR, u ? 'S' : 'N', (int)rows, (int)d, a, (int)rows, s, u, (int)rows, vt, (int)d);
-	free(a);
 	return bad ? error_set(e, "the singular values of %zu x %zu values cannot be computed (dgesdd: %d)", f->n, d, bad) : 0;
 }
 

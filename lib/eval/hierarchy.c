@@ -3,7 +3,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <string.h>
 
 /* The terms above one, itself first, in the order of their steps. */
 struct above {

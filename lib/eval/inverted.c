@@ -8,8 +8,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROUNDS = 3, SHARE = 50 }; /* of k-means, with so many rows a centre */
 enum { TASK = 512 }; /* rows that look into the same cells */
@@ -48,8 +46,8 @@ static void take_row(const struct inverted *f, float *to, size_t row)
 /* The rows of `sample` [m, d] move their centres to their mean. */
 static void move_centres(struct inverted *f, const float *sample, size_t m, int threads)
 {
-	uint32_t *cell = xmalloc(m * sizeof *cell);
-	double *far = xmalloc(m * sizeof *far), *sum = xcalloc(f->cells * f->d, sizeof *sum), *size = xcalloc(f->cells, sizeof *size);
+	FREED uint32_t *cell = xmalloc(m * sizeof *cell);
+	FREED double *far = xmalloc(m * sizeof *far), *sum = xcalloc(f->cells * f->d, sizeof *sum), *size = xcalloc(f->cells, sizeof *size);
 	nearest_rows(sample, m, f->centre, f->cells, f->d, NULL, 1, threads, cell, far);
 	for (size_t i = 0; i < m; i++) {
 		size[cell[i]]++;
@@ -59,14 +57,13 @@ static void move_centres(struct inverted *f, const float *sample, size_t m, int 
 	for (size_t c = 0; c < f->cells; c++)
 		for (size_t j = 0; size[c] > 0 && j < f->d; j++)
 			f->centre[c * f->d + j] = (float)(sum[c * f->d + j] / size[c]);
-	free_all(cell, far, sum, size);
 }
 
 static void find_centres(struct inverted *f, uint32_t seed, int threads)
 {
 	struct rng r = rng_at(seed, RNG_NEIGHBOURS, 0, 0);
 	size_t m = f->cells * SHARE < f->n ? f->cells * SHARE : f->n;
-	float *sample = xmalloc(m * f->d * sizeof *sample);
+	FREED float *sample = xmalloc(m * f->d * sizeof *sample);
 	for (size_t i = 0; i < m; i++)
 		take_row(f, sample + i * f->d, rng_below(&r, (uint32_t)f->n));
 	memcpy(f->centre, sample, f->cells * f->d * sizeof *sample);
@@ -74,23 +71,22 @@ static void find_centres(struct inverted *f, uint32_t seed, int threads)
 		move_centres(f, sample, m, threads);
 	for (size_t c = 0; c < f->cells; c++)
 		f->half[c] = (double)cblas_sdot((int)f->d, f->centre + c * f->d, 1, f->centre + c * f->d, 1) / 2;
-	free(sample);
 }
 
 /* Sort the rows by their cell, and cut the cells into tasks. */
 static void fill_cells(struct inverted *f, int threads)
 {
 	enum { AT_ONCE = 65536 };
-	uint32_t *cell = xmalloc(f->n * sizeof *cell);
-	double *far = xmalloc(AT_ONCE * sizeof *far);
-	float *rows = xmalloc(AT_ONCE * f->d * sizeof *rows);
+	FREED uint32_t *cell = xmalloc(f->n * sizeof *cell);
+	FREED double *far = xmalloc(AT_ONCE * sizeof *far);
+	FREED float *rows = xmalloc(AT_ONCE * f->d * sizeof *rows);
 	for (size_t from = 0; from < f->n; from += AT_ONCE) {
 		size_t m = f->n - from < AT_ONCE ? f->n - from : AT_ONCE;
 		for (size_t i = 0; i < m; i++)
 			take_row(f, rows + i * f->d, from + i);
 		nearest_rows(rows, m, f->centre, f->cells, f->d, NULL, 1, threads, cell + from, far);
 	}
-	size_t *at = xcalloc(f->cells + 1, sizeof *at);
+	FREED size_t *at = xcalloc(f->cells + 1, sizeof *at);
 	for (size_t i = 0; i < f->n; i++)
 		f->first[cell[i] + 1]++;
 	for (size_t c = 0; c < f->cells; c++) {
@@ -103,7 +99,6 @@ static void fill_cells(struct inverted *f, int threads)
 	}
 	for (uint32_t i = 0; i < f->n; i++)
 		f->row[at[cell[i]]++] = i;
-	free_all(at, cell, far, rows);
 }
 
 /* ---- search ---- */
@@ -112,7 +107,7 @@ static void fill_cells(struct inverted *f, int threads)
 static struct ranked *order_cells(const struct inverted *f, const struct task *t)
 {
 	struct ranked *o = xmalloc(f->cells * sizeof *o);
-	float *q = xmalloc(t->rows * f->d * sizeof *q), *product = xmalloc(t->rows * f->cells * sizeof *product);
+	FREED float *q = xmalloc(t->rows * f->d * sizeof *q), *product = xmalloc(t->rows * f->cells * sizeof *product);
 	for (size_t i = 0; i < t->rows; i++)
 		take_row(f, q + i * f->d, f->row[t->from + i]);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)f->cells, (int)f->d, 1, q, (int)f->d, f->centre, (int)f->d,
@@ -125,14 +120,13 @@ static struct ranked *order_cells(const struct inverted *f, const struct task *t
 			o[c].value = fmin(o[c].value, own + f->half[c] - (double)product[i * f->cells + c]);
 	}
 	qsort(o, f->cells, sizeof *o, compare_ranked);
-	free_all(q, product);
 	return o;
 }
 
 /* The rows of the nearest cells, these first, so that few of the later ones are near; at least f->least of them. */
 static uint32_t *candidates(const struct inverted *f, const struct task *t, size_t *m)
 {
-	struct ranked *o = order_cells(f, t);
+	FREED struct ranked *o = order_cells(f, t);
 	uint32_t *row = NULL;
 	size_t cap = 0;
 	*m = 0;
@@ -142,7 +136,6 @@ static uint32_t *candidates(const struct inverted *f, const struct task *t, size
 		memcpy(row + *m, f->row + from, rows * sizeof *row);
 		*m += rows;
 	}
-	free(o);
 	return row;
 }
 
@@ -171,12 +164,12 @@ static void search_task(void *arg, size_t number, int thread)
 	struct task t = f->todo[number];
 	size_t m, k = f->k;
 	(void)thread;
-	uint32_t *among = candidates(f, &t, &m);
+	FREED uint32_t *among = candidates(f, &t, &m);
 	t.rows = f->trial && t.rows > ROWS_TRIED ? ROWS_TRIED : t.rows;
-	float *q = inverted_gather(f, f->row + t.from, t.rows), *x = inverted_gather(f, among, m);
-	uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
-	double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
-	struct ranked *found = xmalloc((k + 1) * sizeof *found);
+	FREED float *q = inverted_gather(f, f->row + t.from, t.rows), *x = inverted_gather(f, among, m);
+	FREED uint32_t *near = xmalloc(t.rows * (k + 1) * sizeof *near);
+	FREED double *far = xmalloc(t.rows * (k + 1) * sizeof *far);
+	FREED struct ranked *found = xmalloc((k + 1) * sizeof *found);
 	nearest_rows(q, t.rows, x, m, f->d, NULL, k + 1, 1, near, far);
 	for (size_t i = 0; i < t.rows; i++) {
 		uint32_t row = f->row[t.from + i];
@@ -185,7 +178,6 @@ static void search_task(void *arg, size_t number, int thread)
 			found[j] = (struct ranked){far[i * (k + 1) + j], among[near[i * (k + 1) + j]]};
 		leave_out(row, k, found, f->neighbour + at, f->distance + at);
 	}
-	free_all(among, q, x, near, far, found);
 }
 
 /* ---- recall ---- */

@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdlib.h>
-
 struct pool {
 	double mean;
 	size_t n; /* points */
@@ -11,7 +9,7 @@ struct pool {
 
 void isotonic_fit(double *fit, const double *x, const double *y, size_t n)
 {
-	struct pool *p = xcalloc(n + 1, sizeof *p);
+	FREED struct pool *p = xcalloc(n + 1, sizeof *p);
 	size_t k = 0, at = 0;
 	for (size_t i = 0, j; i < n; i = j) {
 		double sum = 0;
@@ -27,5 +25,4 @@ void isotonic_fit(double *fit, const double *x, const double *y, size_t n)
 	for (size_t i = 0; i < k; i++)
 		for (size_t j = 0; j < p[i].n; j++)
 			fit[at++] = p[i].mean;
-	free(p);
 }

@@ -5,8 +5,6 @@
 
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { COMPONENTS = 100, LEAST_CELLS = 10, LEAST = 10, MOST = 70 };
 #define DENSE 400 /* up to so many cells, all eigenvectors at once are faster */
@@ -28,7 +26,7 @@ static void part_release(struct part *p)
 static void take_part(
 	struct part *p, const struct network *g, const double *weight, const uint32_t *batch, size_t batches, const uint8_t *keep)
 {
-	uint32_t *number = xmalloc((g->n + 1) * sizeof *number), *of = xmalloc(batches * sizeof *of);
+	FREED uint32_t *number = xmalloc((g->n + 1) * sizeof *number), *of = xmalloc(batches * sizeof *of);
 	*p = (struct part){.g.end = xmalloc((2 * g->m + 1) * sizeof *p->g.end),
 		.weight = xmalloc((g->m + 1) * sizeof *p->weight),
 		.batch = xmalloc((g->n + 1) * sizeof *p->batch)};
@@ -49,25 +47,23 @@ static void take_part(
 		p->g.end[2 * p->g.m + 1] = b;
 		p->weight[p->g.m++] = weight[i];
 	}
-	free_all(number, of);
 }
 
 /* Divide each weight by the powers `power` of the sums of the rows of its ends. */
 static void divide(struct part *p, double power)
 {
-	double *sum = xcalloc(p->g.n, sizeof *sum);
+	FREED double *sum = xcalloc(p->g.n, sizeof *sum);
 	for (size_t i = 0; i < 2 * p->g.m; i++)
 		sum[p->g.end[i]] += p->weight[i / 2];
 	for (size_t i = 0; i < 2 * p->g.m; i++)
 		p->weight[i / 2] /= pow(sum[p->g.end[i]], power);
-	free(sum);
 }
 
 /* network_eigen by LAPACK. */
 static int eigen_dense(const struct part *p, size_t k, double *value, double *vector, struct error *e)
 {
 	size_t n = p->g.n, low = 0, high = n;
-	double *a = xcalloc(n * n, sizeof *a), *all = xmalloc(n * sizeof *all);
+	FREED double *a = xcalloc(n * n, sizeof *a), *all = xmalloc(n * sizeof *all);
 	for (size_t i = 0; i < p->g.m; i++) {
 		size_t r = p->g.end[2 * i], c = p->g.end[2 * i + 1];
 		a[r * n + c] = a[c * n + r] = p->weight[i];
@@ -79,14 +75,13 @@ static int eigen_dense(const struct part *p, size_t k, double *value, double *ve
 		for (size_t i = 0; i < n; i++)
 			vector[i * k + c] = a[at * n + i];
 	}
-	free_all(a, all);
 	return bad ? error_set(e, "no eigenvectors of %zu cells (dsyevd: %d)", n, bad) : 0;
 }
 
 /* The cells of p by the k components of diffusion, [n, k]. */
 static int diffuse(struct part *p, size_t k, float *at, struct error *e)
 {
-	double *value = xmalloc(k * sizeof *value), *vector = xmalloc(p->g.n * k * sizeof *vector);
+	FREED double *value = xmalloc(k * sizeof *value), *vector = xmalloc(p->g.n * k * sizeof *vector);
 	divide(p, 1);
 	divide(p, 0.5);
 	int bad = p->g.n <= DENSE ? eigen_dense(p, k, value, vector, e) : network_eigen(&p->g, p->weight, k, value, vector, e);
@@ -94,23 +89,21 @@ static int diffuse(struct part *p, size_t k, float *at, struct error *e)
 		float l = (float)value[i % k]; /* 1 is met by its float32 */
 		at[i] = (float)vector[i] * (l >= 1 ? 1 : l / (1 - l));
 	}
-	free_all(value, vector);
 	return bad;
 }
 
 /* kBET of the part by k neighbours. */
 static int score_part(double *score, struct part *p, size_t k, size_t components, const struct search_settings *s, struct error *e)
 {
-	float *at = xmalloc(p->g.n * components * sizeof *at);
+	FREED float *at = xmalloc(p->g.n * components * sizeof *at);
 	int bad = diffuse(p, components, at, e);
 	k = k < p->g.n ? k : p->g.n - 1;
-	uint32_t *neighbour = xmalloc(p->g.n * k * sizeof *neighbour);
-	double *distance = xmalloc(p->g.n * k * sizeof *distance);
+	FREED uint32_t *neighbour = xmalloc(p->g.n * k * sizeof *neighbour);
+	FREED double *distance = xmalloc(p->g.n * k * sizeof *distance);
 	if (!bad) {
 		some_neighbours(at, p->g.n, components, k, s, neighbour, distance);
 		*score = mixing_kbet(neighbour, p->g.n, k, k + 1, p->batch, p->batches);
 	}
-	free_all(at, neighbour, distance);
 	return bad;
 }
 
@@ -155,7 +148,7 @@ static int score_class(double *score, struct part *p, size_t *most, const struct
 int kbet_label(double *score, const struct network *g, const double *weight, const uint32_t *label, size_t labels, const uint32_t *batch,
 	size_t batches, const struct search_settings *s, struct error *e)
 {
-	uint8_t *keep = xmalloc(g->n);
+	FREED uint8_t *keep = xmalloc(g->n);
 	size_t most = COMPONENTS;
 	int bad = 0;
 	for (size_t c = 0; !bad && c < labels; c++) {
@@ -168,6 +161,5 @@ int kbet_label(double *score, const struct network *g, const double *weight, con
 			bad = score_class(&score[c], &p, &most, s, e);
 		part_release(&p);
 	}
-	free(keep);
 	return bad;
 }

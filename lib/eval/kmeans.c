@@ -6,8 +6,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { STARTS = 10, ITERATIONS = 300, ROWS = 256 };
 

@@ -5,7 +5,6 @@
 #include "eval/isotonic.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define ROUNDING 1e-12 /* a smaller residual is 0, so that genes on the curve are tied */
 

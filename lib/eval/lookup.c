@@ -4,8 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint32_t classes[LOOKUP_LEVELS] = {4, 16, 64};
 static const double weights[] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 100000, 1e9};
@@ -179,7 +177,7 @@ static void counts(const struct lookup *l, int level, struct seen s, uint32_t g,
  * tokens, `seen` in all. */
 static void cut(struct lookup *l, const uint64_t *n, uint64_t seen)
 {
-	struct ranked *order = xmalloc(l->V * sizeof *order);
+	FREED struct ranked *order = xmalloc(l->V * sizeof *order);
 	size_t genes = 0;
 	uint64_t sum = 0;
 	for (size_t g = l->special; g < l->V; g++)
@@ -194,7 +192,6 @@ static void cut(struct lookup *l, const uint64_t *n, uint64_t seen)
 				l->class[k][order[m].at] = 1 + (uint32_t)((double)(classes[k] * sum) / (double)seen);
 		sum += here;
 	}
-	free(order);
 }
 
 static void count_genes(struct lookup *l)
@@ -242,8 +239,8 @@ static void lookup_choose(struct lookup *l, struct kept *kept, size_t n)
 
 void lookup_fit(struct lookup *l)
 {
-	struct kept *kept = NULL;
-	struct seen *seen = NULL;
+	FREED struct kept *kept = NULL;
+	FREED struct seen *seen = NULL;
 	size_t n = 0, cap = 0, seen_cap = 0;
 	count_genes(l);
 	for (size_t c = 0; c < l->cells; c++) {
@@ -263,13 +260,12 @@ void lookup_fit(struct lookup *l)
 		}
 	}
 	lookup_choose(l, kept, n);
-	free_all(kept, seen);
 }
 
 void lookup_score(const struct lookup *l, const struct lookup_cell *cell, const uint16_t *position, const uint32_t *gene, size_t n,
 	double *frequency, double *medians)
 {
-	struct seen *seen = xmalloc((cell->n + 1) * sizeof *seen);
+	FREED struct seen *seen = xmalloc((cell->n + 1) * sizeof *seen);
 	see(l, cell, seen);
 	for (size_t i = 0; i < n; i++) {
 		double p = l->p[gene[i]];
@@ -281,5 +277,4 @@ void lookup_score(const struct lookup *l, const struct lookup_cell *cell, const 
 		}
 		*medians -= log(p);
 	}
-	free(seen);
 }

@@ -6,7 +6,6 @@
 #include "eval/umap.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
 static void orthonormalise(double *v, size_t d)
@@ -74,10 +73,9 @@ static void map_start(float *xy, const float *x, size_t n, size_t d, uint32_t se
 void map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads)
 {
 	k = k < n ? k : n - 1;
-	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
-	double *distance = xmalloc((n * k + 1) * sizeof *distance);
+	FREED uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
+	FREED double *distance = xmalloc((n * k + 1) * sizeof *distance);
 	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
 	map_start(xy, x, n, d, seed);
 	umap_rows(xy, neighbour, distance, n, k, seed);
-	free_all(neighbour, distance);
 }

@@ -4,8 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MARKERS = 10 }; /* of a class against another */
 
@@ -29,8 +27,8 @@ static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
 static void marker_ranks_moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k,
 	double *mean, double *variance)
 {
-	double *cells = xcalloc(k, sizeof *cells);
-	struct sparse_row r = {0};
+	FREED double *cells = xcalloc(k, sizeof *cells);
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		uint32_t c = y[row[i]];
 		double own = weight ? (double)weight[row[i]] : 1;
@@ -49,8 +47,6 @@ static void marker_ranks_moments(const struct sparse *x, const uint32_t *row, si
 			mean[j] /= cells[c];
 			variance[j] = fmax(variance[j] / cells[c] - mean[j] * mean[j], 0);
 		}
-	sparse_row_release(&r);
-	free(cells);
 }
 
 /* Feature j, with this square of d, is among the best if it is better than the last of them. */
@@ -81,7 +77,7 @@ void marker_ranks_fit(
 	struct marker_ranks *r, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
 {
 	size_t d = x->d, m = 0;
-	double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
+	FREED double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
 	uint32_t *at = xcalloc(d + 1, sizeof *at);
 	marker_ranks_moments(x, row, n, y, weight, k, mean, variance);
 	for (size_t a = 0; a < k; a++)
@@ -92,7 +88,7 @@ void marker_ranks_fit(
 	for (size_t j = 0, i = 0; j < d; j++)
 		at[j] = (uint32_t)(at[j] ? i++ : m);
 	*r = (struct marker_ranks){k, m, at, xcalloc(k * m + 1, sizeof *r->type)};
-	struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
+	FREED struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
 	for (size_t c = 0; c < k; c++) {
 		for (size_t j = 0; j < d; j++)
 			if (at[j] < m)
@@ -101,7 +97,6 @@ void marker_ranks_fit(
 		for (size_t j = 0; j < m && norm > 0; j++)
 			r->type[e[j].at * k + c] = e[j].value / norm;
 	}
-	free_all(e, mean, variance);
 }
 
 void marker_ranks_release(struct marker_ranks *r)

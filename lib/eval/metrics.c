@@ -4,8 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void metrics_init(struct metrics *m, size_t k)
 {
@@ -67,7 +65,7 @@ COMPARE(rarest_first, struct rank, ORDER(a->frequency, b->frequency) ?: ORDER(a-
 
 double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen)
 {
-	struct rank *r = xmalloc(m->k * sizeof *r);
+	FREED struct rank *r = xmalloc(m->k * sizeof *r);
 	size_t n = 0, rare;
 	double sum = 0;
 	if (chosen)
@@ -82,6 +80,5 @@ double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8
 		if (chosen)
 			chosen[r[i].class] = 1;
 	}
-	free(r);
 	return rare ? sum / (double)rare : NAN;
 }

@@ -4,7 +4,6 @@
 #include "eval/distribution.h"
 
 #include <math.h>
-#include <string.h>
 
 /* p [k] of the distances d [k], rising, and beta; returns the entropy. The nearest has the weight 1 before the division, so nothing
  * underflows. */
@@ -46,7 +45,7 @@ static void find_shares(double *p, const double *d, size_t k, double perplexity)
 void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance, size_t n, size_t k, const uint32_t *group, size_t groups,
 	double perplexity)
 {
-	double *p = xmalloc(k * sizeof *p), *sum = xcalloc(groups, sizeof *sum);
+	FREED double *p = xmalloc(k * sizeof *p), *sum = xcalloc(groups, sizeof *sum);
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t *near = neighbour + i * k;
 		double simpson = 0;
@@ -59,12 +58,11 @@ void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance
 		}
 		lisi[i] = 1 / simpson;
 	}
-	free_all(p, sum);
 }
 
 double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups)
 {
-	double *expected = xcalloc(groups, sizeof *expected), *count = xmalloc(groups * sizeof *count);
+	FREED double *expected = xcalloc(groups, sizeof *expected), *count = xmalloc(groups * sizeof *count);
 	size_t accepted = 0;
 	for (size_t i = 0; i < n; i++)
 		expected[group[i]] += (double)k / (double)n;
@@ -78,6 +76,5 @@ double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, 
 			x += (count[g] - expected[g]) * (count[g] - expected[g]) / expected[g];
 		accepted += chi_squared_tail(x, groups - 1) >= 0.05;
 	}
-	free_all(expected, count);
 	return (double)accepted / (double)n;
 }

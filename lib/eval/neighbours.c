@@ -5,8 +5,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ROWS 128 /* a block of rows ... */
 #define TILE 2048 /* ... meets so many others in one matrix product */
@@ -160,7 +158,7 @@ static float *rough(const struct search *s, const float *y, size_t m, const doub
 /* Rough rows about the mean of x: small numbers have small errors, so fewer pairs are computed exactly. */
 static void make_rough(struct search *s)
 {
-	double *mean = xcalloc(s->d, sizeof *mean);
+	FREED double *mean = xcalloc(s->d, sizeof *mean);
 	int exponent;
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t j = 0; j < s->d; j++)
@@ -172,7 +170,6 @@ static void make_rough(struct search *s)
 	s->half = xmalloc(s->n * sizeof *s->half);
 	for (size_t i = 0; i < s->n; i++)
 		s->half[i] = (float)half_square(s->rough_x + i * s->d, s->d);
-	free(mean);
 }
 
 static void search(struct search *s, const double *scale, int threads)

@@ -8,8 +8,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static double mean_of(const double *x, size_t n)
 {
@@ -99,7 +97,7 @@ static double exact_p(const double *count, size_t most, double s)
 
 static void signed_ranks(struct difference *r, const double *d, size_t n)
 {
-	struct rank *item = xmalloc(n * sizeof *item);
+	FREED struct rank *item = xmalloc(n * sizeof *item);
 	double ties;
 	size_t k = 0, *twice = xmalloc((n + 1) * sizeof *twice);
 	for (size_t i = 0; i < n; i++)
@@ -109,18 +107,17 @@ static void signed_ranks(struct difference *r, const double *d, size_t n)
 	r->rank_exact = k && (n <= 13 || (k == n && n <= 50 && ties <= 0));
 	if (r->rank_exact) { /* sums of subsets of the ranks; times two, as equal values share ranks that may end in a half */
 		size_t most = k * (k + 1);
-		double *count = xcalloc(most + 1, sizeof *count);
+		FREED double *count = xcalloc(most + 1, sizeof *count);
 		count[0] = 1;
 		for (size_t i = 0; i < k; i++)
 			for (size_t s = most; s >= twice[i]; s--)
 				count[s] += count[s - twice[i]];
 		r->rank_p = exact_p(count, most, 2 * fmax(sum, all - sum));
-		free(count);
 	} else if (k) {
 		double variance = (double)k * (double)(k + 1) * (2 * (double)k + 1) / 24 - ties / 48;
 		r->rank_p = normal_two_sided((sum - all / 2) / sqrt(variance));
 	}
-	free_all(item, twice);
+	free(twice);
 }
 
 /* The counts of Mann and Whitney's U: coefficients of prod_{i <= n} (1 - q^(m + i)) / (1 - q^i); after each i they are those of a smaller n. */
@@ -151,9 +148,8 @@ static void rank_sums(struct difference *r, const double *x, size_t n, const dou
 	u = fmax(u, both - u);
 	r->rank_exact = (n <= 8 || m <= 8) && ties <= 0;
 	if (r->rank_exact) {
-		double *count = n < m ? u_counts(n, m) : u_counts(m, n);
+		FREED double *count = n < m ? u_counts(n, m) : u_counts(m, n);
 		r->rank_p = exact_p(count, n * m, u);
-		free(count);
 	} else {
 		double variance = both / 12 * (N + 1 - ties / (N * (N - 1)));
 		r->rank_p = variance > 0 ? fmin(1, erfc((u - both / 2 - 0.5) / sqrt(2 * variance))) : 1;
@@ -250,7 +246,7 @@ static size_t numbers(double *to, const double *x, size_t n)
 
 void difference_unpaired(struct difference *r, const double *x, size_t n, const double *y, size_t m)
 {
-	double *a = xmalloc(n * sizeof *a), *b = xmalloc(m * sizeof *b);
+	FREED double *a = xmalloc(n * sizeof *a), *b = xmalloc(m * sizeof *b);
 	unknown(r);
 	r->n = numbers(a, x, n);
 	r->m = numbers(b, y, m);
@@ -275,7 +271,6 @@ void difference_unpaired(struct difference *r, const double *x, size_t n, const 
 	if (r->n && r->m)
 		rank_sums(r, a, r->n, b, r->m);
 	scale_back(r, unit);
-	free_all(a, b);
 }
 
 void difference_draws(struct difference *r, double *d, size_t n)

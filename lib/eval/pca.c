@@ -5,7 +5,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
-#include <string.h>
 
 #define TILE 256 /* features: a tile of the covariance is one matrix product */
 
@@ -56,8 +55,8 @@ int pca_solve(struct pca *p, size_t k, struct error *e)
 	p->variance = xmalloc(k * sizeof *p->variance);
 	for (size_t i = 0; i < p->d; i++)
 		p->total += p->gram[i * p->d + i] / (double)(p->n - 1);
-	double *value = xmalloc(p->d * sizeof *value), *vector = xmalloc(p->d * k * sizeof *vector);
-	int *support = xmalloc(2 * p->d * sizeof *support);
+	FREED double *value = xmalloc(p->d * sizeof *value), *vector = xmalloc(p->d * k * sizeof *vector);
+	FREED int *support = xmalloc(2 * p->d * sizeof *support);
 	/* the row-major lower triangle is the column-major upper one */
 	int bad = LAPACKE_dsyevr(
 		LAPACK_COL_MAJOR, 'V', 'I', 'U', d, p->gram, d, 0, 0, d - (int)k + 1, d, 0, &found, value, vector, d, support);
@@ -68,6 +67,5 @@ int pca_solve(struct pca *p, size_t k, struct error *e)
 		for (size_t i = 0; i < p->d; i++)
 			p->w[i * k + c] = v[top] < 0 ? -v[i] : v[i];
 	}
-	free_all(value, vector, support);
 	return bad ? error_set(e, "no principal components of %zu features (dsyevr: %d)", p->d, bad) : 0;
 }

@@ -3,7 +3,6 @@
 #include "eval/pca.h"
 
 #include <math.h>
-#include <string.h>
 
 #define ROWS 1024 /* that are added at once */
 

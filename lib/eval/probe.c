@@ -15,7 +15,6 @@
 #include <lapacke.h>
 #include <lbfgs.h>
 #include <math.h>
-#include <string.h>
 
 #define CHUNK 256 /* rows a matrix product */
 #define SLICES 32 /* partial sums over rows; the same for any number of threads */

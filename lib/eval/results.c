@@ -4,9 +4,6 @@
 #include "base/tsv.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct results *results_new(void)
 {
@@ -84,13 +81,11 @@ void results_pairs(struct results *r, const char *metric, const uint64_t *value)
 struct results *results_mean(struct results *const *one, size_t n, const char *metric)
 {
 	struct results *all = one[0];
-	char *list = xasprintf("%s_repeat", metric);
+	FREED char *list = xasprintf("%s_repeat", metric);
 	size_t rows = all->n;
-	if (n == 1) {
-		free(list);
+	if (n == 1)
 		return all;
-	}
-	double *repeat = xmalloc(n * sizeof *repeat);
+	FREED double *repeat = xmalloc(n * sizeof *repeat);
 	for (size_t i = 0; i < rows; i++) {
 		struct result_row *row = &all->row[i];
 		double sum = 0;
@@ -113,7 +108,6 @@ struct results *results_mean(struct results *const *one, size_t n, const char *m
 	results_add(all, "repeats", (double)n);
 	for (size_t t = 1; t < n; t++)
 		results_free(one[t]);
-	free_all(repeat, list);
 	return all;
 }
 
@@ -128,9 +122,8 @@ static void print_number(FILE *f, double v)
 /* Class names are part of a metric's name: control characters and backslashes are escaped as in scview. */
 static void print_name(FILE *f, const char *before, const char *name)
 {
-	char *text = tsv_escaped(name);
+	FREED char *text = tsv_escaped(name);
 	fprintf(f, "%s%s", before, text);
-	free(text);
 }
 
 static void print_row(FILE *f, const struct results *r, const struct result_row *row)

@@ -4,11 +4,10 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
 
 static void factor_rows(struct factor *f, const float *x, size_t d, const uint32_t *row, size_t n, const double *y)
 {
-	double *v = xmalloc((d + 2) * sizeof *v);
+	FREED double *v = xmalloc((d + 2) * sizeof *v);
 	factor_init(f, d + 2);
 	v[0] = 1;
 	for (size_t i = 0; i < n; i++) {
@@ -18,7 +17,6 @@ static void factor_rows(struct factor *f, const float *x, size_t d, const uint32
 		factor_add(f, v);
 	}
 	factor_end(f);
-	free(v);
 }
 
 /* Scale of each feature: its column of R below row 0 has the length sd sqrt(n). The columns of R are scaled too. That of a constant feature
@@ -54,11 +52,10 @@ int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, s
 		r->scale[j] = 0;
 	}
 	scale_columns(r, &f, standardize);
-	double *u = xmalloc(d * d * sizeof *u);
+	FREED double *u = xmalloc(d * d * sizeof *u);
 	int bad = factor_svd(&f, 1, d, r->s, u, r->vt, e);
 	if (!bad)
 		cblas_dgemv(CblasColMajor, CblasTrans, (int)d, (int)d, 1, u, (int)d, f.r + (d + 1) * f.p + 1, 1, 0, r->c, 1);
-	free(u);
 	factor_release(&f);
 	return bad;
 }

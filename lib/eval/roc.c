@@ -4,7 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A corner of the curve: items at or above one score. */
 struct corner {
@@ -68,7 +67,7 @@ void roc_curve(struct roc *r, struct roc_item *item, size_t n)
 
 double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, double *each)
 {
-	struct roc_item *item = xmalloc(n * sizeof *item);
+	FREED struct roc_item *item = xmalloc(n * sizeof *item);
 	double sum = 0;
 	size_t known = 0;
 	for (size_t c = 0; c < k; c++) {
@@ -84,13 +83,12 @@ double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, dou
 			known++;
 		}
 	}
-	free(item);
 	return known ? sum / (double)known : NAN;
 }
 
 void roc_mean(const double *score, const uint32_t *y, size_t n, size_t k, double tpr[ROC_GRID])
 {
-	struct roc_item *item = xmalloc(n * sizeof *item);
+	FREED struct roc_item *item = xmalloc(n * sizeof *item);
 	size_t known = 0;
 	for (int g = 0; g < ROC_GRID; g++)
 		tpr[g] = 0;
@@ -105,5 +103,4 @@ void roc_mean(const double *score, const uint32_t *y, size_t n, size_t k, double
 	}
 	for (int g = 0; g < ROC_GRID; g++)
 		tpr[g] = known ? tpr[g] / (double)known : NAN;
-	free(item);
 }

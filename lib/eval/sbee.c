@@ -4,7 +4,6 @@
 #include "base/threads.h"
 
 #include <math.h>
-#include <string.h>
 
 #define SENSITIVITY 0.15
 #define LEAST 1e-10 /* of a share */

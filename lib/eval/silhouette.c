@@ -6,8 +6,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ROWS 512 /* a block of rows meets another one in one matrix product */
 #define LANES 16 /* distances that are computed at once */
@@ -190,7 +188,7 @@ COMPARE(by_cell_key, struct key, ORDER(a->label, b->label) ?: ORDER(a->batch, b-
 static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *batch, uint32_t *row, uint32_t *at, size_t *run,
 	size_t *first, uint32_t *of)
 {
-	struct key *key = xmalloc(s->n * sizeof *key);
+	FREED struct key *key = xmalloc(s->n * sizeof *key);
 	for (uint32_t i = 0; i < s->n; i++)
 		key[i] = (struct key){label[i], batch ? batch[i] : 0, i};
 	qsort(key, s->n, sizeof *key, by_cell_key);
@@ -209,7 +207,6 @@ static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *b
 	run[s->runs] = s->n;
 	for (size_t l = 0; l < s->labels; l++)
 		s->most = first[l + 1] - first[l] > s->most ? first[l + 1] - first[l] : s->most;
-	free(key);
 }
 
 /* Rows of x in order, minus their mean, and their squared lengths. */
@@ -233,12 +230,11 @@ static double *take_rows(const struct sorted *s, const float *x, double *square)
 /* Fill `wanted` [m] with the numbers, in order, of the caller's rows `of`. */
 static void number_rows(const struct sorted *s, const uint32_t *of, uint32_t *wanted)
 {
-	uint32_t *place = xmalloc(s->n * sizeof *place);
+	FREED uint32_t *place = xmalloc(s->n * sizeof *place);
 	for (uint32_t i = 0; i < s->n; i++)
 		place[s->row[i]] = i;
 	for (size_t w = 0; w < s->m; w++)
 		wanted[w] = place[of[w]];
-	free(place);
 }
 
 static void add_all(struct sorted *s, int threads)

@@ -4,7 +4,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 COMPARE(by_low, struct sketch_bin, ORDER(a->low, b->low) ?: ORDER(a->high, b->high))
 

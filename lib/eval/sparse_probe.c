@@ -10,8 +10,6 @@
 
 #include <lbfgs.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { FEWEST_ROWS = 3, FEWEST_PASSES = 15, MOST_PASSES = 40, ROWS = 50000 }; /* n rows: FEWEST_PASSES + ROWS / n, at most MOST_PASSES */
 enum { VECTOR = 8, TOGETHER = 4 }; /* so many vectors of a row's logits stay in registers */
@@ -129,7 +127,7 @@ static double set_residual(float *z, size_t k, size_t stride, const uint8_t *in,
 /* The weights at u [d + 1, k], and b - W m. */
 static void unpack(struct fit *f, const double *u)
 {
-	double *b = xmalloc(f->stride * sizeof *b);
+	FREED double *b = xmalloc(f->stride * sizeof *b);
 	for (size_t c = 0; c < f->stride; c++)
 		b[c] = c < f->k ? u[f->d * f->k + c] * f->scale[f->d] : 0;
 	for (size_t j = 0; j < f->d; j++)
@@ -140,7 +138,6 @@ static void unpack(struct fit *f, const double *u)
 		}
 	for (size_t c = 0; c < f->stride; c++)
 		f->b[c] = (float)b[c];
-	free(b);
 }
 
 /* The objective at u, and its gradient. */
@@ -189,14 +186,13 @@ static int done(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, c
 static double *means(const struct sparse *x, const uint32_t *row, size_t n, const float *weight)
 {
 	double *mean = xcalloc(x->d + 1, sizeof *mean), total = total_weight(row, n, weight);
-	struct sparse_row r = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		double share = weight_of(weight, row[i]) / total;
 		sparse_row(x, row[i], &r);
 		for (size_t j = 0; j < r.n; j++)
 			mean[r.column[j]] += share * (double)r.value[j];
 	}
-	sparse_row_release(&r);
 	return mean;
 }
 
@@ -204,8 +200,8 @@ static double *means(const struct sparse *x, const uint32_t *row, size_t n, cons
 static void choose_features(struct fit *f)
 {
 	const struct sparse *x = f->x;
-	double *square = xcalloc(x->d + 1, sizeof *square);
-	uint32_t *rows = xcalloc(x->d + 1, sizeof *rows);
+	FREED double *square = xcalloc(x->d + 1, sizeof *square);
+	FREED uint32_t *rows = xcalloc(x->d + 1, sizeof *rows);
 	for (size_t i = 0; i < f->n; i++) {
 		double weight = weight_of(f->weight, f->row[i]);
 		sparse_row(x, f->row[i], &f->own);
@@ -222,7 +218,6 @@ static void choose_features(struct fit *f)
 		f->kept[f->d++] = (uint32_t)j;
 	}
 	f->scale[f->d] = 2;
-	free_all(square, rows);
 }
 
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
@@ -267,7 +262,7 @@ void centroids_fit(
 	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
 {
 	size_t d = x->d, stride = (k + 7) / 8 * 8;
-	double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
+	FREED double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
 	*c = (struct centroids){
 		k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n, weight), 0};
 	struct sparse_row r = {0};
@@ -292,7 +287,6 @@ void centroids_fit(
 			c->w[j * stride + a] = (float)(s[j] / sqrt(square));
 		c->b[a] = square > 0 ? (float)(offset / sqrt(square)) : 0;
 	}
-	free_all(sum, cells);
 }
 
 void centroids_release(struct centroids *c)

@@ -4,7 +4,6 @@
 #include "base/rng.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SAMPLES = 5, EPOCHS = 500, EPOCHS_LARGE = 200, LARGE = 10000 };
 

@@ -5,8 +5,6 @@
 #include "base/strmap.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 void gene_names_release(struct gene_names *g)
 {
@@ -71,13 +69,12 @@ static int names_genes(const struct texts *t, const uint8_t *drop)
 /* Have most genes a name of their own? */
 static int tells_genes_apart(const struct texts *t, const uint8_t *drop)
 {
-	struct strmap seen = {0};
+	RELEASED(strmap_release) struct strmap seen = {0};
 	for (size_t i = 0, n; i < t->n; i++) {
 		const char *s = texts_at(t, i, &n);
 		strmap_put(&seen, s, n, 0);
 	}
 	size_t distinct = seen.n;
-	strmap_release(&seen);
 	return 2 * distinct > t->n && names_genes(t, drop);
 }
 
@@ -198,14 +195,12 @@ static int no_name(const struct gene_columns *c, const struct texts *from, size_
 	size_t n;
 	const char *s = texts_at(from, row, &n);
 	struct column_kinds k = column_kinds(from, c->drop);
-	char *empty = xasprintf("%zu of %zu genes have no name", k.nothing, k.n);
+	FREED char *empty = xasprintf("%zu of %zu genes have no name", k.nothing, k.n);
 	list_columns(c, has);
-	int r = error_set(e, "%s: gene %zu is called '%.*s', and %s%s%s%s%s%s", c->where, row, (int)(n < 40 ? n : 40), s,
+	return error_set(e, "%s: gene %zu is called '%.*s', and %s%s%s%s%s%s", c->where, row, (int)(n < 40 ? n : 40), s,
 		gene_kind(s, n) == GENE_NUMBER ? "a whole number does not say which gene it is" : empty,
 		c->option ? "; name a column of ids or symbols with " : "", c->option ? c->option : "", c->option ? " (there are: " : "",
 		c->option ? has : "", c->option ? ")" : "");
-	free(empty);
-	return r;
 }
 
 static int fill_names(

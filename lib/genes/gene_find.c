@@ -4,8 +4,6 @@
 #include "genes/gene_name.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 void gene_find_init(struct gene_find *f, const struct vocab *v)
 {
@@ -15,7 +13,7 @@ void gene_find_init(struct gene_find *f, const struct vocab *v)
 		gene_key(&k, v->id[i], strlen(v->id[i]));
 		strmap_put(&f->key, k.s, k.n, (uint32_t)i);
 	}
-	uint32_t *last = xmalloc((v->n + 1) * sizeof *last);
+	FREED uint32_t *last = xmalloc((v->n + 1) * sizeof *last);
 	for (size_t i = v->nspecial; i < v->n; i++) {
 		uint32_t row = (uint32_t)i, first = v->symbol[i][0] ? strmap_put(&f->symbol, v->symbol[i], strlen(v->symbol[i]), row) : row;
 		f->next[i] = UINT32_MAX;
@@ -23,7 +21,6 @@ void gene_find_init(struct gene_find *f, const struct vocab *v)
 			f->next[last[first]] = row;
 		last[first] = row;
 	}
-	free(last);
 }
 
 void gene_find_release(struct gene_find *f)
@@ -49,9 +46,8 @@ static uint32_t find_symbol(const struct gene_find *f, const char *s, size_t n)
 int64_t gene_find(const struct gene_find *f, const char *s, size_t n)
 {
 	struct gene_key k;
-	char *id = xstrndup(s, n);
+	FREED char *id = xstrndup(s, n);
 	int64_t row = vocab_find(f->v, id);
-	free(id);
 	if (row >= (int64_t)f->v->nspecial)
 		return row;
 	gene_key(&k, s, n);

@@ -4,8 +4,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A key, which one gene has. */
 struct gene_node {
@@ -335,7 +333,7 @@ static void join_count(struct gene_join *j, struct gene_table *t, const uint32_t
 
 static void join_stats(struct gene_join *j)
 {
-	uint32_t *tables = xcalloc(j->genes.n + 1, sizeof *tables), *seen = xcalloc(j->genes.n + 1, sizeof *seen);
+	FREED uint32_t *tables = xcalloc(j->genes.n + 1, sizeof *tables), *seen = xcalloc(j->genes.n + 1, sizeof *seen);
 	for (uint32_t t = 0; t < j->ntable; t++)
 		for (size_t i = 0; i < j->table[t].n; i++) {
 			uint32_t row = j->table[t].row[i], gene = row == GENE_NONE ? GENE_NONE : j->node[row].gene;
@@ -345,7 +343,6 @@ static void join_stats(struct gene_join *j)
 	memset(seen, 0, j->genes.n * sizeof *seen);
 	for (uint32_t t = 0; t < j->ntable; t++)
 		join_count(j, j->table + t, tables, seen, t + 1);
-	free_all(tables, seen);
 }
 
 /* ---- is one id one gene in all tables? ---- */
@@ -381,7 +378,7 @@ static int join_conflict(const struct gene_join *j, const struct gene_table *t, 
 /* A symbol that one table alone gives to an id is another's: of most ids, or those of other ids. */
 static int join_check(struct gene_join *j, const char *const *text, struct error *e)
 {
-	uint32_t *next = xmalloc((j->npair + 1) * sizeof *next), *head = xmalloc((j->ntable + 1) * sizeof *head);
+	FREED uint32_t *next = xmalloc((j->npair + 1) * sizeof *next), *head = xmalloc((j->ntable + 1) * sizeof *head);
 	int r = 0;
 	memset(head, 0xff, (j->ntable + 1) * sizeof *head);
 	for (uint32_t p = 0; p < j->npair; p++)
@@ -409,13 +406,12 @@ static int join_check(struct gene_join *j, const char *const *text, struct error
 		if ((moved >= LEAST && 100 * moved > MOVED * compared) || (j->table[t].renamed && !j->to))
 			r = join_conflict(j, j->table + t, head[t], text, differ, compared, e);
 	}
-	free_all(next, head);
 	return r;
 }
 
 int gene_join_finish(struct gene_join *j, struct error *e)
 {
-	const char **text = xmalloc((j->nname + 1) * sizeof *text);
+	FREED const char **text = xmalloc((j->nname + 1) * sizeof *text);
 	for (size_t i = 0; i < j->of_name.cap; i++)
 		if (j->of_name.slot[i])
 			text[j->of_name.value[i]] = j->of_name.bytes + j->of_name.slot[i] - 1;
@@ -428,7 +424,6 @@ int gene_join_finish(struct gene_join *j, struct error *e)
 		if (j->genes.n > VOCAB_MAX)
 			r = error_set(e, "%s: more than %u genes in all files together", j->table[j->ntable - 1].name, VOCAB_MAX);
 	}
-	free(text);
 	return r;
 }
 

@@ -2,8 +2,6 @@
 
 #include "genes/gene_name.h"
 
-#include <string.h>
-
 static int same_key(const char *a, const char *b)
 {
 	struct gene_key x, y;
@@ -29,8 +27,8 @@ static const char *first_id(const struct vocab *v)
 static void match_rows(uint32_t *row, const struct gene_tables *t, const struct gene_join *j, struct gene_matched *m)
 {
 	const struct gene_table *to = j->table, *from = j->table + 1;
-	uint32_t *first = xmalloc((j->genes.n + 1) * sizeof *first);
-	uint8_t *seen = xcalloc(j->genes.n + 1, 1);
+	FREED uint32_t *first = xmalloc((j->genes.n + 1) * sizeof *first);
+	FREED uint8_t *seen = xcalloc(j->genes.n + 1, 1);
 	first_rows(first, to, j->genes.n);
 	*m = (struct gene_matched){.ambiguous = from->ambiguous,
 		.by_alias = from->by_alias,
@@ -57,7 +55,6 @@ static void match_rows(uint32_t *row, const struct gene_tables *t, const struct 
 		m->n++;
 		m->by_symbol += !from->moved[i] && !same_key(t->from->id[i], t->to->id[there]);
 	}
-	free_all(first, seen);
 }
 
 int gene_match(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)

@@ -3,7 +3,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <string.h>
 
 /* Add one line. The first one can be column names. */
 static int add_line(struct idmap *m, const struct tsv *t, struct error *e)

@@ -3,8 +3,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <stdlib.h>
-
 /* Order of the heap: (key, cell). */
 static int after(const struct corpus_cell *a, const struct corpus_cell *b)
 {

@@ -3,8 +3,6 @@
 #include "base/sort.h"
 
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct gene_sum {
 	uint32_t token, cells;

@@ -5,8 +5,6 @@
 #include "graph/correlation_screen.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- exact scores ---- */
 
@@ -136,8 +134,8 @@ COMPARE(by_score_down, struct scored, ORDER(b->c, a->c) ?: ORDER(a->token, b->to
 /* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
 static void correlation_choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
 {
-	uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
-	struct scored *s = xcalloc(2 * n, sizeof *s);
+	FREED uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
+	FREED struct scored *s = xcalloc(2 * n, sizeof *s);
 	for (size_t i = 0; i < n; i++) {
 		offset[pair[i].u + 2]++;
 		offset[pair[i].v + 2]++;
@@ -157,7 +155,6 @@ static void correlation_choose(struct pair *pair, size_t n, const struct correla
 			q->wanted |= q->c >= p->rho_min && q->overlap >= p->min_overlap && q->overlap;
 		}
 	}
-	free_all(offset, s);
 }
 
 COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))

@@ -1,6 +1,5 @@
 #include "graph/correlation_kernel.h"
 
-#include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif

@@ -1,7 +1,6 @@
 #include "graph/correlation_ranks.h"
 
 #include <math.h>
-#include <string.h>
 
 /* r' by position, the largest r' of a cell, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
 static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, uint32_t *most, struct correlation_ranks *out)

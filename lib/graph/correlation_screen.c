@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 
 enum { V = 2048 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
 
@@ -171,7 +170,7 @@ static struct correlation_pair *unique_pairs(struct candidates *list, uint32_t g
 
 struct correlation_pair *correlation_screen(const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n)
 {
-	struct candidates *list = xcalloc(k->genes, sizeof *list);
+	FREED struct candidates *list = xcalloc(k->genes, sizeof *list);
 	for (uint32_t g = 0; g < k->genes; g++) {
 		omp_init_lock(&list[g].lock);
 		list[g].least = (float)rho_min;
@@ -182,6 +181,5 @@ struct correlation_pair *correlation_screen(const struct correlation_ranks *k, u
 		omp_destroy_lock(&list[g].lock);
 		free(list[g].at);
 	}
-	free(list);
 	return pair;
 }

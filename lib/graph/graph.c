@@ -5,8 +5,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void graph_release(struct graph *g)
 {
@@ -42,7 +40,7 @@ COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
 void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
 {
-	struct edge *edge = xcalloc(g->offset[g->n] / 2 + 1, sizeof *edge);
+	FREED struct edge *edge = xcalloc(g->offset[g->n] / 2 + 1, sizeof *edge);
 	size_t m = 0;
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
@@ -54,7 +52,6 @@ void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
 		qsort(edge, m, sizeof *edge, by_genes);
 	graph_release(g);
 	graph_build(g, n, edge, m);
-	free(edge);
 }
 
 void graph_shuffle(struct graph *g, uint32_t seed)
@@ -98,7 +95,7 @@ void graph_columns(struct header *h, const char *weight, char *const *name, size
 
 int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, struct stream *out, struct error *e)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	int bad = 0;
 	block_reset(&b, stream_header(out));
 	for (uint32_t u = 0; u < g->n && !bad; u++) {
@@ -118,7 +115,6 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
 			block_reset(&b, stream_header(out));
 		}
 	}
-	block_release(&b);
 	return bad;
 }
 

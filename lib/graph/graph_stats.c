@@ -5,8 +5,6 @@
 #include "network/network.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The genes with neighbours, numbered from 0, and their edges. token [n]: their rows in the vocabulary. */
 struct linked {
@@ -16,7 +14,7 @@ struct linked {
 
 static void linked_init(struct linked *l, const struct graph *g)
 {
-	uint32_t *vertex = xcalloc(g->n, sizeof *vertex);
+	FREED uint32_t *vertex = xcalloc(g->n, sizeof *vertex);
 	*l = (struct linked){.net.end = xcalloc(g->offset[g->n], sizeof *l->net.end), .token = xcalloc(g->n, sizeof *l->token)};
 	for (uint32_t u = 0; u < g->n; u++)
 		if (g->offset[u + 1] > g->offset[u]) {
@@ -29,7 +27,6 @@ static void linked_init(struct linked *l, const struct graph *g)
 				l->net.end[2 * l->net.m] = vertex[u];
 				l->net.end[2 * l->net.m++ + 1] = vertex[g->neighbour[i]];
 			}
-	free(vertex);
 }
 
 static void linked_release(struct linked *l)
@@ -62,8 +59,8 @@ COMPARE(by_members_down, struct size, ORDER(b->members, a->members) ?: ORDER(a->
 
 static void number_modules(const uint32_t *member, size_t found, const struct linked *l, int32_t *module)
 {
-	struct size *size = xcalloc(found, sizeof *size);
-	int32_t *rank = xcalloc(found, sizeof *rank);
+	FREED struct size *size = xcalloc(found, sizeof *size);
+	FREED int32_t *rank = xcalloc(found, sizeof *rank);
 	for (uint32_t c = 0; c < found; c++)
 		size[c] = (struct size){c, 0, UINT32_MAX};
 	for (uint32_t i = l->net.n; i-- > 0;) {
@@ -75,7 +72,6 @@ static void number_modules(const uint32_t *member, size_t found, const struct li
 		rank[size[c].community] = (int32_t)c;
 	for (uint32_t i = 0; i < l->net.n; i++)
 		module[l->token[i]] = rank[member[i]];
-	free_all(rank, size);
 }
 
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e)
@@ -106,13 +102,12 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 		xy[i] = NAN;
 	if (!g->offset[g->n])
 		return 0;
-	double *weight = edge_values(g, ABSOLUTE);
+	FREED double *weight = edge_values(g, ABSOLUTE);
 	linked_init(&l, g);
-	float *at = xcalloc(2 * (size_t)l.net.n, sizeof *at);
+	FREED float *at = xcalloc(2 * (size_t)l.net.n, sizeof *at);
 	int bad = network_springs(&l.net, weight, seed, at, e);
 	for (uint32_t i = 0; !bad && i < l.net.n; i++)
 		memcpy(xy + 2 * (size_t)l.token[i], at + 2 * (size_t)i, 2 * sizeof *at);
-	free_all(at, weight);
 	linked_release(&l);
 	return bad;
 }

@@ -3,8 +3,6 @@
 #include "base/threads.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define COUNTS (16u << 20) /* counters of one pass */
 

@@ -5,8 +5,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct item {
 	double spread; /* groups: larger first */
@@ -19,7 +17,7 @@ COMPARE(by_class_and_draw, struct item, ORDER(a->class, b->class) ?: ORDER(b->sp
 
 void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint64_t seed)
 {
-	struct item *it = xmalloc(n * sizeof *it);
+	FREED struct item *it = xmalloc(n * sizeof *it);
 	for (size_t i = 0; i < n; i++) {
 		struct rng r = rng_at((uint32_t)seed, RNG_FOLD, cell[i], 2 * (uint32_t)(seed >> 32));
 		it[i] = (struct item){.draw = rng_u64(&r), .index = i, .class = y[i]};
@@ -27,7 +25,6 @@ void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, s
 	qsort(it, n, sizeof *it, by_class_and_draw);
 	for (size_t i = 0; i < n; i++)
 		fold[it[i].index] = (uint32_t)(i % nfold);
-	free(it);
 }
 
 static double deviation(const double *v, size_t n, size_t stride)
@@ -101,7 +98,7 @@ size_t close_gaps(uint32_t *v, size_t n)
 	size_t most = 0, count = 0;
 	for (size_t i = 0; i < n; i++)
 		most = v[i] > most ? v[i] : most;
-	uint32_t *number = xcalloc(most + 1, sizeof *number);
+	FREED uint32_t *number = xcalloc(most + 1, sizeof *number);
 	for (size_t i = 0; i < n; i++)
 		number[v[i]] = 1;
 	for (size_t i = 0; i <= most; i++)
@@ -109,6 +106,5 @@ size_t close_gaps(uint32_t *v, size_t n)
 			number[i] = (uint32_t)count++;
 	for (size_t i = 0; i < n; i++)
 		v[i] = number[v[i]];
-	free(number);
 	return count;
 }

@@ -7,9 +7,6 @@
 #include "base/strmap.h"
 #include "base/tsv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 static void gene_labels_init(struct gene_labels *g, size_t rows)
@@ -145,9 +142,9 @@ static int gene_labels_read_rows(struct reader *r, struct tsv *t, struct error *
 /* Number the classes in the order of their names. Classes without a gene of the vocabulary are left out. */
 static void number_classes(struct gene_labels *g, const struct classes *c, size_t nrow)
 {
-	uint32_t *order = classes_sorted(c);
-	int32_t *to = xmalloc(c->n * sizeof *to);
-	size_t *count = xcalloc(c->n, sizeof *count);
+	FREED uint32_t *order = classes_sorted(c);
+	FREED int32_t *to = xmalloc(c->n * sizeof *to);
+	FREED size_t *count = xcalloc(c->n, sizeof *count);
 	for (size_t i = 0; i < nrow; i++)
 		if (g->label[i] >= 0)
 			count[g->label[i]]++;
@@ -163,7 +160,6 @@ static void number_classes(struct gene_labels *g, const struct classes *c, size_
 	for (size_t i = 0; i < nrow; i++)
 		if (g->label[i] >= 0)
 			g->label[i] = to[g->label[i]];
-	free_all(count, to, order);
 }
 
 int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab *v, struct error *e)
@@ -197,8 +193,8 @@ int gene_labels_folds(struct gene_labels *g, const struct vocab *v, size_t nfold
 			return error_set(e, "label '%.80s' has %zu genes in the vocabulary, fewer than the %zu folds", g->name[k],
 				g->genes[k], nfold);
 	size_t n = 0;
-	uint32_t *y = xmalloc(g->found * sizeof *y), *fold = xmalloc(g->found * sizeof *fold);
-	uint64_t *id = xmalloc(g->found * sizeof *id);
+	FREED uint32_t *y = xmalloc(g->found * sizeof *y), *fold = xmalloc(g->found * sizeof *fold);
+	FREED uint64_t *id = xmalloc(g->found * sizeof *id);
 	for (size_t i = 0; i < v->n; i++) {
 		if (g->label[i] < 0)
 			continue;
@@ -215,7 +211,6 @@ int gene_labels_folds(struct gene_labels *g, const struct vocab *v, size_t nfold
 		g->held_out[i] = fold[n++] == test;
 		g->test += g->held_out[i];
 	}
-	free_all(y, fold, id);
 	return 0;
 }
 
@@ -238,10 +233,9 @@ char *gene_labels_print(const struct gene_labels *g, const struct vocab *v)
 			continue;
 		if (g->fold[i] >= 0)
 			snprintf(fold, sizeof fold, "%d", g->fold[i]);
-		char *line = xasprintf(
+		FREED char *line = xasprintf(
 			"%s\t%s\t%s\t%s\t%s\n", v->id[i], v->symbol[i], g->name[g->label[i]], fold, g->held_out[i] ? "test" : "train");
 		append(&text, &cap, &n, line);
-		free(line);
 	}
 	return text;
 }

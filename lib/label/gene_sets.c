@@ -5,9 +5,6 @@
 #include "base/tsv.h"
 #include "genes/gene_find.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void gene_sets_release(struct gene_sets *s)
 {
 	free_list(s->name, s->n);

@@ -4,8 +4,6 @@
 #include "base/tsv.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	NUMBERS_MOST = 100, /* more different numbers are no clusters */
@@ -55,9 +53,8 @@ int label_is_none(const char *s, size_t n)
 
 int labels_name_check(const struct header *h, const char *name, const char *file, struct error *e)
 {
-	char *obs = xasprintf("obs_%s", name);
+	FREED char *obs = xasprintf("obs_%s", name);
 	int two = header_reserved(name) && header_find(h, obs) >= 0;
-	free(obs);
 	return two ? error_set(e, "%s: a column '%s' of obs is called 'obs_%s', as streams have a column '%s' of their own", file, name,
 			     name, name)
 		   : 0;
@@ -181,9 +178,8 @@ char *labels_aside(const struct labels *l)
 	size_t size, n = 0;
 	FILE *f = xmemopen(&text, &size);
 	for (size_t w = 0; w < l->word.n; w++) {
-		char *word = tsv_escaped(l->word.name[w]);
+		FREED char *word = tsv_escaped(l->word.name[w]);
 		fprintf(f, "%s%.40s %" PRIu64, n++ ? ", " : "", word, l->word_cells[w]);
-		free(word);
 	}
 	if (l->empty)
 		fprintf(f, "%sno value %" PRIu64, n ? ", " : "", l->empty);

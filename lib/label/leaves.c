@@ -1,8 +1,5 @@
 #include "label/leaves.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Observed terms and what is above them. */
 static void prune(struct leaves *l, const uint8_t *observed)
 {

@@ -3,8 +3,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct reader {
 	struct obo *o;

@@ -5,9 +5,6 @@
 #include "label/obo.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What an alias is, in the order in which they are tried. */
 static const char kinds[] = {'i', 'n', 's', 'N', 'S'}; /* an id of an older version; name, synonym; both in lower case */
@@ -56,25 +53,23 @@ static void lower(char *s)
 /* The term of an alias; *known: is there one? TERM_NONE if there are several. */
 static uint32_t find_alias(const struct ontology *o, char kind, const char *label, int *known)
 {
-	char *text = xasprintf("%c%s", kind, label);
+	FREED char *text = xasprintf("%c%s", kind, label);
 	if (isupper((unsigned char)kind))
 		lower(text + 1);
 	size_t i = first_alias(o, text);
 	int found = i < o->naliases && !strcmp(o->alias[i].text, text);
 	int several = found && i + 1 < o->naliases && !strcmp(o->alias[i + 1].text, text);
-	free(text);
 	*known = found;
 	return found && !several ? o->alias[i].term : TERM_NONE;
 }
 
 uint32_t ontology_find(const struct ontology *o, const char *label, size_t n)
 {
-	char *text = xstrndup(label, n);
+	FREED char *text = xstrndup(label, n);
 	uint32_t term = find_id(o, text);
 	int known = term != TERM_NONE;
 	for (size_t k = 0; k < sizeof kinds && !known; k++)
 		term = find_alias(o, kinds[k], text, &known);
-	free(text);
 	return term;
 }
 
@@ -185,7 +180,7 @@ static void make_lists(struct term_lists *l, struct edge *edge, size_t n, size_t
 static int add_parents(struct builder *b, struct error *e)
 {
 	const struct obo *f = b->from;
-	struct edge *edge = xmalloc(f->ntags * sizeof *edge);
+	FREED struct edge *edge = xmalloc(f->ntags * sizeof *edge);
 	size_t n = 0;
 	int bad = 0;
 	for (const struct obo_line *x = f->tag; !bad && x < f->tag + f->ntags; x++) {
@@ -204,7 +199,6 @@ static int add_parents(struct builder *b, struct error *e)
 			edge[i] = (struct edge){edge[i].to, edge[i].of};
 		make_lists(&b->o->child, edge, n, b->o->n);
 	}
-	free(edge);
 	return bad;
 }
 
@@ -212,7 +206,7 @@ static int add_parents(struct builder *b, struct error *e)
 static int report_cycle(const struct builder *b, const uint32_t *left, struct error *e)
 {
 	const struct ontology *o = b->o;
-	uint8_t *seen = xcalloc(o->n, 1);
+	FREED uint8_t *seen = xcalloc(o->n, 1);
 	uint32_t i = 0;
 	while (!left[i])
 		i++;
@@ -223,7 +217,6 @@ static int report_cycle(const struct builder *b, const uint32_t *left, struct er
 			p++;
 		i = *p;
 	}
-	free(seen);
 	return error_set(e, "%s: %.80s (%.80s) is a kind of itself: its is_a lines lead back to it", b->from->path, o->id[i], o->name[i]);
 }
 
@@ -271,7 +264,7 @@ static const char **replacements(const struct builder *b)
 {
 	const struct obo *f = b->from;
 	const char **by = xcalloc(f->n, sizeof *by);
-	uint8_t *several = xcalloc(f->n, 1);
+	FREED uint8_t *several = xcalloc(f->n, 1);
 	for (const struct obo_line *x = f->tag; x < f->tag + f->ntags; x++) {
 		if (x->tag != OBO_REPLACED_BY || b->term[x->term] != TERM_NONE)
 			continue;
@@ -280,7 +273,6 @@ static const char **replacements(const struct builder *b)
 	}
 	for (size_t i = 0; i < f->n; i++)
 		by[i] = several[i] ? NULL : by[i];
-	free(several);
 	return by;
 }
 
@@ -349,8 +341,8 @@ struct label {
 void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
 {
 	size_t n = o->n + o->naliases;
-	struct label *all = xcalloc(n, sizeof *all);
-	uint8_t *had = xmalloc(o->n);
+	FREED struct label *all = xcalloc(n, sizeof *all);
+	FREED uint8_t *had = xmalloc(o->n);
 	memcpy(had, chosen, o->n);
 	for (size_t i = 0; i < n; i++) {
 		const struct alias *a = i < o->n ? NULL : &o->alias[i - o->n];
@@ -367,7 +359,6 @@ void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
 	}
 	for (size_t i = 0; i < n; i++)
 		free(all[i].text);
-	free_all(all, had);
 }
 
 /* ---- reading and writing ---- */
@@ -417,13 +408,12 @@ static void print_tag(FILE *f, const char *tag, const char *value)
 static struct term_lists aliases_of(const struct ontology *o, char kind)
 {
 	struct term_lists l;
-	struct edge *edge = xmalloc(o->naliases * sizeof *edge);
+	FREED struct edge *edge = xmalloc(o->naliases * sizeof *edge);
 	size_t n = 0;
 	for (uint32_t i = 0; i < o->naliases; i++)
 		if (*o->alias[i].text == kind)
 			edge[n++] = (struct edge){o->alias[i].term, i};
 	make_lists(&l, edge, n, o->n);
-	free(edge);
 	return l;
 }
 

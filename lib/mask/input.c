@@ -3,9 +3,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { FEW = 2, FEW_ZEROS = 128 }; /* a cell of fewer genes gets so many zeros */
 static const double WITHOUT_ZEROS = 0.2; /* share of the cells that get none */
 

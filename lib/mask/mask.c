@@ -3,8 +3,6 @@
 #include "base/rng.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct masker {
 	struct mask_plan plan;
@@ -327,7 +325,7 @@ uint32_t mask_columns(const struct mask_plan *p, double rate, double lambda, uin
 	struct rng r = rng_at(p->seed, RNG_COLUMNS, batch, epoch);
 	uint32_t n = p->vocab - p->nspecial, want = (uint32_t)lround(rate * n), k = 0;
 	want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
-	uint8_t *marked = xcalloc(p->vocab, 1);
+	FREED uint8_t *marked = xcalloc(p->vocab, 1);
 	uint32_t left = p->graph ? want - mark_partners(p, marked, (uint32_t)(want * lambda + 1e-9), &r) : want;
 	for (uint32_t i = 0, others = n - (want - left); i < n;
 		i++) { /* selection sampling: with probability (still wanted) / (still left) */
@@ -339,6 +337,5 @@ uint32_t mask_columns(const struct mask_plan *p, double rate, double lambda, uin
 		if (marked[u])
 			gene[k++] = u;
 	}
-	free(marked);
 	return k;
 }

@@ -6,8 +6,6 @@
 #include "label/number.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e)
 {
@@ -52,10 +50,9 @@ static void put_counts(cJSON *o, const struct class_counts *c)
 	if (c->classes.n > CLASSES_MAX)
 		return;
 	cJSON *names = cJSON_AddObjectToObject(o, c->labels.spec->name);
-	uint32_t *order = classes_sorted(&c->classes);
+	FREED uint32_t *order = classes_sorted(&c->classes);
 	for (size_t k = 0; k < c->classes.n; k++)
 		cJSON_AddNumberToObject(names, c->classes.name[order[k]], (double)c->n[order[k]]);
-	free(order);
 }
 
 struct number_sums {
@@ -96,9 +93,9 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 {
 	size_t nc = 0, nx = 0;
 	int bad = 0;
-	struct class_counts *c = xcalloc(n, sizeof *c);
-	struct number_sums *x = xcalloc(n, sizeof *x);
-	struct block b = {0};
+	FREED struct class_counts *c = xcalloc(n, sizeof *c);
+	FREED struct number_sums *x = xcalloc(n, sizeof *x);
+	RELEASED(block_release) struct block b = {0};
 	cJSON *loader = json_get(h->extra, "loader"), *o = cJSON_AddObjectToObject(loader, "classes");
 	for (size_t i = 0; i < n; i++) { /* floats and lists are not labels; whole numbers can be both */
 		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, LABEL_VALUES, "", NULL) == 0)
@@ -121,8 +118,6 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 	}
 	if (!bad && put_numbers(loader, x, nx, e))
 		bad = error_prefix(e, "%s", stream_name(in));
-	block_release(&b);
-	free_all(c, x);
 	return bad;
 }
 
@@ -147,9 +142,8 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 /* Numbers as a reader of the header prints them: json_add_real writes others, such as 2.0 for 2. */
 static cJSON *reread(cJSON *j)
 {
-	char *text = xchecked(cJSON_PrintUnformatted(j));
+	FREED char *text = xchecked(cJSON_PrintUnformatted(j));
 	cJSON *read = cJSON_Parse(text);
-	free(text);
 	cJSON_Delete(j);
 	return read;
 }
@@ -172,9 +166,8 @@ void masked_digest(const struct header *h, char hex[33])
 	cJSON_AddItemToObject(j, "loader", loader);
 	cJSON_AddStringToObject(j, "vocab", hex);
 	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
-	char *text = xchecked(cJSON_PrintUnformatted(j = reread(j)));
+	FREED char *text = xchecked(cJSON_PrintUnformatted(j = reread(j)));
 	digest_bytes(text, strlen(text), hex);
-	free(text);
 	cJSON_Delete(j);
 }
 
@@ -184,11 +177,10 @@ cJSON *masked_description(const struct header *h)
 	char hex[DIGEST_SIZE];
 	cJSON *j = cJSON_CreateObject(), *out = cJSON_AddObjectToObject(j, "loader"), *loader = reread(loader_of(h));
 	for (const cJSON *x = loader->child; x; x = x->next) {
-		char *text = xchecked(cJSON_PrintUnformatted(x));
+		FREED char *text = xchecked(cJSON_PrintUnformatted(x));
 		digest_bytes(text, strlen(text), hex);
-		char *in_short = xasprintf("%d entries, digest %s", cJSON_GetArraySize(x), hex);
+		FREED char *in_short = xasprintf("%d entries, digest %s", cJSON_GetArraySize(x), hex);
 		cJSON_AddItemToObject(out, x->string, strlen(text) < SHORT ? cJSON_Duplicate(x, 1) : cJSON_CreateString(in_short));
-		free_all(in_short, text);
 	}
 	cJSON_Delete(loader);
 	vocab_digest(&h->vocab, hex);

@@ -2,9 +2,6 @@
 
 #include "base/threads.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- columns ---- */
 
 enum { LISTS = 6 };

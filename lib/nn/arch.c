@@ -1,7 +1,5 @@
 #include "nn/arch.h"
 
-#include <string.h>
-
 static const struct arch *const all[] = {&arch_bert, &arch_bmfm_llama, &arch_mlp_nb};
 
 const struct arch *arch_at(size_t i)

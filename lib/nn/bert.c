@@ -10,7 +10,6 @@
  * A training forward keeps, for each layer, about 10 C + 2 F numbers a token (struct layer_act); a forward for use keeps one layer's
  * worth and alternates between two x buffers.
  */
-#include <stdio.h>
 
 #include "nn/model_impl.h"
 #include "nn/value.h"

@@ -10,7 +10,6 @@
  * A training forward keeps of each block (struct block_act) only what is expensive to compute again: outputs of norms and of SwiGLU are computed
  * again.
  */
-#include <stdio.h>
 
 #include "nn/model_impl.h"
 #include "nn/value.h"

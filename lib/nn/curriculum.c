@@ -1,7 +1,6 @@
 #include "nn/curriculum.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "nn/mlp.h"
 

@@ -1,5 +1,4 @@
 /* The kinds of heads, and what they share. */
-#include <string.h>
 
 #include "nn/model_impl.h"
 

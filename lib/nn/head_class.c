@@ -7,8 +7,6 @@
  *            The second sum is scaled by the largest logit in S, not of all, so it does not underflow and L is finite.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/softmax.h"
 #include "nn/head_linear.h"

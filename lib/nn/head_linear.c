@@ -1,8 +1,5 @@
 #include "nn/head_linear.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Classes, or one number. */
 static size_t outputs(const struct head_spec *s)
 {

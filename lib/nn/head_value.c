@@ -5,7 +5,6 @@
  * The host computes the loss: it has one number a row. transformers has no such loss of tokens.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "nn/head_linear.h"
 
@@ -37,12 +36,11 @@ void head_value_rescale(struct model *m, size_t i, double by, double plus)
 	for (const struct tensor *t = m->p.tensor; t < m->p.tensor + m->p.n; t++) {
 		if (t->at != k->w && t->at != k->b)
 			continue;
-		real *v = xmalloc(t->n * sizeof *v);
+		FREED real *v = xmalloc(t->n * sizeof *v);
 		params_read(&m->p, PARAM, t, v);
 		for (size_t j = 0; j < t->n; j++)
 			v[j] = (real)((double)v[j] * by + (t->at == k->b ? plus : 0));
 		params_write(&m->p, PARAM, t, v);
-		free(v);
 	}
 }
 

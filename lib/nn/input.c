@@ -1,8 +1,5 @@
 #include "nn/input.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "nn/model_impl.h"
 #include "nn/value.h"
 
@@ -70,12 +67,11 @@ int input_check(const struct model *m, const struct input_to *to, struct error *
 static void add_vectors(struct model *m, const struct batch *b, const real *values, real *v)
 {
 	size_t T = b->offset[b->ncell], C = m->c.hidden_size, V = m->c.vocab_size;
-	real *table = xmalloc(V * C * sizeof *table);
+	FREED real *table = xmalloc(V * C * sizeof *table);
 	m->o->download(m->o, table, P(m, m->input.word), V * C * sizeof *table);
 	for (size_t t = 0; t < T; t++)
 		for (size_t i = 0; i < C; i++)
 			v[t * C + i] = table[b->id[t] * C + i] + (values ? values[t * C + i] : 0);
-	free(table);
 }
 
 int input_vectors(struct model *m, const struct batch *b, real *v, struct error *e)
@@ -111,24 +107,22 @@ int input_ahead(struct model *m, const struct batch *b, real *d, struct error *e
 		return 0;
 	for (size_t i = 0; i < b->ncell; i++)
 		L = b->offset[i + 1] - b->offset[i] > L ? b->offset[i + 1] - b->offset[i] : L;
-	real *table = xmalloc((L + 1) * C * sizeof *table);
+	FREED real *table = xmalloc((L + 1) * C * sizeof *table);
 	m->o->download(m->o, table, P(m, m->input.position), L * C * sizeof *table);
 	for (size_t i = 0; i < b->ncell; i++)
 		for (size_t t = b->offset[i] + 1, k = C; t < b->offset[i + 1]; t++)
 			for (size_t c = 0; c < C; c++, k++)
 				d[t * C + c] = table[k - C] - table[k];
-	free(table);
 	return 0;
 }
 
 /* The deviations by which the embeddings' LayerNorm has divided. */
 static void read_deviations(struct model *m, real *deviation, size_t n)
 {
-	real *stat = xmalloc((n + 1) * 2 * sizeof *stat);
+	FREED real *stat = xmalloc((n + 1) * 2 * sizeof *stat);
 	m->o->download(m->o, stat, m->input.stat, n * 2 * sizeof *stat);
 	for (size_t t = 0; t < n; t++)
 		deviation[t] = 1 / stat[2 * t + 1];
-	free(stat);
 }
 
 int input_forward(
@@ -180,8 +174,8 @@ static void send_gradient(struct model *m, void *dev, const real *dy, size_t n, 
 static void add_means(struct model *m, const real *dy, real *presence)
 {
 	size_t C = m->c.hidden_size, B = m->shape.cells, T = m->shape.tokens;
-	real *x = xmalloc((T + 1) * C * sizeof *x), *y = xmalloc((B + 1) * C * sizeof *y);
-	uint32_t *range = xmalloc((B + 1) * 2 * sizeof *range);
+	FREED real *x = xmalloc((T + 1) * C * sizeof *x), *y = xmalloc((B + 1) * C * sizeof *y);
+	FREED uint32_t *range = xmalloc((B + 1) * 2 * sizeof *range);
 	m->o->download_act(m->o, x, m->input.x, T * C);
 	m->o->download(m->o, y, m->pooled, B * C * sizeof *y);
 	m->o->download(m->o, range, m->dev.range, B * 2 * sizeof *range);
@@ -189,7 +183,6 @@ static void add_means(struct model *m, const real *dy, real *presence)
 		for (size_t t = range[2 * b]; t < range[2 * b + 1]; t++)
 			for (size_t i = 0; i < C; i++)
 				presence[t] += dy[b * C + i] * (x[t * C + i] - y[b * C + i]) / (real)(range[2 * b + 1] - range[2 * b]);
-	free_all(x, y, range);
 }
 
 /* After the backward. */

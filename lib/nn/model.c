@@ -3,9 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "nn/model_impl.h"
 #include "nn/value.h"

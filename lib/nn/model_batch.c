@@ -6,8 +6,6 @@
  * listed rows by ROW_NONE, which read and give zeros.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/sort.h"
 

@@ -1,7 +1,6 @@
 /* Forward, backward, embeddings and logits of one batch. */
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "nn/model_impl.h"
 

@@ -14,8 +14,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void openblas_set_num_threads(int n);
 

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % STEP == 0 && STEP % 8 == 0, "tiles are whole blocks");
 

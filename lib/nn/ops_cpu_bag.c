@@ -2,7 +2,6 @@
 #include "nn/ops_cpu.h"
 
 #include <math.h>
-#include <string.h>
 
 /*
  * A job has BAG columns, so that they stay in registers, and their part of a matrix of 5,000 rows in the second cache.

@@ -8,8 +8,6 @@
 
 #ifdef USE_BF16
 
-#include <string.h>
-
 #include "nn/cpu_act.h"
 
 /* ---- weights: packed when they are first used after a change ---- */

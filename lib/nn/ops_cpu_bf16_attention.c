@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 /* A tile of scores: queries x keys. */
 enum {

@@ -3,8 +3,6 @@
 
 #ifdef USE_BF16
 
-#include <string.h>
-
 #include "nn/cpu_loss.h"
 
 enum { HROWS = 240 }; /* rows of a tile of logits: HROWS x VTILE */

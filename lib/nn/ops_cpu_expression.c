@@ -6,7 +6,6 @@
 #include "nn/ops_cpu.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { KINDS = 2 }; /* of losses: zero, value */
 

@@ -2,8 +2,6 @@
 #include "nn/cpu_act.h"
 #include "nn/ops_cpu.h"
 
-#include <string.h>
-
 /*
  * How a product of T rows and N columns is cut. Many rows are cut into chunks, each with all columns. A wide layer on few rows (the genes of a
  * batch of cells) is cut into columns: each chunk of rows would pack all weights again.

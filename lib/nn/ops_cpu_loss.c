@@ -1,8 +1,6 @@
 /* The CPU backend's losses: cross-entropy over the vocabulary, and over classes. */
 #include "nn/cpu_loss.h"
 
-#include <string.h>
-
 void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h0, const real *W, const real *b, const uint32_t *target, size_t N,
 	size_t C, size_t V)
 {

@@ -9,7 +9,6 @@
 #include "nn/ops_cpu.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/gamma.h"
 

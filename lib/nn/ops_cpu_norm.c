@@ -2,7 +2,6 @@
 #include "nn/ops_cpu.h"
 
 #include <math.h>
-#include <string.h>
 
 /* y = (r - mean) / std gamma + beta; y may be r */
 static void norm_row(real *y, real *stat, const real *r, const real *gamma, const real *beta, size_t C, real eps)

@@ -5,7 +5,6 @@
 #include "nn/ops_cpu.h"
 
 #include <math.h>
-#include <string.h>
 
 static int has_row(const uint32_t *row, size_t t)
 {

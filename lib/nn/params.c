@@ -3,9 +3,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/rng.h"
 
@@ -164,13 +161,12 @@ static double first_value(const struct params *p, const struct tensor *t, struct
 void params_draw(struct params *p, const struct tensor *t)
 {
 	struct rng r = rng_at((uint32_t)(p->seed ^ p->seed >> 32), RNG_INIT, name_hash(t->name), 0);
-	real *host = xcalloc(t->n, sizeof *host);
+	FREED real *host = xcalloc(t->n, sizeof *host);
 	for (size_t i = 0; i < t->n; i++)
 		host[i] = (real)first_value(p, t, &r, i);
 	if (t->zero_row != NO_ROW)
 		memset(host + t->zero_row * t->shape[1], 0, t->shape[1] * sizeof *host);
 	params_write(p, PARAM, t, host);
-	free(host);
 }
 
 void params_read(struct params *p, enum which w, const struct tensor *t, real *host)

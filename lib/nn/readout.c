@@ -7,7 +7,6 @@
  * Of tokens, dropout comes before the rows are taken, so a state loses the same columns whichever other positions are listed. The pooler is the
  * architecture's [transformers BertPooler]; its tensors are there if a head reads through it, and all heads share them.
  */
-#include <stdio.h>
 
 #include "nn/model_impl.h"
 

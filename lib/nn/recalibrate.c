@@ -1,6 +1,5 @@
 /* The statistics of batch normalisation from given cells (model_recalibrate in model.h). */
 #include <math.h>
-#include <string.h>
 
 #include "nn/model_impl.h"
 

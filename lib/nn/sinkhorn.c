@@ -1,7 +1,5 @@
 #include "nn/sinkhorn.h"
 
-#include <string.h>
-
 #include "base/error.h"
 
 void sinkhorn_init(struct sinkhorn *x, size_t G, size_t K, size_t iterations)

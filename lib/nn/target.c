@@ -1,6 +1,5 @@
 /* What heads predict: one row of the table is one kind of target, with its arrays in the batch and on the device. */
 #include <math.h>
-#include <string.h>
 
 #include "nn/model_impl.h"
 

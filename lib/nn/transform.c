@@ -1,7 +1,5 @@
 #include "nn/transform.h"
 
-#include <stdio.h>
-
 void transform_tensors(struct params *p, const struct model_config *c, const struct head_kind *of)
 {
 	int layer = (int)c->num_hidden_layers;

@@ -2,9 +2,6 @@
 
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *const perturb_name[PERTURB_KINDS] = {"delete", "overexpress", "activate", "inhibit"};
 
 struct perturb_move {

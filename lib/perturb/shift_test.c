@@ -4,8 +4,6 @@
 #include "eval/paired.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BACKGROUND_MAX = 100000 };
 
@@ -18,7 +16,7 @@ struct index {
 static struct index index_of(const struct shifts *r, size_t sets)
 {
 	struct index x = {xcalloc(sets + 1, sizeof *x.start), xmalloc(r->n * sizeof *x.record)};
-	size_t *next = xmalloc((sets + 1) * sizeof *next);
+	FREED size_t *next = xmalloc((sets + 1) * sizeof *next);
 	for (size_t i = 0; i < r->n; i++)
 		x.start[r->set[i] + 1]++;
 	for (size_t s = 0; s < sets; s++)
@@ -26,7 +24,6 @@ static struct index index_of(const struct shifts *r, size_t sets)
 	memcpy(next, x.start, (sets + 1) * sizeof *next);
 	for (size_t i = 0; i < r->n; i++)
 		x.record[next[r->set[i]]++] = (uint32_t)i;
-	free(next);
 	return x;
 }
 
@@ -164,13 +161,12 @@ static const struct shift_row unknown = {.mean = NAN,
 /* Correct one p of the rows [n] for as many comparisons. Offsets: of the fields in struct shift_row. */
 static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
 {
-	double *p = xmalloc(n * sizeof *p);
+	FREED double *p = xmalloc(n * sizeof *p);
 	for (size_t i = 0; i < n; i++)
 		memcpy(&p[i], (const char *)&row[i] + from, sizeof *p);
 	correct_bh(p, n);
 	for (size_t i = 0; i < n; i++)
 		memcpy((char *)&row[i] + to, &p[i], sizeof *p);
-	free(p);
 }
 
 /* ---- all lines ---- */

@@ -2,9 +2,6 @@
 
 #include "base/bytes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void *room(struct column *c, size_t bytes)
 {
 	return grow_bytes(c->data, &c->cap, bytes, 1);

@@ -6,13 +6,11 @@
 #include "stream/panels.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Add the categories of `from` that `to` lacks. */
 static void join_categories(struct column_spec *to, const struct column_spec *from)
 {
-	struct classes c = {0};
+	RELEASED(classes_release) struct classes c = {0};
 	for (size_t k = 0; k < to->ncategory; k++)
 		classes_add(&c, to->category[k], strlen(to->category[k]));
 	for (size_t k = 0; k < from->ncategory; k++) {
@@ -23,7 +21,6 @@ static void join_categories(struct column_spec *to, const struct column_spec *fr
 		to->category = xrealloc(to->category, to->ncategory + 1, sizeof *to->category);
 		to->category[to->ncategory++] = xstrdup(from->category[k]);
 	}
-	classes_release(&c);
 }
 
 static int same_categories(const struct column_spec *a, const struct column_spec *b)
@@ -42,13 +39,12 @@ static int is_text(const struct column_spec *c)
 /* NAME.missing, if the header does not have it. */
 static int need_companion(struct header *all, const char *column, const char *name, struct error *e)
 {
-	char *extra = xasprintf("%s%s", column, MISSING_SUFFIX);
+	FREED char *extra = xasprintf("%s%s", column, MISSING_SUFFIX);
 	int there = header_missing(all, column) >= 0, clash = !there && header_find(all, extra) >= 0;
 	if (clash)
 		error_set(e, "%s: column '%s' needs %s, which is there and is not a u8 column", name, column, extra);
 	else if (!there)
 		header_add(all, extra, U8);
-	free(extra);
 	return clash ? -1 : 0;
 }
 
@@ -210,7 +206,7 @@ static void bind(struct concat *c, struct concat_input *p)
 		if (p->map[k] < 0 || t->type != CATEGORICAL)
 			continue;
 		const struct column_spec *s = &p->header->col[p->map[k]];
-		struct classes all = {0};
+		RELEASED(classes_release) struct classes all = {0};
 		uint32_t *at = xmalloc(t->ncategory * sizeof *at); /* if a table names a category twice, use the first */
 		for (size_t i = 0; i < t->ncategory; i++) {
 			size_t before = all.n;
@@ -222,7 +218,6 @@ static void bind(struct concat *c, struct concat_input *p)
 		for (size_t i = 0; i < s->ncategory; i++)
 			p->code[k][i] = at[classes_add(&all, s->category[i], strlen(s->category[i]))];
 		free(at);
-		classes_release(&all);
 	}
 }
 
@@ -313,10 +308,9 @@ static void fill_missing(const struct concat *c, const struct concat_input *p, i
 			((double *)out->col[k].data)[r] = NAN;
 	} else {
 		/* NAME.missing is 1 where the input has no NAME, or no category in it, else 0; the number itself is 0 */
-		char *column = xstrndup(s->name, header_companion(s->name));
+		FREED char *column = xstrndup(s->name, header_companion(s->name));
 		const uint32_t *code = codes(p, column, in, &from);
 		int absent = *column && !from && header_find(&c->header, column) >= 0;
-		free(column);
 		memset(out->col[k].data, 0, out->rows * type_size(s->type));
 		if (absent)
 			memset(out->col[k].data, 1, out->rows);

@@ -1,7 +1,6 @@
 #include "stream/counts.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e)
 {

@@ -3,8 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct column_kind types[] = {
 	[U8] = {"u8", 1, VALUES_UNSIGNED, "|u1"},
@@ -242,9 +240,8 @@ int header_kind(const struct header *h, const char *kind, const char *file, stru
 
 int header_missing(const struct header *h, const char *name)
 {
-	char *companion = xasprintf("%s%s", name, MISSING_SUFFIX);
+	FREED char *companion = xasprintf("%s%s", name, MISSING_SUFFIX);
 	int i = header_find(h, companion);
-	free(companion);
 	return i >= 0 && h->col[i].type == U8 && h->col[i].shape == SCALAR ? i : -1;
 }
 

@@ -3,9 +3,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int loader_init(struct loader *l, struct error *e)
 {
 	if (stream_index(l->in, e))

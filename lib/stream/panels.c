@@ -2,9 +2,6 @@
 
 #include "base/json.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define KEY "panels"
 
 static const cJSON *list_of(const struct header *h)
@@ -104,15 +101,13 @@ static char *panel_text(const struct header *h, const uint32_t *panel)
 
 uint32_t panels_add(struct header *h, const uint32_t *panel)
 {
-	char *text = panel_text(h, panel);
-	uint32_t at = add_text(h, text);
-	free(text);
-	return at;
+	FREED char *text = panel_text(h, panel);
+	return add_text(h, text);
 }
 
 void panels_renumber(struct header *h, const struct panels *p, size_t genes, const uint32_t *number)
 {
-	uint32_t *panel = xcalloc(panel_words(h->vocab.n), sizeof *panel);
+	FREED uint32_t *panel = xcalloc(panel_words(h->vocab.n), sizeof *panel);
 	panels_drop(h);
 	cJSON *list = cJSON_AddArrayToObject(h->extra, KEY);
 	for (size_t i = 0; i < p->n; i++) {
@@ -120,11 +115,9 @@ void panels_renumber(struct header *h, const struct panels *p, size_t genes, con
 		for (uint32_t g = 0; g < genes; g++)
 			if (number[g] != UINT32_MAX && panel_has(p->bits + i * p->words, g))
 				panel[number[g] / 32] |= 1u << number[g] % 32;
-		char *text = panel_text(h, panel);
+		FREED char *text = panel_text(h, panel);
 		cJSON_AddItemToArray(list, cJSON_CreateString(text));
-		free(text);
 	}
-	free(panel);
 }
 
 uint32_t *panels_join(struct header *to, const struct header *from, size_t *n)
@@ -133,11 +126,10 @@ uint32_t *panels_join(struct header *to, const struct header *from, size_t *n)
 	uint32_t *map = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *map);
 	*n = 0;
 	if (!list) {
-		uint32_t *all = xcalloc(panel_words(from->vocab.n), sizeof *all);
+		FREED uint32_t *all = xcalloc(panel_words(from->vocab.n), sizeof *all);
 		for (size_t g = from->vocab.nspecial; g < from->vocab.n; g++)
 			all[g / 32] |= 1u << g % 32;
 		map[(*n)++] = panels_add(to, all);
-		free(all);
 	}
 	cJSON_ArrayForEach(x, list) map[(*n)++] = add_text(to, cJSON_IsString(x) ? x->valuestring : "");
 	return map;

@@ -1,7 +1,6 @@
 #include "stream/stream_impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* Header, trailer and seek table as bytes. man scstream.5 gives offsets and widths. */
 #include "stream/stream_impl.h"
 
-#include <stdlib.h>
-
 int stream_parse_header(struct stream *s, const struct bytes *b, struct error *e)
 {
 	if (b->n < 16 || memcmp(b->p, "scstream", 8))
@@ -18,7 +16,7 @@ int stream_parse_header(struct stream *s, const struct bytes *b, struct error *e
 
 void stream_pack_header(const struct header *h, struct bytes *b)
 {
-	char *json = header_print(h);
+	FREED char *json = header_print(h);
 	size_t n = strlen(json);
 	bytes_reserve(b, n + 16);
 	memcpy(b->p, "scstream", 8);
@@ -27,7 +25,6 @@ void stream_pack_header(const struct header *h, struct bytes *b)
 	put_le32(b->p + 12, (uint32_t)n);
 	memcpy(b->p + 16, json, n);
 	b->n = n + 16;
-	free(json);
 }
 
 /* "ROWS", rows u64, and the low half of the XXH64 of both, as zstd has no checksum for skippable frames */

@@ -4,7 +4,6 @@
 #include "base/digest.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 
 #include "stream/concat.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,10 +80,9 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 	*warning = NULL;
 	if (n == 1)
 		return stream_open(path[0], e);
-	char *name = xasprintf("%s and %zu more", path[0], n - 1);
+	FREED char *name = xasprintf("%s and %zu more", path[0], n - 1);
 	struct stream *s = stream_new(name);
 	struct joined *j = s->joined = xcalloc(1, sizeof *j);
-	free(name);
 	*j = (struct joined){.n = n, .part = xcalloc(n, sizeof *j->part)};
 	const struct header **h = xmalloc(n * sizeof *h);
 	const char **names = xmalloc(n * sizeof *names);

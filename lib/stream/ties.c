@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
-
 void tie_order_draw(struct tie_order *o, const uint16_t *tie, uint32_t n, uint32_t seed, uint64_t cell, uint32_t epoch)
 {
 	struct rng r = rng_at(seed, RNG_TIES, cell, epoch);

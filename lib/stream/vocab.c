@@ -5,8 +5,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void vocab_release(struct vocab *v)
 {

@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <string.h>
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {

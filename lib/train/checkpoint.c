@@ -7,8 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,10 +40,8 @@ static int make_folder(const char *path, struct error *e)
 	if (mkdir(path, 0777))
 		return errno == EEXIST ? 0 : error_set(e, "%s: cannot make the folder: %s", path, strerror(errno));
 	folder_made(path);
-	char *parent = file_folder(path);
-	int bad = folder_sync(parent, e);
-	free(parent);
-	return bad;
+	FREED char *parent = file_folder(path);
+	return folder_sync(parent, e);
 }
 
 int checkpoint_lock(const char *model, struct error *e)
@@ -64,10 +60,8 @@ int checkpoint_lock(const char *model, struct error *e)
 
 static int remove_file(const char *dir, const char *name, struct error *e)
 {
-	char *path = at(dir, name);
-	int bad = unlink(path) && errno != ENOENT ? error_set(e, "%s: cannot remove: %s", path, strerror(errno)) : 0;
-	free(path);
-	return bad;
+	FREED char *path = at(dir, name);
+	return unlink(path) && errno != ENOENT ? error_set(e, "%s: cannot remove: %s", path, strerror(errno)) : 0;
 }
 
 int checkpoint_clear(const char *model, const char *const *file, struct error *e)
@@ -78,15 +72,13 @@ int checkpoint_clear(const char *model, const char *const *file, struct error *e
 	for (; all && *file && !bad; file++)
 		bad = remove_file(model, *file, e);
 	for (int tmp = 1; tmp >= (all ? 0 : 1) && !bad; tmp--) {
-		uint64_t *steps;
+		FREED uint64_t *steps;
 		int64_t n = checkpoint_list(model, tmp ? ".tmp" : "", &steps, e);
 		bad = n < 0;
 		for (int64_t i = 0; i < n && !bad; i++) {
-			char *path = checkpoint_path(model, steps[i], tmp ? ".tmp" : "");
+			FREED char *path = checkpoint_path(model, steps[i], tmp ? ".tmp" : "");
 			bad = remove_folder(path, e);
-			free(path);
 		}
-		free(steps);
 	}
 	return bad ? -1 : 0;
 }
@@ -150,10 +142,8 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 
 static int save_text(const char *dir, const struct text_file *file, struct error *e)
 {
-	char *path = at(dir, file->name);
-	int bad = outfile_text(path, file->text, e);
-	free(path);
-	return bad;
+	FREED char *path = at(dir, file->name);
+	return outfile_text(path, file->text, e);
 }
 
 static char *vocab_text(const struct vocab *v)
@@ -199,7 +189,7 @@ static int save_into(const char *dir, struct model *m, const struct train_state 
 int checkpoint_save(
 	const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep, struct error *e)
 {
-	char *tmp = checkpoint_path(model, s->step, ".tmp"), *dir = checkpoint_path(model, s->step, "");
+	FREED char *tmp = checkpoint_path(model, s->step, ".tmp"), *dir = checkpoint_path(model, s->step, "");
 	struct error ignored;
 	int bad = remove_folder(tmp, e);
 	if (!bad && mkdir(tmp, 0777))
@@ -212,16 +202,13 @@ int checkpoint_save(
 	if (!bad && rename(tmp, dir))
 		bad = error_set(e, "%s: cannot finish: %s", dir, strerror(errno));
 	bad = bad || folder_sync(model, e);
-	free_all(tmp, dir);
-	uint64_t *steps = NULL;
+	FREED uint64_t *steps = NULL;
 	int64_t n = bad ? 0 : checkpoint_list(model, "", &steps, e);
 	bad = bad || n < 0;
 	for (int64_t i = 0; i < n - keep && !bad; i++) {
-		char *old = checkpoint_path(model, steps[i], "");
+		FREED char *old = checkpoint_path(model, steps[i], "");
 		bad = remove_folder(old, e);
-		free(old);
 	}
-	free(steps);
 	return bad ? -1 : 0;
 }
 

@@ -2,8 +2,6 @@
 
 #include "base/clock.h"
 
-#include <string.h>
-
 #ifdef WITH_MPI
 
 #include <limits.h>
@@ -11,8 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>

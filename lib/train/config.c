@@ -7,9 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,9 +177,8 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 int config_load(struct model_config *c, const char *path, struct error *e)
 {
 	size_t n;
-	char *text = config_text(path, &n, e);
+	FREED char *text = config_text(path, &n, e);
 	int bad = !text || config_parse(c, text, n, path, e);
-	free(text);
 	return bad ? -1 : 0;
 }
 
@@ -190,9 +186,8 @@ int config_load(struct model_config *c, const char *path, struct error *e)
 static int has_file(const char *dir, const char *name, struct error *e)
 {
 	struct stat st;
-	char *path = xasprintf("%s/%s", dir, name);
+	FREED char *path = xasprintf("%s/%s", dir, name);
 	int there = stat(path, &st) == 0, r = there && !S_ISREG(st.st_mode) ? error_set(e, "%s: not a regular file", path) : there;
-	free(path);
 	return r;
 }
 
@@ -239,10 +234,8 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 		return error_set(e, "%s: no such preset (%s), and no file: %s", what, known, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return config_load(c, what, e);
-	char *path = xasprintf("%s/config.json", what);
-	int bad = config_folder(what, e) || config_load(c, path, e) ? -1 : 0;
-	free(path);
-	return bad;
+	FREED char *path = xasprintf("%s/config.json", what);
+	return config_folder(what, e) || config_load(c, path, e) ? -1 : 0;
 }
 
 /* A field of the value encoder is written if the model has one; a list if it has numbers. */

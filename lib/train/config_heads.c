@@ -6,9 +6,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LABELS_MAX (1 << 20)
 
@@ -17,7 +14,7 @@
 /* Names must be printable in a table, and different. */
 static int check_labels(char *const *label, size_t n, const struct config_reader *r)
 {
-	char **sorted = xmalloc(n * sizeof *sorted);
+	FREED char **sorted = xmalloc(n * sizeof *sorted);
 	int bad = 0;
 	for (size_t i = 0; i < n && !bad; i++) {
 		if (!label[i][0] || strpbrk(label[i], "\t\r\n"))
@@ -29,7 +26,6 @@ static int check_labels(char *const *label, size_t n, const struct config_reader
 	for (size_t i = 1; i < n && !bad; i++)
 		if (strcmp(sorted[i - 1], sorted[i]) == 0)
 			bad = error_set(r->e, "%s: id2label: two classes are named '%.80s'", r->name, sorted[i]);
-	free(sorted);
 	return bad;
 }
 
@@ -257,10 +253,9 @@ int config_heads_parse(struct config_heads *h, const char *json, size_t n, const
 int config_heads_load(struct config_heads *h, const char *path, struct error *e)
 {
 	size_t n;
-	char *text = config_text(path, &n, e);
+	FREED char *text = config_text(path, &n, e);
 	*h = (struct config_heads){0};
 	int bad = !text || config_heads_parse(h, text, n, path, e);
-	free(text);
 	return bad ? -1 : 0;
 }
 
@@ -341,10 +336,9 @@ static void add_listed(cJSON *list, const struct head_spec *h)
 
 void config_add_heads(cJSON *j, const struct arch *arch, const struct head_spec *head, size_t nhead)
 {
-	char *name = xasprintf("%s%s", arch->class_name, nhead ? head[0].kind->class_name : "Model");
+	FREED char *name = xasprintf("%s%s", arch->class_name, nhead ? head[0].kind->class_name : "Model");
 	const struct head_spec *labels = NULL, *problem = NULL;
 	cJSON_AddItemToObject(j, "architectures", cJSON_CreateStringArray((const char *const[]){name}, 1));
-	free(name);
 	for (size_t i = nhead; i-- > 0;) { /* transformers knows one head: these are of the first */
 		labels = head_labels(head[i].kind) ? &head[i] : labels;
 		problem = head[i].kind->problem_type ? &head[i] : problem;

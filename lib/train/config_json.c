@@ -7,9 +7,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CONFIG_MAX (16u << 20) /* id2label of many classes is the largest part */
 

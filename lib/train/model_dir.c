@@ -4,20 +4,17 @@
 #include "train/safetensors.h"
 #include "train/train_state.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int model_dir_tables(struct model_config *c, struct vocab *v, const char *dir, struct error *e)
 {
-	char *config = xasprintf("%s/config.json", dir), *vocab = xasprintf("%s/vocab.tsv", dir);
+	FREED char *config = xasprintf("%s/config.json", dir), *vocab = xasprintf("%s/vocab.tsv", dir);
 	*v = (struct vocab){0};
 	int bad = config_folder(dir, e) || config_load(c, config, e) || (access(vocab, F_OK) == 0 && vocab_load(v, vocab, e));
 	if (!bad && v->n && v->n != c->vocab_size)
 		bad = error_set(e, "%s: %zu rows, but %s says vocab_size %u", vocab, v->n, config, c->vocab_size);
 	if (bad)
 		vocab_release(v);
-	free_all(config, vocab);
 	return bad ? -1 : 0;
 }
 
@@ -25,7 +22,7 @@ int model_dir_tables(struct model_config *c, struct vocab *v, const char *dir, s
 static int check_file(struct safetensors *s, struct error *e)
 {
 	size_t cap = 0;
-	float *x = NULL;
+	FREED float *x = NULL;
 	char hex[DIGEST_SIZE];
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
@@ -35,7 +32,6 @@ static int check_file(struct safetensors *s, struct error *e)
 		grow(x, cap, (size_t)t->n);
 		bad = safetensors_read(s, t, x, e);
 	}
-	free(x);
 	return bad || safetensors_digest(s, hex, e) ? -1 : safetensors_check_beside(s, e);
 }
 
@@ -58,18 +54,14 @@ int model_dir_check(const char *dir, size_t *tensors, int *digest, struct error 
 {
 	static const char *const file[] = {"optimizer.safetensors", "best.safetensors", "model.safetensors"};
 	struct model_config c;
-	struct vocab v;
-	struct train_state t = {0};
-	char *state = xasprintf("%s/trainer_state.json", dir);
+	RELEASED(vocab_release) struct vocab v;
+	RELEASED(train_state_release) struct train_state t = {0};
+	FREED char *state = xasprintf("%s/trainer_state.json", dir);
 	int bad = model_dir_tables(&c, &v, dir, e) || (access(state, F_OK) == 0 && train_state_load(&t, state, e));
 	for (int i = 0; i < 3 && !bad; i++) {
-		char *path = xasprintf("%s/%s", dir, file[i]);
+		FREED char *path = xasprintf("%s/%s", dir, file[i]);
 		if (i == 2 || access(path, F_OK) == 0)
 			bad = check_files(path, tensors, digest, e);
-		free(path);
 	}
-	train_state_release(&t);
-	vocab_release(&v);
-	free(state);
 	return bad;
 }

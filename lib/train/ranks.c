@@ -3,9 +3,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void ranks_init(struct ranks *r, struct comm *comm)
 {
 	*r = (struct ranks){.rank = comm_rank(comm), .size = comm_size(comm), .comm = comm};
@@ -25,13 +22,12 @@ int ranks_share(struct ranks *r, void *data, size_t n, struct error *e)
 
 int ranks_share_text(struct ranks *r, int from, char *text, size_t n, struct error *e)
 {
-	double *x = xcalloc(n, sizeof *x);
+	FREED double *x = xcalloc(n, sizeof *x);
 	for (size_t i = 0; i < n && r->rank == from; i++)
 		x[i] = text[i];
 	int bad = ranks_sum(r, x, n, e);
 	for (size_t i = 0; i < n && !bad; i++)
 		text[i] = (char)x[i];
-	free(x);
 	return bad;
 }
 
@@ -171,10 +167,9 @@ int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e)
 {
 	if (!r->comm)
 		return 0;
-	double *own = xmalloc(n * sizeof *own);
+	FREED double *own = xmalloc(n * sizeof *own);
 	memcpy(own, x, n * sizeof *x);
 	int bad = comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e);
-	free(own);
 	return bad ? -1 : 0;
 }
 

@@ -9,9 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,9 +201,8 @@ int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 			error_set(e, "%s: not a safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
 				(unsigned long long)n, (unsigned long long)size);
 		} else {
-			char *json = xmalloc((size_t)n);
+			FREED char *json = xmalloc((size_t)n);
 			bad = read_at(fd, json, (size_t)n, 8, path, e) || parse(s, head, json, (size_t)n, size, path, e) ? -1 : 0;
-			free(json);
 		}
 	}
 	if (bad && fd >= 0)
@@ -275,13 +271,12 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 	for (size_t i = 0; i < n && !bad; i++) {
 		if (i && !strcmp(name[i], name[i - 1]))
 			continue;
-		char *path = xasprintf("%.*s%s", folder, index, name[i]);
+		FREED char *path = xasprintf("%.*s%s", folder, index, name[i]);
 		bad = safetensors_open(&s->file[s->n], path, e);
 		s->n += !bad;
 		for (size_t k = 0; !bad && k < s->file[s->n - 1].n; k++)
 			bad = check_place(&s->file[s->n - 1], k, map, index, e);
 		tensors += bad ? 0 : s->file[s->n - 1].n;
-		free(path);
 	}
 	free(name);
 	if (!bad && (!n || tensors != mapped))
@@ -314,7 +309,7 @@ static char *read_whole(const char *path, size_t *n, struct error *e)
 
 int safetensors_set_open(struct safetensors_set *s, const char *path, struct error *e)
 {
-	char *index = xasprintf("%s.index.json", path);
+	FREED char *index = xasprintf("%s.index.json", path);
 	size_t n = 0;
 	int bad;
 	*s = (struct safetensors_set){0};
@@ -323,17 +318,15 @@ int safetensors_set_open(struct safetensors_set *s, const char *path, struct err
 		bad = safetensors_open(s->file, path, e);
 		s->n = !bad;
 	} else {
-		char *text = read_whole(index, &n, e);
+		FREED char *text = read_whole(index, &n, e);
 		cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL, *map = json_get(j, "weight_map");
 		bad = !text                   ? -1
 			: cJSON_IsObject(map) ? open_map(s, map, index, e)
 					      : error_set(e, "%s: expected a JSON object with a weight_map", index);
 		cJSON_Delete(j);
-		free(text);
 	}
 	if (bad)
 		safetensors_set_close(s);
-	free(index);
 	return bad;
 }
 
@@ -378,7 +371,7 @@ int safetensors_read(struct safetensors *s, const struct safetensor *t, float *o
 	if (!f32 && !f16 && strcmp(t->dtype, "BF16"))
 		return error_set(e, "%s: tensor '%s' is %s: expected F32, F16 or BF16", s->path, t->name, t->dtype);
 	size_t size = f32 ? 4 : 2;
-	uint8_t *half = f32 ? NULL : xmalloc(CHUNK * 2);
+	FREED uint8_t *half = f32 ? NULL : xmalloc(CHUNK * 2);
 	for (uint64_t i = 0; i < t->n && !bad;) {
 		size_t k = t->n - i < CHUNK ? (size_t)(t->n - i) : CHUNK;
 		bad = read_data(s, f32 ? (void *)(out + i) : half, k * size, t->begin + size * i, e);
@@ -389,7 +382,6 @@ int safetensors_read(struct safetensors *s, const struct safetensor *t, float *o
 		if (!bad && good < k)
 			bad = error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
 	}
-	free(half);
 	return bad;
 }
 
@@ -408,7 +400,7 @@ int safetensors_digest(struct safetensors *s, char hex[DIGEST_SIZE], struct erro
 
 int safetensors_set_digest(struct safetensors_set *s, char hex[DIGEST_SIZE], struct error *e)
 {
-	char *all = xcalloc(s->n, DIGEST_SIZE);
+	FREED char *all = xcalloc(s->n, DIGEST_SIZE);
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++)
 		bad = safetensors_digest(&s->file[i], all + i * DIGEST_SIZE, e);
@@ -416,7 +408,6 @@ int safetensors_set_digest(struct safetensors_set *s, char hex[DIGEST_SIZE], str
 		memcpy(hex, all, DIGEST_SIZE);
 	else
 		digest_bytes(all, s->n * DIGEST_SIZE, hex);
-	free(all);
 	return bad;
 }
 
@@ -425,12 +416,11 @@ int safetensors_check_beside(const struct safetensors *s, struct error *e)
 	char *folder = file_folder(s->path), hex[DIGEST_SIZE];
 	int bad = 0;
 	for (const struct safetensors_beside *b = s->beside; b < s->beside + s->nbeside && !bad; b++) {
-		char *path = xasprintf("%s/%s", folder, b->name);
+		FREED char *path = xasprintf("%s/%s", folder, b->name);
 		size_t n = 0;
-		char *text = read_whole(path, &n, e);
+		FREED char *text = read_whole(path, &n, e);
 		digest_bytes(text, n, hex);
 		bad = !text ? -1 : strcmp(hex, b->digest) ? error_set(e, "%s: damaged, or changed since %s was written", path, s->path) : 0;
-		free_all(text, path);
 	}
 	free(folder);
 	return bad;

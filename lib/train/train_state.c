@@ -6,9 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define STATE_FORMAT 1
@@ -57,10 +54,8 @@ int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps,
 
 int checkpoint_finished(const char *model)
 {
-	char *path = xasprintf("%s/model.safetensors", model);
-	int there = access(path, F_OK) == 0;
-	free(path);
-	return there;
+	FREED char *path = xasprintf("%s/model.safetensors", model);
+	return access(path, F_OK) == 0;
 }
 
 /* Are the files of a checkpoint those that were written? */
@@ -71,11 +66,10 @@ static int check_files(const struct train_state *s, const char *model, uint64_t 
 	int bad = 0;
 	for (int i = 0; i < 2 + (s->best_step > 0) && !bad; i++) {
 		struct safetensors f;
-		char *path = checkpoint_path(model, step, file[i]);
+		FREED char *path = checkpoint_path(model, step, file[i]);
 		bad = safetensors_open(&f, path, e);
 		bad = bad || safetensors_digest(&f, hex, e) || safetensors_check_beside(&f, e);
 		safetensors_close(&f);
-		free(path);
 	}
 	return bad;
 }
@@ -104,8 +98,8 @@ static int train_state_choose(struct train_state *s, const char *model, const ui
 
 enum train_progress checkpoint_progress(struct train_state *s, const char *model, char **damaged, struct error *e)
 {
-	char *own = xasprintf("%s/" TRAIN_STATE, model);
-	uint64_t *steps = NULL;
+	FREED char *own = xasprintf("%s/" TRAIN_STATE, model);
+	FREED uint64_t *steps = NULL;
 	int finished = checkpoint_finished(model), has_own = finished && access(own, F_OK) == 0;
 	int64_t n = has_own ? 0 : checkpoint_list(model, "", &steps, e);
 	*s = (struct train_state){0};
@@ -116,7 +110,6 @@ enum train_progress checkpoint_progress(struct train_state *s, const char *model
 		struct error was = *e;
 		error_set(e, "%.800s: sctrain --force replaces the model", was.msg);
 	}
-	free_all(steps, own);
 	return bad ? TRAIN_FAULT : !finished ? (n ? TRAIN_UNFINISHED : TRAIN_NEW) : has_own || n ? TRAIN_FINISHED : TRAIN_UNKNOWN;
 }
 
@@ -239,12 +232,11 @@ int train_state_load(struct train_state *s, const char *path, struct error *e)
 
 int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
 {
-	char *path = checkpoint_path(model, step, "/" TRAIN_STATE);
+	FREED char *path = checkpoint_path(model, step, "/" TRAIN_STATE);
 	int bad = train_state_load(s, path, e);
 	if (!bad && s->step != step) {
 		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);
 		train_state_release(s);
 	}
-	free(path);
 	return bad;
 }

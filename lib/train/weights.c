@@ -4,8 +4,6 @@
 #include "train/model_dir.h"
 #include "train/safetensors.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static void get_values(const struct safetensor_out *o, float *values, void *arg)
@@ -17,7 +15,7 @@ int weights_save_arrays(struct model *m, const char *path, const char *const pre
 	const struct text_file *beside, size_t nbeside, struct error *e)
 {
 	size_t n = model_ntensor(m), nout = 0;
-	struct safetensor_out *out = xcalloc(n * narray, sizeof *out);
+	FREED struct safetensor_out *out = xcalloc(n * narray, sizeof *out);
 	char **name = xcalloc(n * narray, sizeof *name);
 	for (size_t i = 0; i < n * narray; i++) {
 		const struct tensor *t = model_tensor(m, i % n);
@@ -30,7 +28,6 @@ int weights_save_arrays(struct model *m, const char *path, const char *const pre
 	}
 	int bad = safetensors_write(path, out, nout, get_values, m, beside, nbeside, e);
 	free_list(name, nout);
-	free(out);
 	return bad;
 }
 
@@ -48,14 +45,12 @@ static void copy_values(const struct safetensor_out *o, float *values, void *arg
 int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e)
 {
 	size_t n = model_ntensor(m);
-	struct safetensor_out *out = xcalloc(n, sizeof *out);
+	FREED struct safetensor_out *out = xcalloc(n, sizeof *out);
 	for (size_t i = 0; i < n; i++) {
 		const struct tensor *t = model_tensor(m, i);
 		out[i] = (struct safetensor_out){.name = t->name, .ndim = t->ndim, .shape = {t->shape[0], t->shape[1]}, .from = t};
 	}
-	int bad = safetensors_write(path, out, n, copy_values, (void *)(uintptr_t)values, NULL, 0, e);
-	free(out);
-	return bad;
+	return safetensors_write(path, out, n, copy_values, (void *)(uintptr_t)values, NULL, 0, e);
 }
 
 int weights_load_one(
@@ -66,11 +61,10 @@ int weights_load_one(
 	if (from->ndim != t->ndim || from->shape[0] != want[0] || (t->ndim == 2 && from->shape[1] != want[1]))
 		return error_set(e, "%s: tensor '%s' has shape %s, the configuration asks for %s", s->path, from->name,
 			safetensors_shape(a, sizeof a, from->shape, from->ndim), safetensors_shape(b, sizeof b, want, t->ndim));
-	float *values = xmalloc(t->n * sizeof *values);
+	FREED float *values = xmalloc(t->n * sizeof *values);
 	int bad = safetensors_read(s, from, values, e);
 	if (!bad)
 		model_write(m, w, t, values);
-	free(values);
 	return bad;
 }
 
@@ -168,13 +162,12 @@ static int check_copy(struct model *m, struct safetensors_set *set, const char *
 	const struct safetensor *d = s < set->file + set->n ? safetensors_find(s, name) : NULL;
 	if (!d || !t)
 		return 0;
-	float *a = xmalloc(t->n * sizeof *a), *b = xmalloc(t->n * sizeof *b);
+	FREED float *a = xmalloc(t->n * sizeof *a), *b = xmalloc(t->n * sizeof *b);
 	int bad = d->n != t->n || safetensors_read(s, d, a, e);
 	if (!bad) {
 		model_read(m, PARAM, t, b);
 		bad = memcmp(a, b, t->n * sizeof *a) != 0;
 	}
-	free_all(a, b);
 	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, t->name) : 0;
 }
 
@@ -237,11 +230,10 @@ static int load_all(const struct source *o, struct weights_report *r, struct err
 /* A model that transformers can read and we cannot yet: say what to do. */
 static int explain_missing(const char *path, struct error *e)
 {
-	char *pickled = xasprintf("%.*spytorch_model.bin", (int)(file_name(path) - path), path);
+	FREED char *pickled = xasprintf("%.*spytorch_model.bin", (int)(file_name(path) - path), path);
 	if (access(path, F_OK) && access(pickled, F_OK) == 0)
 		error_prefix(e, "%s is there, pickled weights: load and save it once with transformers, which writes model.safetensors",
 			pickled);
-	free(pickled);
 	return -1;
 }
 
@@ -285,7 +277,7 @@ struct model *model_dir_load(const char *dir, const struct head_spec *head, size
 	struct model_config c;
 	if (model_dir_tables(&c, v, dir, e))
 		return NULL;
-	char *weights = xasprintf("%s/model.safetensors", dir);
+	FREED char *weights = xasprintf("%s/model.safetensors", dir);
 	struct model *m = model_blank(&c, head, nhead, o, seed, e);
 	if (!m)
 		error_prefix(e, "%s/config.json", dir);
@@ -294,7 +286,6 @@ struct model *model_dir_load(const char *dir, const struct head_spec *head, size
 		m = NULL;
 		vocab_release(v);
 	}
-	free(weights);
 	return m;
 }
 

@@ -6,8 +6,6 @@
 #include "label/folds.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MIX_CELLS = 20000, MIX_PASSES = 50 }; /* at most so many new cells say what shares the classes have */
 
@@ -28,13 +26,12 @@ void held_out_release(struct held_out *h)
 static void predict_rows(struct held_out *h, const struct method *m, const uint32_t *test, size_t n)
 {
 	size_t k = h->k;
-	double *logit = xmalloc(n * k * sizeof *logit), *far = xmalloc(n * sizeof *far);
+	FREED double *logit = xmalloc(n * k * sizeof *logit), *far = xmalloc(n * sizeof *far);
 	method_score(m, h->d, test, n, logit, far);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(h->logit + test[i] * k, logit + i * k, k * sizeof *logit);
 		h->far[test[i]] = far[i];
 	}
-	free_all(logit, far);
 }
 
 struct fold_job {
@@ -50,7 +47,7 @@ static void hold_out_fold(void *arg, size_t f, int thread)
 {
 	const struct fold_job *a = arg;
 	const struct embeddings *d = a->h->d;
-	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
+	FREED uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
 	size_t n = 0, m = 0;
 	struct method of_others = {0};
 	(void)thread;
@@ -63,7 +60,6 @@ static void hold_out_fold(void *arg, size_t f, int thread)
 	if (d->x) /* one fold at a time */
 		a->h->unfinished += of_others.probe.p.k && !of_others.probe.p.converged;
 	method_release(&of_others);
-	free_all(train, test);
 }
 
 int hold_out(
@@ -134,10 +130,9 @@ static void known_init(struct known *to, const struct held_out *h, const struct 
 /* Those whose labels say enough for coverage. Returns how many groups count whole, of labels of unequal detail. */
 static size_t known_counted(struct known *to, const struct held_out *h, const struct detail *t, size_t groups, double coverage)
 {
-	uint8_t *counted = t ? xmalloc(h->d->n) : NULL;
+	FREED uint8_t *counted = t ? xmalloc(h->d->n) : NULL;
 	size_t whole = t ? detail_counted(t, h->d->y, h->d->group, h->d->n, groups, (1 - coverage) / 2, counted) : 0;
 	known_init(to, h, t, counted);
-	free(counted);
 	return whole;
 }
 
@@ -174,8 +169,8 @@ static void calibrate_sets(struct rule *r, const struct held_out *h, const struc
  * than that of the wanted share say too little of a class. */
 static void calibrate_limits(struct rule *r, const struct known *at, const double *strange, const uint32_t *guess, double unknown)
 {
-	double *some = xmalloc(at->n * sizeof *some);
-	uint32_t *of = xmalloc(at->n * sizeof *of);
+	FREED double *some = xmalloc(at->n * sizeof *some);
+	FREED uint32_t *of = xmalloc(at->n * sizeof *of);
 	r->limit = xcalloc(r->k + 1, sizeof *r->limit);
 	r->of = xmalloc(r->k * sizeof *r->of);
 	for (size_t k = 0; k <= r->k; k++) {
@@ -196,7 +191,6 @@ static void calibrate_limits(struct rule *r, const struct known *at, const doubl
 		if (unknown > 0)
 			r->limit[k].most = conformal_threshold(&r->limit[k].strange, unknown);
 	}
-	free_all(some, of);
 }
 
 static void calibrate_unlike(struct calibrated *c, const struct held_out *h, const struct known *at, double unknown, struct decision *d)
@@ -245,7 +239,7 @@ int transfer_calibrate(struct calibrated *c, const struct held_out *h, const str
 static struct measured measure_share(const struct known *at, const uint8_t *right, const uint32_t *guess, size_t of, double wanted)
 {
 	struct measured m = {.wanted = wanted, .of = of};
-	double *n = xcalloc(at->groups + 1, sizeof *n), *hit = xcalloc(at->groups + 1, sizeof *hit);
+	FREED double *n = xcalloc(at->groups + 1, sizeof *n), *hit = xcalloc(at->groups + 1, sizeof *hit);
 	for (size_t i = 0; i < at->n; i++) {
 		size_t g = at->grouped ? at->group[i] : i;
 		if (guess && guess[i] != of)
@@ -258,7 +252,6 @@ static struct measured measure_share(const struct known *at, const uint8_t *righ
 		m.sum += n[g] > 0 ? hit[g] / n[g] : 0;
 	}
 	m.needed = wanted * (double)(m.groups + 1);
-	free_all(n, hit);
 	return m;
 }
 
@@ -400,7 +393,7 @@ void calibrated_add(struct calibrated *c, const struct decision *of, const struc
 void calibrated_mix(struct calibrated *c, const double *logit, size_t n)
 {
 	size_t k = c->rule.k, step = n / MIX_CELLS + 1, m = (n + step - 1) / step;
-	double *p = xmalloc((m + 1) * k * sizeof *p), *next = xmalloc(k * sizeof *next);
+	FREED double *p = xmalloc((m + 1) * k * sizeof *p), *next = xmalloc(k * sizeof *next);
 	for (size_t a = 0; a < k; a++)
 		c->of[a].share = c->of[a].held / (double)c->cells;
 	for (size_t i = 0; i < m; i++)
@@ -426,7 +419,6 @@ void calibrated_mix(struct calibrated *c, const double *logit, size_t n)
 		}
 	c->expected_covered = covered / all;
 	c->expected_right = right / all;
-	free_all(next, p);
 }
 
 void calibrated_release(struct calibrated *c)

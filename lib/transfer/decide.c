@@ -2,8 +2,6 @@
 
 #include "base/softmax.h"
 
-#include <stdlib.h>
-
 double rule_unsure(double probability)
 {
 	return (double)(float)(1 -

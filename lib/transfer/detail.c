@@ -3,9 +3,6 @@
 #include "base/sort.h"
 #include "label/ontology.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LISTED = 10 }; /* labels that a message names */
 
 /* ---- labels ---- */
@@ -135,7 +132,7 @@ static void keep_terms(struct detail *t, const struct ontology *o, char *const *
 static void use_classes(
 	struct detail *t, struct classes *c, struct embeddings *d, const uint32_t *to, const struct ontology *o, const uint32_t *term)
 {
-	char **name = xcalloc(t->k, sizeof *name);
+	FREED char **name = xcalloc(t->k, sizeof *name);
 	for (size_t i = 0; i < d->n; i++) {
 		d->y[i] = to[d->y[i]];
 		t->coarse_cells += d->y[i] >= t->k;
@@ -151,7 +148,6 @@ static void use_classes(
 	}
 	memcpy(c->name, name, t->k * sizeof *name);
 	c->n = t->k;
-	free(name);
 }
 
 int detail_init(struct detail *t, const char *path, struct classes *c, struct embeddings *d, const char *label, struct error *e)
@@ -161,23 +157,22 @@ int detail_init(struct detail *t, const char *path, struct classes *c, struct em
 	*t = (struct detail){.all = c->n};
 	if (ontology_load(&o, path, e))
 		return -1;
-	uint32_t *term = find_terms(t, &o, c);
+	FREED uint32_t *term = find_terms(t, &o, c);
 	if (t->without == c->n) {
 		error_set(e, "%s: column '%s': no label is an id, name or exact synonym of a term of %s: %s", stream_name(d->s), label,
 			path, t->listed);
 		ontology_release(&o);
-		free(term);
 		return -1;
 	}
-	uint32_t *first = xmalloc(o.n * sizeof *first);
-	uint8_t *own = xcalloc(c->n, 1), *is_class = xmalloc(c->n);
+	FREED uint32_t *first = xmalloc(o.n * sizeof *first);
+	FREED uint8_t *own = xcalloc(c->n, 1), *is_class = xmalloc(c->n);
 	memset(first, 0xFF, o.n * sizeof *first);
 	for (size_t k = c->n; k-- > 0;)
 		if (term[k] != TERM_NONE)
 			first[term[k]] = (uint32_t)k;
-	uint8_t *of_labels = find_classes(&o, term, first, c->n, is_class);
-	uint32_t *to = renumber(t, c, &o, term, first, is_class);
-	uint8_t *in = by_class(t, &o, of_labels, c->n, to);
+	FREED uint8_t *of_labels = find_classes(&o, term, first, c->n, is_class);
+	FREED uint32_t *to = renumber(t, c, &o, term, first, is_class);
+	FREED uint8_t *in = by_class(t, &o, of_labels, c->n, to);
 	t->under = xcalloc(t->labels, t->k);
 	for (size_t k = 0; k < c->n; k++) {
 		uint8_t *under = t->under + to[k] * t->k;
@@ -188,10 +183,9 @@ int detail_init(struct detail *t, const char *path, struct classes *c, struct em
 			under[to[k]] = 1;
 	}
 	use_classes(t, c, d, to, &o, term);
-	struct term *all = all_terms(t, &o, in, own, &n);
+	FREED struct term *all = all_terms(t, &o, in, own, &n);
 	keep_terms(t, &o, c->name, all, n);
 	ontology_release(&o);
-	free_all(all, in, term, of_labels, is_class, own, first, to);
 	return 0;
 }
 

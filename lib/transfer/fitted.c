@@ -1,8 +1,6 @@
 #include "transfer/fitted.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void fitted_release(struct fitted *f)
 {
@@ -27,15 +25,13 @@ int fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *r
 	if (k < 2)
 		return error_set(e, "the %zu training cells are all '%s' in column '%s'; a probe needs two classes", n,
 			n ? c->name[f->back[0]] : "", label);
-	uint32_t *y = xmalloc(d->n * sizeof *y);
+	FREED uint32_t *y = xmalloc(d->n * sizeof *y);
 	for (size_t i = 0; i < d->n; i++)
 		y[i] = f->local[d->y[i]];
 	struct probe_options with = *o;
 	if (o->start && o->start->k != k)
 		with.start = NULL;
-	int failed = probe_fit(&f->p, d->x, d->d, row, n, y, k, &with, e);
-	free(y);
-	return failed;
+	return probe_fit(&f->p, d->x, d->d, row, n, y, k, &with, e);
 }
 
 void fitted_logits(const struct fitted *f, const float *x, double *logit)

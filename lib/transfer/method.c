@@ -6,8 +6,6 @@
 #include "eval/neighbours.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if not --nearest */
 
@@ -189,9 +187,9 @@ static void vote(const struct method *m, const uint32_t *neighbour, size_t k, co
 static void nearest_score(const struct method *m, const float *x, size_t n, double *logit, double *far)
 {
 	size_t k = m->o->nearest ? m->o->nearest : m->n < FAR ? m->n : FAR;
-	uint32_t *neighbour = xmalloc(n * k * sizeof *neighbour);
-	double *distance = xmalloc(n * k * sizeof *distance);
-	uint8_t *there = xcalloc(m->c->n, 1);
+	FREED uint32_t *neighbour = xmalloc(n * k * sizeof *neighbour);
+	FREED double *distance = xmalloc(n * k * sizeof *distance);
+	FREED uint8_t *there = xcalloc(m->c->n, 1);
 	nearest_rows(x, n, m->x, m->n, m->d, NULL, k, m->o->threads, neighbour, distance);
 	for (size_t i = 0; i < m->n; i++)
 		there[m->y[i]] = 1;
@@ -202,17 +200,16 @@ static void nearest_score(const struct method *m, const float *x, size_t n, doub
 		if (m->o->nearest)
 			vote(m, neighbour + i * k, k, there, logit + i * m->c->n);
 	}
-	free_all(neighbour, distance, there);
 }
 
 /* By genes: the mean of the probabilities of the regression and of the ranks. */
 static void genes_score(const struct method *m, const struct sparse *x, const uint32_t *row, size_t n, double *logit, double *far)
 {
 	size_t k = m->genes.k;
-	float *z = xmalloc(m->genes.stride * sizeof *z);
+	FREED float *z = xmalloc(m->genes.stride * sizeof *z);
 	double *p = xmalloc(2 * k * sizeof *p), *q = p + k;
-	struct marker_rank *ranks = xmalloc((m->ranks.m + 1) * sizeof *ranks);
-	struct sparse_row r = {0};
+	FREED struct marker_rank *ranks = xmalloc((m->ranks.m + 1) * sizeof *ranks);
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++, logit += m->c->n) {
 		sparse_row(x, row ? row[i] : i, &r);
 		sparse_probe_logits(&m->genes, &r, z);
@@ -229,8 +226,7 @@ static void genes_score(const struct method *m, const struct sparse *x, const ui
 			logit[m->back[c]] = log((p[c] + q[c]) / 2);
 		far[i] = centroids_distance(&m->centroids, &r);
 	}
-	sparse_row_release(&r);
-	free_all(ranks, z, p);
+	free(p);
 }
 
 void method_score(const struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, double *logit, double *far)
@@ -239,10 +235,9 @@ void method_score(const struct method *m, const struct embeddings *d, const uint
 		genes_score(m, &d->sparse, row, n, logit, far);
 		return;
 	}
-	float *own = row ? embeddings_rows(d, row, n) : NULL;
+	FREED float *own = row ? embeddings_rows(d, row, n) : NULL;
 	const float *x = own ? own : d->x;
 	nearest_score(m, x, n, logit, far);
 	if (!m->o->nearest)
 		pool_for(m->o->threads, n, probe_row, &(struct job){m, x, logit});
-	free(own);
 }

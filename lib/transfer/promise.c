@@ -1,7 +1,6 @@
 #include "transfer/promise.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double close_to = 0.05; /* shares of right predictions that differ less are about the same */
 

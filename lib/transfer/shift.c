@@ -3,8 +3,6 @@
 #include "eval/distribution.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void sums_init(struct sums *s, size_t k, size_t d)
 {
@@ -91,7 +89,7 @@ static void spread_of(struct spread *s, const double *v, size_t n)
 void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row, const uint32_t *guess, const uint32_t *group, size_t n,
 	size_t groups, size_t k)
 {
-	double *far = xmalloc((k + 1) * groups * sizeof *far);
+	FREED double *far = xmalloc((k + 1) * groups * sizeof *far);
 	struct sums own;
 	*s = (struct shift){.k = k, .of = xcalloc(k + 1, sizeof *s->of), .limit = NAN};
 	sums_init(&s->reference, k, d->d);
@@ -112,7 +110,6 @@ void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row
 	if (s->of[k].n > 2) /* one side */
 		s->limit = student_quantile(2 * SHIFT_FALSE_ALARM, (double)(s->of[k].n - 1));
 	sums_release(&own);
-	free(far);
 }
 
 void shift_add(struct shift *s, uint32_t guess, const struct embeddings *d, size_t i)

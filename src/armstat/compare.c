@@ -8,8 +8,6 @@
 #include "eval/distribution.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *splits_text;
 static struct opt_values comparisons;
@@ -181,9 +179,8 @@ static void add_record(struct record *to, const struct study *s, const struct ro
 	for (size_t i = 0; i < arms_fields(s); i++) {
 		size_t n;
 		const char *field = key_field(s->v.key[ARMS_WITHIN].name[r->group], i, &n);
-		char *text = xstrndup(field, n);
+		FREED char *text = xstrndup(field, n);
 		record_text(to, i < s->v.columns[ARMS_WITHIN] ? s->v.column[ARMS_WITHIN][i] : "value", text);
-		free(text);
 	}
 	record_text(to, "arm", arm_name(s, r->arm));
 	if (!means)

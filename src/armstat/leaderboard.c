@@ -9,8 +9,6 @@
 #include "base/option.h"
 #include "eval/results.h"
 
-#include <string.h>
-
 static const char *metrics_text = "balanced_accuracy+macro_f1";
 
 static struct option_def options[] = {

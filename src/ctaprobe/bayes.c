@@ -7,14 +7,13 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* prior [k] and w [d, k]: the logarithms of the shares of the classes, and of the genes in each. -inf: a class without training cells. */
 static void bayes_train(double *prior, double *w, const struct split *s, size_t k)
 {
 	const struct embeddings *d = s->from;
 	double *total = xcalloc(k, sizeof *total), genes = (double)s->from->shared;
-	struct sparse_row r = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < s->n; i++) {
 		size_t c = d->y[s->train[i]];
 		prior[c]++;
@@ -28,15 +27,14 @@ static void bayes_train(double *prior, double *w, const struct split *s, size_t 
 		prior[c] = log(prior[c] / (double)s->n);
 	for (size_t i = 0; i < d->d * k; i++)
 		w[i] = log((w[i] + 1) / (total[i % k] + genes));
-	sparse_row_release(&r);
 	free(total);
 }
 
 void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	const struct embeddings *d = s->to;
-	struct sparse_row counts = {0};
-	double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
+	RELEASED(sparse_row_release) struct sparse_row counts = {0};
+	FREED double *prior = xcalloc(c->n, sizeof *prior), *w = xcalloc(d->d * c->n, sizeof *w);
 	progress("%s: naive Bayes of %zu cells, %zu classes", s->what, s->n, c->n);
 	bayes_train(prior, w, s, c->n);
 	for (size_t i = 0; i < s->m; i++) {
@@ -54,6 +52,4 @@ void bayes_fit(struct result *r, const struct split *s, const struct classes *c)
 	}
 	r->fits++;
 	r->converged++;
-	sparse_row_release(&counts);
-	free_all(prior, w);
 }

@@ -10,8 +10,6 @@
 #include "label/folds.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
 
@@ -88,9 +86,9 @@ static uint32_t *all_rows(size_t n)
 static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, const uint32_t *row, const uint32_t *y, const uint32_t *g,
 	size_t n, size_t k, size_t groups, size_t nfold, uint64_t seed, const char *what)
 {
-	uint32_t *class = xmalloc(groups * sizeof *class), *of = xmalloc(groups * sizeof *of);
-	uint64_t *number = xmalloc(groups * sizeof *number);
-	size_t *count = xcalloc(k, sizeof *count);
+	FREED uint32_t *class = xmalloc(groups * sizeof *class), *of = xmalloc(groups * sizeof *of);
+	FREED uint64_t *number = xmalloc(groups * sizeof *number);
+	FREED size_t *count = xcalloc(k, sizeof *count);
 	for (size_t i = 0; i < groups; i++) {
 		class[i] = MISSING_CODE;
 		number[i] = i;
@@ -114,13 +112,12 @@ static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, c
 	folds_stratified(of, class, number, groups, k, nfold, seed);
 	for (size_t i = 0; i < n; i++)
 		fold[i] = of[g[i]];
-	free_all(class, of, number, count);
 }
 
 void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint64_t seed, const char *what)
 {
-	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
-	uint64_t *cell = xmalloc(n * sizeof *cell);
+	FREED uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
+	FREED uint64_t *cell = xmalloc(n * sizeof *cell);
 	for (size_t i = 0; i < n; i++) {
 		y[i] = d->y[row[i]];
 		g[i] = d->group ? d->group[row[i]] : 0;
@@ -137,7 +134,6 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
 		folds_stratified(fold, y, cell, n, k, nfold, seed);
-	free_all(y, g, cell);
 }
 
 size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test)
@@ -174,7 +170,7 @@ static void result_release(struct result *r)
 /* Warn of classes of the tested cells that no training cell has. */
 static void warn_untrained(const struct split *s, const struct classes *c)
 {
-	size_t *n = xcalloc(c->n, sizeof *n);
+	FREED size_t *n = xcalloc(c->n, sizeof *n);
 	for (size_t i = 0; i < s->m; i++)
 		n[s->to->y[s->test[i]]]++;
 	for (size_t i = 0; i < s->n; i++)
@@ -183,7 +179,6 @@ static void warn_untrained(const struct split *s, const struct classes *c)
 		if (n[k])
 			warn("%s: class '%s' (%zu cell%s) is not in the training cells and is never predicted", stream_name(s->to->s),
 				c->name[k], n[k], n[k] == 1 ? "" : "s");
-	free(n);
 }
 
 static void fit_split(struct result *r, const struct split *s, const struct classes *c)
@@ -202,29 +197,26 @@ static void fit_split(struct result *r, const struct split *s, const struct clas
 
 static void train_test(struct result *r, const struct embeddings *train, const struct embeddings *test, const struct classes *c)
 {
-	uint32_t *a = all_rows(train->n), *b = all_rows(test->n);
+	FREED uint32_t *a = all_rows(train->n), *b = all_rows(test->n);
 	struct split s = {.from = train, .to = test, .train = a, .n = train->n, .test = b, .m = test->n, .what = "training"};
 	fit_split(r, &s, c);
-	free_all(a, b);
 }
 
 static void cross_validate(struct result *r, const struct embeddings *d, const struct classes *c, uint32_t *fold)
 {
-	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test), *all = all_rows(d->n);
+	FREED uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test), *all = all_rows(d->n);
 	size_t few = 0, nfold = (size_t)cells_set.nfold;
 	for (size_t k = 0; k < r->k; k++)
 		few += r->frequency[k] < nfold;
 	if (few)
 		warn("%s: %zu of %zu classes have fewer cells than there are folds (%zu)", stream_name(d->s), few, r->k, nfold);
 	for (uint32_t f = 0; f < nfold; f++) {
-		char *what = xasprintf("fold %u of %zu", f + 1, nfold);
+		FREED char *what = xasprintf("fold %u of %zu", f + 1, nfold);
 		struct split s = {.from = d, .to = d, .train = train, .test = test, .what = what};
 		s.n = fold_rows(fold, f, all, d->n, train, test);
 		s.m = d->n - s.n;
 		fit_split(r, &s, c);
-		free(what);
 	}
-	free_all(train, test, all);
 }
 
 /* ---- output ---- */
@@ -284,17 +276,17 @@ static void fill_predictions(struct block *b, const struct result *r, const uint
 
 static void write_predictions(const struct embeddings *d, const struct result *r, const struct classes *c, const uint32_t *fold)
 {
-	struct header h;
-	struct block in = {0}, out = {0};
+	RELEASED(header_release) struct header h;
+	RELEASED(block_release) struct block in = {0}, out = {0};
 	predictions_header(&h, stream_header(d->s), r, c, fold);
 	struct stream *to = stream_create(predictions_path, &h, 0, &failure);
 	must(!to);
-	int *map = xmalloc(h.ncol * sizeof *map);
+	FREED int *map = xmalloc(h.ncol * sizeof *map);
 	header_map(stream_header(to), stream_header(d->s), map);
 	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */
 		if (is_made(h.col[i].name))
 			map[i] = -1;
-	uint32_t *row = xmalloc(d->n * sizeof *row);
+	FREED uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
 	block_reset(&out, stream_header(to));
 	while (must_read(d->s, &in)) {
@@ -310,10 +302,6 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 		must_flush(to, &out);
 	}
 	must_commit(to);
-	block_release(&in);
-	block_release(&out);
-	header_release(&h);
-	free_all(map, row);
 }
 
 static struct results *metrics_of(
@@ -331,12 +319,11 @@ static struct results *metrics_of(
 	results_add(to, "unlabelled", (double)unlabelled);
 	if (cells_set.search) {
 		const char *key = cells_set.target ? "penalty" : "inverse_penalty";
-		char *list = xasprintf("%s_fold", key);
+		FREED char *list = xasprintf("%s_fold", key);
 		for (size_t i = 0; fold && i < r->fits; i++)
 			results_fold(to, list, r->penalty[i]);
 		if (!fold)
 			results_add(to, key, r->penalty[0]);
-		free(list);
 	}
 	if (r->k) {
 		results_add(to, "iterations", r->iterations);
@@ -381,7 +368,7 @@ static void check_data(const struct embeddings *a, const struct embeddings *b, c
 
 void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column)
 {
-	uint8_t *trained = xcalloc(groups->n, 1);
+	FREED uint8_t *trained = xcalloc(groups->n, 1);
 	size_t shared = 0, first = 0;
 	for (size_t i = 0; i < a->n; i++)
 		trained[a->group[i]] = 1;
@@ -394,7 +381,6 @@ void warn_shared(const struct embeddings *a, const struct embeddings *b, const s
 		warn("%s: %zu %s of column '%s' ('%s'%s) %s cells in the training data too", stream_name(b->s), shared,
 			shared == 1 ? "value" : "values", column, groups->name[first], shared == 1 ? "" : ", ...",
 			shared == 1 ? "has" : "have");
-	free(trained);
 }
 
 /* Leave out the cells of classes with fewer than CZ_CELLS cells. */
@@ -427,7 +413,7 @@ static void check_folds(struct embeddings *d)
 			die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
 				stream_name(d->s), d->cell[i], cells_set.fold, cells_set.fold);
 	classes_settle(&folds_of_cells, (uint32_t *[]){d->part}, (size_t[]){d->n}, 1);
-	uint32_t *seen = xmalloc((groups_of_cells.n + 1) * sizeof *seen);
+	FREED uint32_t *seen = xmalloc((groups_of_cells.n + 1) * sizeof *seen);
 	memset(seen, 0xFF, (groups_of_cells.n + 1) * sizeof *seen);
 	if (folds_of_cells.n < 2 || folds_of_cells.n > 1000)
 		die("%s: column '%s' has %zu value%s in the labelled cells: expected 2 to 1000 folds", stream_name(d->s), cells_set.fold,
@@ -440,7 +426,6 @@ static void check_folds(struct embeddings *d)
 		*fold = d->part[i];
 	}
 	cells_set.nfold = (long long)folds_of_cells.n;
-	free(seen);
 }
 
 /* One cross-validation, or the training and test. */
@@ -448,27 +433,24 @@ static struct results *probe_once(
 	struct result *r, const struct embeddings *a, const struct embeddings *b, long long repeat, size_t unlabelled)
 {
 	const struct embeddings *tested = test_path ? b : a;
-	uint32_t *fold = NULL;
+	FREED uint32_t *fold = NULL;
 	result_init(r, a, tested, classes_of_cells.n);
 	if (test_path) {
 		train_test(r, a, b, &classes_of_cells);
 	} else {
-		uint32_t *row = all_rows(a->n);
+		FREED uint32_t *row = all_rows(a->n);
 		fold = xmalloc(a->n * sizeof *fold);
 		if (cells_set.fold)
 			memcpy(fold, a->part, a->n * sizeof *fold);
 		else
 			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint64_t)cells_cli.seed | (uint64_t)repeat << 32, "");
 		cross_validate(r, a, &classes_of_cells, fold);
-		free(row);
 	}
 	if (r->unfinished)
 		warn("%d fits of the search did not converge; raise --max-iter", r->unfinished);
 	if (predictions_path)
 		write_predictions(tested, r, &classes_of_cells, fold);
-	struct results *to = metrics_of(tested, r, &classes_of_cells, fold, unlabelled);
-	free(fold);
-	return to;
+	return metrics_of(tested, r, &classes_of_cells, fold, unlabelled);
 }
 
 static void read_cells(struct embeddings *a, struct embeddings *b)
@@ -510,7 +492,7 @@ int ctaprobe_cells(int argc, char **argv)
 	struct result r = {0};
 	read_cells(&a, &b);
 	size_t unlabelled = a.unlabelled + b.unlabelled;
-	struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
+	FREED struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
 	for (long long i = 0; i < cells_set.repeats; i++) {
 		result_release(&r);
 		one[i] = probe_once(&r, &a, &b, i, unlabelled);
@@ -523,7 +505,6 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
 		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
-	free(one);
 	result_release(&r);
 	embeddings_release(&a);
 	embeddings_release(&b);

@@ -8,8 +8,6 @@
 #include "transfer/fitted.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
 static void classes_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
@@ -59,10 +57,10 @@ static void search_fold(struct result *r, const struct split *s, const struct sp
 	double *logit, double *score)
 {
 	struct fitted f[2] = {{.all = 0}};
-	uint32_t *truth = xmalloc(inner->m * sizeof *truth), *guess = xmalloc(inner->m * sizeof *guess);
+	FREED uint32_t *truth = xmalloc(inner->m * sizeof *truth), *guess = xmalloc(inner->m * sizeof *guess);
 	for (int i = 0; i < GRID; i++) {
 		struct fitted *now = f + i % 2, *before = f + (i + 1) % 2;
-		struct metrics m;
+		RELEASED(metrics_release) struct metrics m;
 		fitted_release(now);
 		classes_train(now, s->from, inner->train, inner->n, grid_at(i), i ? before : NULL, c, inner->what);
 		r->unfinished += !now->p.converged;
@@ -77,34 +75,31 @@ static void search_fold(struct result *r, const struct split *s, const struct sp
 		metrics_add(&m, truth, guess, inner->m);
 		metrics_score(&m);
 		score[i] += m.balanced_accuracy;
-		metrics_release(&m);
 	}
 	fitted_release(f);
 	fitted_release(f + 1);
-	free_all(truth, guess);
 }
 
 /* The C with the best mean balanced accuracy over folds of the training cells; of equal ones the smallest. */
 static double search(struct result *r, const struct split *s, const struct classes *c)
 {
 	size_t nfold = (size_t)cells_set.search, n = s->from->n;
-	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
-	uint32_t *predicted = xmalloc(n * sizeof *predicted);
+	FREED uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
+	FREED uint32_t *predicted = xmalloc(n * sizeof *predicted);
 	double *logit = xmalloc(n * c->n * sizeof *logit), score[GRID] = {0};
 	assign_folds(fold, s->from, s->train, s->n, nfold, (uint32_t)cells_cli.seed, s->what);
 	for (uint32_t f = 0; f < nfold; f++) {
-		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
+		FREED char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
 		struct split inner = {.train = train, .test = test, .what = what};
 		inner.n = fold_rows(fold, f, s->train, s->n, train, test);
 		inner.m = s->n - inner.n;
 		search_fold(r, s, &inner, c, predicted, logit, score);
-		free(what);
 	}
 	int best = 0;
 	for (int i = 1; i < GRID; i++)
 		if (score[i] > score[best] + 1e-12)
 			best = i;
-	free_all(fold, train, test, predicted, logit);
+	free(logit);
 	return grid_at(best);
 }
 
@@ -175,21 +170,19 @@ static void probabilities(double *p, const struct result *r, size_t cell)
 
 static void report_roc(struct results *to, const struct embeddings *d, struct result *r)
 {
-	double *probability = xmalloc(d->n * r->k * sizeof *probability);
+	FREED double *probability = xmalloc(d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
 		probabilities(probability + i * r->k, r, i);
 	if (cells_set.roc_path)
 		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	results_add(to, "auroc", roc_macro(probability, d->y, d->n, r->k, r->auroc));
 	if (d->group) {
-		double *mean, *unused = xmalloc(r->k * sizeof *unused);
-		uint32_t *label;
+		FREED double *mean, *unused = xmalloc(r->k * sizeof *unused);
+		FREED uint32_t *label;
 		size_t n = group_means(d, probability, r->k, &mean, &label);
 		if (n)
 			results_add(to, "group_auroc", roc_macro(mean, label, n, r->k, unused));
-		free_all(mean, label, unused);
 	}
-	free(probability);
 }
 
 /* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and
@@ -214,10 +207,10 @@ static void score_cz(struct results *to, const struct metrics *m)
 
 static void score_fold(struct results *to, const struct embeddings *d, const struct result *r, const uint32_t *fold, uint32_t f)
 {
-	struct metrics one;
+	RELEASED(metrics_release) struct metrics one;
 	size_t n = 0, k = r->k;
-	double *probability = xmalloc((d->n + 1) * k * sizeof *probability), *each = xmalloc(k * sizeof *each);
-	uint32_t *y = xmalloc(d->n * sizeof *y);
+	FREED double *probability = xmalloc((d->n + 1) * k * sizeof *probability), *each = xmalloc(k * sizeof *each);
+	FREED uint32_t *y = xmalloc(d->n * sizeof *y);
 	metrics_init(&one, k);
 	for (size_t i = 0; i < d->n; i++) {
 		if (fold[i] != f)
@@ -233,8 +226,6 @@ static void score_fold(struct results *to, const struct embeddings *d, const str
 		score_cz(to, &one);
 		results_fold(to, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
 	}
-	metrics_release(&one);
-	free_all(probability, each, y);
 }
 
 void classes_scores(struct results *to, const struct embeddings *d, struct result *r, const uint32_t *fold)

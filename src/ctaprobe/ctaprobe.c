@@ -2,8 +2,6 @@
 #include "ctaprobe.h"
 #include "cli.h"
 
-#include <string.h>
-
 static const struct cli_command commands[] = {
 	{"cells", ctaprobe_cells, &cells_cli, NULL},
 	{"transfer", ctaprobe_transfer, &transfer_cli, NULL},

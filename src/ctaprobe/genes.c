@@ -11,8 +11,6 @@
 #include "base/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *scores_path, *roc_path;
 
@@ -81,11 +79,10 @@ static void genes_find_columns(struct source *in, const struct study *t)
 	in->logit = xmalloc(t->K * sizeof *in->logit);
 	in->group = (size_t)h->col[in->token].group;
 	for (size_t k = 0; k < t->K; k++) {
-		char *column = xasprintf("logit.%s", t->name[k]);
+		FREED char *column = xasprintf("logit.%s", t->name[k]);
 		in->logit[k] = must_column(in->s, column, F32, RAGGED);
 		if (h->col[in->logit[k]].group != (int)in->group)
 			die("%s: columns token and %s are not in one group", name, column);
-		free(column);
 	}
 	if (h->col[in->label].group != (int)in->group)
 		die("%s: columns token and label are not in one group", name);
@@ -142,7 +139,7 @@ static int take_token(struct study *t, struct source *in, const struct block *b,
 
 static void read_fold(struct study *t, struct source *in, struct fold *f)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	while (must_read(in->s, &b)) {
 		const uint64_t *offset = b.group[in->group].offset;
 		for (size_t row = 0; row < b.rows; row++) {
@@ -153,7 +150,6 @@ static void read_fold(struct study *t, struct source *in, struct fold *f)
 		}
 		progress("%s: %zu tokens", stream_name(in->s), t->n);
 	}
-	block_release(&b);
 }
 
 /* Stream i is fold i. */
@@ -190,12 +186,11 @@ static void add_folds(struct results *to, const char *key, const struct study *t
 /* Mean over folds of one class. */
 static void add_class_means(struct results *to, const char *key, const struct study *t, int genes)
 {
-	double *mean = xcalloc(t->K, sizeof *mean);
+	FREED double *mean = xcalloc(t->K, sizeof *mean);
 	for (size_t k = 0; k < t->K; k++)
 		for (size_t i = 0; i < t->nfold; i++)
 			mean[k] += (genes ? t->fold[i].class_gene_auc : t->fold[i].class_auc)[k] / (double)t->nfold;
 	results_list(to, key, mean);
-	free(mean);
 }
 
 static void print_metrics(struct study *t)

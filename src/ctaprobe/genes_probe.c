@@ -10,9 +10,6 @@
 #include "eval/probe.h"
 #include "label/gene_labels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct genes_probe genes_probe = {.folds = 5, .max_iter = 5000, .inverse_penalty = 1};
 static struct stream *in;
 static struct gene_vectors vectors;

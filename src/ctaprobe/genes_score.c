@@ -1,8 +1,6 @@
 /* ctaprobe genes: the scores of one fold. */
 #include "genes.h"
 
-#include <string.h>
-
 /* AUC of each class against all others over n items, score [n, K]. Returns their mean, or with two classes that of the positive one. */
 static double auc_of(struct study *t, const double *score, const uint32_t *y, size_t n, double *class_auc, struct roc *positive)
 {
@@ -38,8 +36,8 @@ static void check_classes(const struct study *t, const char *name)
 /* Score the genes by the mean over their tokens. */
 static void score_genes(struct study *t, struct fold *f, const struct vocab *v, size_t number)
 {
-	double *score = xmalloc(v->n * t->K * sizeof *score);
-	uint32_t *y = xmalloc(v->n * sizeof *y);
+	FREED double *score = xmalloc(v->n * t->K * sizeof *score);
+	FREED uint32_t *y = xmalloc(v->n * sizeof *y);
 	struct roc r;
 	for (size_t id = 0; id < v->n; id++) {
 		if (!t->count[id])
@@ -59,7 +57,6 @@ static void score_genes(struct study *t, struct fold *f, const struct vocab *v, 
 			y[f->genes++] = (uint32_t)label;
 	}
 	f->gene_auc = auc_of(t, score, y, f->genes, f->class_gene_auc, &r);
-	free_all(score, y);
 }
 
 void study_begin(struct study *t, const struct vocab *v)

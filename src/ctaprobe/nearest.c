@@ -6,8 +6,6 @@
 #include "eval/neighbours.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What the features are divided by before distances are taken: their standard deviation over rows row[0..n) of d, [d->d]; 1 for a feature that is
  * constant but for rounding, or with as_given. Malloced. */

@@ -8,7 +8,6 @@
 #include "label/number.h"
 
 #include <math.h>
-#include <string.h>
 
 struct pairs {
 	size_t n, x_cap, y_cap, unlabelled, unpredicted;
@@ -17,7 +16,7 @@ struct pairs {
 
 static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	struct numbers truth;
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
@@ -50,7 +49,6 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	if (!p->n)
 		die("%s: no cell to score: %zu without a number in column '%s', %zu without a prediction", name, p->unlabelled, column,
 			p->unpredicted);
-	block_release(&b);
 }
 
 void score_numbers(struct stream *in, const char *column)

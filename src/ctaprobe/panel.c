@@ -18,8 +18,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { POISSON, RIDGE, NEAREST, MEAN };
 static const char *const methods[] = {[POISSON] = "poisson", [RIDGE] = "ridge", [NEAREST] = "nearest", [MEAN] = "mean"};
@@ -71,8 +69,8 @@ struct task {
 
 static void read_cells(struct cells *c, struct stream *in, const struct task *t, struct classes *classes)
 {
-	struct block b = {0};
-	struct labels l = {0};
+	RELEASED(block_release) struct block b = {0};
+	RELEASED(labels_release) struct labels l = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	must_kind(in, "counts");
@@ -112,15 +110,13 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 		groups_read(&l, group, name, "are left out");
 	if (c->n < 2)
 		die("%s: %zu cells with counts in the panel, expected two or more", name, c->n);
-	labels_release(&l);
-	block_release(&b);
 }
 
 /* The hidden genes: those outside the panel in enough training cells. */
 static void choose_hidden(struct task *t)
 {
 	const struct cells *c = &t->train;
-	size_t *cells = xcalloc(t->v->n, sizeof *cells);
+	FREED size_t *cells = xcalloc(t->v->n, sizeof *cells);
 	t->column = xmalloc(t->v->n * sizeof *t->column);
 	t->hidden = xmalloc(t->v->n * sizeof *t->hidden);
 	for (uint64_t k = 0; k < c->offset[c->n]; k++)
@@ -136,7 +132,6 @@ static void choose_hidden(struct task *t)
 	}
 	if (!t->genes)
 		die("no gene outside the panel is in %g %% of the training cells", 100 * PRESENT);
-	free(cells);
 }
 
 /* Counts of the hidden genes, and the panel's expression: log(1 + counts for the median total); for ridge, whose target is log(1 + count), both. */
@@ -159,12 +154,10 @@ static void fill(const struct task *t, struct cells *c, double median)
 
 static double median_of(const double *x, size_t n)
 {
-	double *s = xmalloc(n * sizeof *s);
+	FREED double *s = xmalloc(n * sizeof *s);
 	memcpy(s, x, n * sizeof *s);
 	qsort(s, n, sizeof *s, compare_double);
-	double m = s[n / 2];
-	free(s);
-	return m;
+	return s[n / 2];
 }
 
 /* ---- vectors and predictions, by the numbers of cells ---- */
@@ -192,7 +185,7 @@ static size_t row_of(const struct cells *c, const struct place *p, uint64_t cell
 /* Do the test cells have cells of the training, by their numbers and counts? */
 static void warn_learned(const struct cells *a, const struct cells *b, const char *name)
 {
-	struct place *p = places(a);
+	FREED struct place *p = places(a);
 	size_t shared = 0;
 	for (size_t i = 0; i < b->n; i++) {
 		uint64_t to = b->offset[i], n = b->offset[i + 1] - to;
@@ -203,12 +196,11 @@ static void warn_learned(const struct cells *a, const struct cells *b, const cha
 	}
 	if (shared)
 		warn("%s: %zu of %zu cells are in %s too: the scores are too high", name, shared, b->n, train_path);
-	free(p);
 }
 
 static void read_vectors(const struct task *t, struct stream *in, int x, struct cells *c[2])
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	struct place *p[2] = {places(c[0]), places(c[1])};
 	size_t found[2] = {0};
 	int cell = must_column(in, "cell", U64, SCALAR);
@@ -229,17 +221,16 @@ static void read_vectors(const struct task *t, struct stream *in, int x, struct 
 				k ? "test" : "training");
 		free(p[k]);
 	}
-	block_release(&b);
 }
 
 /* mu of the test cells from shares of all genes: those of the hidden genes over those of the panel, times the panel's counts. */
 static void read_expected(const struct task *t, struct stream *in, float *mu)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	const struct cells *c = &t->test;
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	struct place *p = places(c);
+	FREED struct place *p = places(c);
 	size_t found = 0;
 	int cell = must_column(in, "cell", U64, SCALAR), gene = must_column(in, "gene", U32, RAGGED),
 	    expected = must_column(in, "expected", F32, RAGGED), library = must_column(in, "library", U64, SCALAR);
@@ -264,8 +255,6 @@ static void read_expected(const struct task *t, struct stream *in, float *mu)
 		}
 	if (found != c->n)
 		die("%s: only %zu of the %zu test cells have predictions", name, found, c->n);
-	free(p);
-	block_release(&b);
 }
 
 /* ---- fits ---- */
@@ -299,7 +288,7 @@ static void standardize(struct task *t)
 static uint32_t inner_folds(const struct task *t, uint32_t *fold)
 {
 	const struct cells *c = &t->train;
-	uint32_t *y = xcalloc(c->n, sizeof *y), *g = xmalloc(c->n * sizeof *g);
+	FREED uint32_t *y = xcalloc(c->n, sizeof *y), *g = xmalloc(c->n * sizeof *g);
 	memcpy(g, c->group, c->n * sizeof *g);
 	size_t groups = group ? close_gaps(g, c->n) : c->n, n = groups < FOLDS ? groups : FOLDS;
 	uint64_t seed = (uint64_t)panel_cli.seed;
@@ -310,7 +299,6 @@ static uint32_t inner_folds(const struct task *t, uint32_t *fold)
 		folds_grouped(fold, y, g, c->n, 1, groups, n, seed);
 	else
 		folds_stratified(fold, y, c->cell, c->n, 1, n, seed);
-	free_all(y, g);
 	return (uint32_t)n;
 }
 
@@ -339,7 +327,7 @@ struct part {
 static void take_part(struct part *p, const struct task *t, const uint32_t *fold, uint32_t of, int held_out, size_t genes)
 {
 	const struct cells *c = &t->train;
-	uint32_t *row = xmalloc(c->n * sizeof *row);
+	FREED uint32_t *row = xmalloc(c->n * sizeof *row);
 	p->n = 0;
 	for (size_t i = 0; i < c->n; i++)
 		if ((fold[i] == of) == held_out)
@@ -352,7 +340,6 @@ static void take_part(struct part *p, const struct task *t, const uint32_t *fold
 		for (size_t j = 0; j < genes; j++)
 			p->y[i * genes + j] = c->y[row[i] * t->genes + j * t->genes / genes];
 	}
-	free(row);
 }
 
 /* The loss of a penalty: deviance, or squared errors of log(1 + count), of the cells that are held out. */
@@ -361,12 +348,11 @@ static double try_penalty(const struct part p[2], size_t d, size_t genes, double
 	struct count_regression r;
 	double loss = 0;
 	must(count_regression_fit(&r, method == RIDGE, p[0].x, p[0].n, d, p[0].y, genes, p[0].s, penalty, &failure));
-	float *mu = xmalloc(p[1].n * genes * sizeof *mu);
+	FREED float *mu = xmalloc(p[1].n * genes * sizeof *mu);
 	count_regression_predict(&r, p[1].x, p[1].n, p[1].s, mu);
 	for (size_t k = 0; k < p[1].n * genes; k++)
 		loss += method == RIDGE ? pow(log1p((double)mu[k]) - log1p((double)p[1].y[k]), 2)
 					: deviance((double)p[1].y[k], (double)mu[k]);
-	free(mu);
 	count_regression_release(&r);
 	return loss;
 }
@@ -402,8 +388,8 @@ static void nearest(const struct task *t, float *mu)
 {
 	const struct cells *a = &t->train, *b = &t->test;
 	size_t k = a->n < NEIGHBOURS ? a->n : NEIGHBOURS, genes = t->genes;
-	uint32_t *near = xmalloc(b->n * k * sizeof *near);
-	double *distance = xmalloc(b->n * k * sizeof *distance);
+	FREED uint32_t *near = xmalloc(b->n * k * sizeof *near);
+	FREED double *distance = xmalloc(b->n * k * sizeof *distance);
 	nearest_rows(b->x, b->n, a->x, a->n, t->d, NULL, k, (int)panel_cli.threads, near, distance);
 	for (size_t i = 0; i < b->n; i++) {
 		double s = 0;
@@ -413,7 +399,6 @@ static void nearest(const struct task *t, float *mu)
 			for (size_t g = 0; g < genes; g++)
 				mu[i * genes + g] += (float)(b->s[i] / s) * a->y[near[i * k + j] * genes + g];
 	}
-	free_all(near, distance);
 }
 
 static void predict(struct task *t, float *mu)
@@ -516,7 +501,7 @@ static void run(struct task *t)
 	fill(t, &t->train, median);
 	fill(t, &t->test, median);
 	rates(t);
-	float *mu = xcalloc(t->test.n * t->genes, sizeof *mu);
+	FREED float *mu = xcalloc(t->test.n * t->genes, sizeof *mu);
 	if (predictions) {
 		read_expected(t, given_in, mu);
 	} else {
@@ -526,7 +511,6 @@ static void run(struct task *t)
 		predict(t, mu);
 	}
 	panel_score(t, mu);
-	free(mu);
 	stream_free(given_in);
 }
 
@@ -538,7 +522,7 @@ static void cells_release(struct cells *c)
 int ctaprobe_panel(int argc, char **argv)
 {
 	struct task t = {.penalty = NAN};
-	struct classes classes = {0};
+	RELEASED(classes_release) struct classes classes = {0};
 	cli_init(&panel_cli, argc, argv);
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
@@ -557,7 +541,6 @@ int ctaprobe_panel(int argc, char **argv)
 	cli_report(&panel_cli, "%zu genes predicted in %zu cells from %zu genes", t.genes, t.test.n, t.seen_genes);
 	cells_release(&t.train);
 	cells_release(&t.test);
-	classes_release(&classes);
 	free_all(t.seen, t.column, t.hidden, t.rate);
 	stream_free(learn);
 	stream_free(in);

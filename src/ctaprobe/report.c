@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void header_labels(struct header *h, char *const *name, const uint64_t *cells, size_t k)
 {
@@ -70,8 +68,8 @@ static double within(double v)
 void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
 	size_t replicates, uint32_t seed, const char *path)
 {
-	uint32_t *u = xmalloc(n * sizeof *u);
-	double *value = xmalloc(replicates * BOOTSTRAP_SCORES * sizeof *value), *one = xmalloc(replicates * sizeof *one);
+	FREED uint32_t *u = xmalloc(n * sizeof *u);
+	FREED double *value = xmalloc(replicates * BOOTSTRAP_SCORES * sizeof *value), *one = xmalloc(replicates * sizeof *one);
 	for (size_t i = 0; i < n; i++)
 		u[i] = unit ? unit[i] : (uint32_t)i;
 	size_t units = close_gaps(u, n);
@@ -84,18 +82,16 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 	for (int s = 0; s < BOOTSTRAP_SCORES; s++) {
 		for (size_t i = 0; i < replicates; i++)
 			one[i] = value[i * BOOTSTRAP_SCORES + (size_t)s];
-		char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
+		FREED char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
 		results_add(to, low, within(bootstrap_quantile(one, replicates, 0.025)));
 		results_add(to, high, within(bootstrap_quantile(one, replicates, 0.975)));
-		free_all(low, high);
 	}
 	results_add(to, "bootstrap_units", (double)units);
-	free_all(u, value, one);
 }
 
 void report_classes(struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n)
 {
-	uint8_t *is_rare = xcalloc(m->k, 1);
+	FREED uint8_t *is_rare = xcalloc(m->k, 1);
 	metrics_rare_f1(m, frequency, is_rare);
 	results_classes(to, name, m->k);
 	results_list(to, "f1", m->f1);
@@ -104,7 +100,6 @@ void report_classes(struct results *to, const struct metrics *m, char *const *na
 		results_counts(to, "train_n", train_n);
 	results_flags(to, "rare", is_rare);
 	results_pairs(to, "confusion", m->confusion);
-	free(is_rare);
 }
 
 void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k)

@@ -10,8 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long replicates;
@@ -127,7 +125,7 @@ static uint32_t predictions_at(const struct predictions *p, const struct block *
 static void score_block(
 	struct scored *s, const struct block *b, struct labels *l, struct labels *g, const struct predictions *from, const char *name)
 {
-	double *z = xmalloc(s->model_classes * sizeof *z);
+	FREED double *z = xmalloc(s->model_classes * sizeof *z);
 	for (size_t i = 0; i < b->rows; i++) {
 		for (size_t k = 0; k < s->model_classes; k++)
 			z[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
@@ -165,16 +163,15 @@ static void score_block(
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
 	}
-	free(z);
 }
 
 static void read_predictions(struct scored *s, struct classes *c, struct classes *groups, struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	struct labels l, g = {0};
+	RELEASED(labels_release) struct labels l, g = {0};
 	struct predictions p;
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	must_kind(in, "prediction");
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
@@ -200,9 +197,6 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 		die("%s: no cell to score: %zu without a label in column '%s', %zu that are in the reference, %zu of classes that the model does not know, %zu "
 		    "without logits, %zu without a group",
 			name, s->unlabelled, label, s->in_reference, s->unknown, s->unpredicted, s->groupless);
-	labels_release(&l);
-	labels_release(&g);
-	block_release(&b);
 	free(p.class);
 }
 
@@ -224,8 +218,8 @@ static uint64_t *header_training(const struct header *h, size_t n, const char *n
 static uint32_t *read_training(struct classes *c, size_t *n)
 {
 	struct stream *in = must_open(train_path);
-	struct labels l;
-	struct block b = {0};
+	RELEASED(labels_release) struct labels l;
+	RELEASED(block_release) struct block b = {0};
 	uint32_t *y = NULL;
 	size_t cap = 0;
 	*n = 0;
@@ -239,8 +233,6 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 		}
 	}
 	labels_read(&l, label, train_path, "are left out");
-	labels_release(&l);
-	block_release(&b);
 	stream_free(in);
 	return y;
 }
@@ -249,7 +241,7 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 static void warn_unknown(const struct scored *s, const struct classes *c, const uint8_t *known, const char *name)
 {
 	size_t cells = 0, kinds = 0, first = 0;
-	uint8_t *seen = xcalloc(c->n, 1);
+	FREED uint8_t *seen = xcalloc(c->n, 1);
 	for (size_t i = 0; i < s->n; i++) {
 		cells += !known[s->y[i]];
 		seen[s->y[i]] = 1;
@@ -263,18 +255,17 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 		warn("%s: %zu %s of %zu %s that the model does not know ('%s'%s) %s never predicted right", name, cells,
 			cells == 1 ? "cell" : "cells", kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...",
 			cells == 1 ? "is" : "are");
-	free(seen);
 }
 
 /* train [c->n]: number of the training cells, NULL if they are not known */
 static void print_metrics(const struct scored *s, const struct classes *c, const uint64_t *train)
 {
 	struct results *to = results_new();
-	struct metrics m;
+	RELEASED(metrics_release) struct metrics m;
 	metrics_init(&m, c->n);
 	metrics_add(&m, s->y, s->predicted, s->n);
 	metrics_score(&m);
-	uint64_t *frequency = xcalloc(c->n, sizeof *frequency);
+	FREED uint64_t *frequency = xcalloc(c->n, sizeof *frequency);
 	for (size_t i = 0; i < s->n; i++)
 		frequency[s->y[i]]++;
 	if (train)
@@ -297,8 +288,6 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 		results_add(to, "in_reference", (double)s->in_reference);
 	report_classes(to, &m, c->name, frequency, train ? frequency : NULL);
 	cli_write_results(&score_cli, to);
-	free(frequency);
-	metrics_release(&m);
 }
 
 /* Number the classes by name: *known [classes] says which are the model's, and the result how many training cells each has (NULL: not known). */
@@ -343,12 +332,12 @@ static void scored_release(struct scored *s)
 /* Score predictions of classes. */
 static void score_classes(struct scored *s, struct classes *classes, struct classes *groups, struct stream *in)
 {
-	uint8_t *known;
+	FREED uint8_t *known;
 	if (curves_path)
 		confident_curves(&s->confident, curves_path);
 	if (roc_path)
 		report_roc_curve(roc_path, s->probability, s->y, s->n, s->model_classes);
-	uint64_t *frequency = score_settle(s, classes, in, &known);
+	FREED uint64_t *frequency = score_settle(s, classes, in, &known);
 	if (group)
 		classes_settle(groups, (uint32_t *[]){s->group}, (size_t[]){s->n}, 1);
 	say_left_out(s, classes, known, in);
@@ -357,7 +346,6 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 	cli_measured("classes", (double)classes->n);
 	cli_measured("model_classes", (double)s->model_classes);
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s->n, classes->n, s->model_classes);
-	free_all(known, frequency);
 }
 
 int ctaprobe_score(int argc, char **argv)

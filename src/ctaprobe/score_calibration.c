@@ -6,8 +6,6 @@
 #include "eval/roc.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 void confident_release(struct confident *c)
 {
@@ -67,11 +65,10 @@ void confident_add(struct confident *c, const struct block *b, size_t row, uint3
 static double novel_auroc(const struct confident *c)
 {
 	struct roc r;
-	struct roc_item *item = xmalloc(c->n * sizeof *item);
+	FREED struct roc_item *item = xmalloc(c->n * sizeof *item);
 	for (size_t i = 0; i < c->n; i++)
 		item[i] = (struct roc_item){-c->likeness[i], c->novel[i]};
 	roc_curve(&r, item, c->n);
-	free(item);
 	return r.auc;
 }
 

@@ -6,7 +6,6 @@
 #include "eval/ridge.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { GRID = 20 };
 
@@ -29,13 +28,13 @@ static void target_init(struct ridge *g, const struct embeddings *d, const uint3
 static double search(const struct split *s)
 {
 	size_t nfold = (size_t)cells_set.search;
-	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
+	FREED uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
 	double mse[GRID] = {0};
 	assign_folds(fold, s->from, s->train, s->n, nfold, (uint32_t)cells_cli.seed, s->what);
 	for (uint32_t f = 0; f < nfold; f++) {
 		struct ridge g = {0};
 		size_t n = fold_rows(fold, f, s->train, s->n, train, test), m = s->n - n;
-		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
+		FREED char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
 		target_init(&g, s->from, train, n, what);
 		for (int i = 0; i < GRID; i++) {
 			double sum = 0;
@@ -47,13 +46,11 @@ static double search(const struct split *s)
 			mse[i] += sum / (double)m;
 		}
 		ridge_release(&g);
-		free(what);
 	}
 	int best = 0;
 	for (int i = 1; i < GRID; i++)
 		if (mse[i] < mse[best])
 			best = i;
-	free_all(fold, train, test);
 	return grid_at(best);
 }
 

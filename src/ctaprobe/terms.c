@@ -5,18 +5,15 @@
 #include "eval/hierarchy.h"
 #include "label/ontology.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LISTED = 10 }; /* labels that a message names */
 
 /* Cells whose label, or prediction, is no term are left out; *unknown: how many. The labels among them are listed; more than half: an error. */
 static size_t find_terms(struct terms_scored *s, const struct ontology *o, const struct classes *c, const char *path, const char *name)
 {
-	uint32_t *term = xmalloc(c->n * sizeof *term);
-	uint8_t *listed = xcalloc(c->n, 1);
+	FREED uint32_t *term = xmalloc(c->n * sizeof *term);
+	FREED uint8_t *listed = xcalloc(c->n, 1);
 	size_t n = 0, out = 0, labels = 0;
-	char *list = NULL;
+	FREED char *list = NULL;
 	FILE *f = xmemopen(&list, &(size_t){0});
 	for (size_t k = 0; k < c->n; k++)
 		term[k] = ontology_find(o, c->name[k], strlen(c->name[k]));
@@ -43,14 +40,13 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 		warn("%s: %zu of %zu cells have a label that is not an id, name or exact synonym of %s, and are left out: %s", name, out,
 			s->n, path, list);
 	s->n = n;
-	free_all(term, listed, list);
 	return out;
 }
 
 /* The terms that occur, renumbered from 0 in the order of their ids: names of them, for the metrics of classes. */
 static char **name_classes(const struct ontology *o, uint32_t *y, uint32_t *predicted, size_t n, size_t *k)
 {
-	uint32_t *to = xcalloc(o->n, sizeof *to);
+	FREED uint32_t *to = xcalloc(o->n, sizeof *to);
 	char **name = xcalloc(o->n, sizeof *name);
 	for (size_t i = 0; i < n; i++)
 		to[y[i]] = to[predicted[i]] = 1;
@@ -64,7 +60,6 @@ static char **name_classes(const struct ontology *o, uint32_t *y, uint32_t *pred
 		y[i] = to[y[i]];
 		predicted[i] = to[predicted[i]];
 	}
-	free(to);
 	return name;
 }
 
@@ -79,14 +74,14 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 {
 	struct ontology o;
 	struct hierarchy_scores x;
-	struct metrics m;
+	RELEASED(metrics_release) struct metrics m;
 	size_t k;
 	if (ontology_load(&o, path, &failure))
 		die("--ontology: %s", failure.msg);
 	size_t unknown = find_terms(s, &o, c, path, name);
-	uint32_t *settled = xmalloc(s->n * sizeof *settled);
+	FREED uint32_t *settled = xmalloc(s->n * sizeof *settled);
 	hierarchy_score(&x, &(struct hierarchy){o.n, o.parent.at, o.parent.to}, s->y, s->predicted, s->n, settled);
-	char **class = name_classes(&o, s->y, settled, s->n, &k);
+	FREED char **class = name_classes(&o, s->y, settled, s->n, &k);
 	metrics_init(&m, k);
 	metrics_add(&m, s->y, settled, s->n);
 	metrics_score(&m);
@@ -105,7 +100,5 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	cli_write_results(&score_cli, to);
 	cli_measured("cells", (double)s->n);
 	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
-	metrics_release(&m);
 	ontology_release(&o);
-	free_all(class, settled);
 }

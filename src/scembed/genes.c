@@ -13,8 +13,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MEMORY ((size_t)512 << 20)
 
@@ -101,12 +99,11 @@ static size_t gene_vectors_add_row(struct output *o, size_t token, const char *c
 	const struct vocab *v = &o->h.vocab;
 	size_t i = o->b.rows;
 	block_set_rows(&o->b, i + 1);
-	char *name = class ? xasprintf("%s %s", v->id[token], class) : xstrdup(v->id[token]);
+	FREED char *name = class ? xasprintf("%s %s", v->id[token], class) : xstrdup(v->id[token]);
 	((uint64_t *)o->b.col[o->cell].data)[i] = o->rows++;
 	block_push_str(&o->b, o->barcode, name, strlen(name));
 	block_push_str(&o->b, o->symbol, v->symbol[token], strlen(v->symbol[token]));
 	block_set_id(&o->b, o->token, i, (uint32_t)token);
-	free(name);
 	return i;
 }
 
@@ -194,22 +191,21 @@ static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream
 
 static uint64_t contextual(struct inference *r, const char *by)
 {
-	struct classes found = {0}, sorted = {0};
-	struct labels l = {0};
-	struct block b = {0};
+	RELEASED(classes_release) struct classes found = {0}, sorted = {0};
+	RELEASED(labels_release) struct labels l = {0};
+	RELEASED(block_release) struct block b = {0};
 	struct sums s;
 	struct output o;
 	struct stream *in = r->in;
 	size_t V = stream_header(in)->vocab.n, C = model_config(r->model)->hidden_size, each = V * C * sizeof(double), cap = 0;
-	uint32_t *rank = NULL, *class = NULL;
+	FREED uint32_t *rank = NULL, *class = NULL;
 	if (by) {
 		must(stream_index(in, &failure));
 		labels_open(&l, stream_header(in), by, &found, r->name);
 		rank = read_classes(&l, &found, in);
-		uint32_t *order = classes_sorted(&found);
+		FREED uint32_t *order = classes_sorted(&found);
 		for (size_t i = 0; i < found.n; i++)
 			classes_add(&sorted, found.name[order[i]], strlen(found.name[order[i]]));
-		free(order);
 	}
 	size_t n = by ? sorted.n : 1, together = each < MEMORY ? MEMORY / each : 1;
 	output_open(&o, r, C, 0, by, &sorted);
@@ -226,11 +222,6 @@ static uint64_t contextual(struct inference *r, const char *by)
 		write_sums(&o, &s, by ? &sorted : NULL);
 		sums_release(&s);
 	}
-	block_release(&b);
-	labels_release(&l);
-	classes_release(&found);
-	classes_release(&sorted);
-	free_all(rank, class);
 	return output_close(&o);
 }
 
@@ -245,7 +236,7 @@ static uint64_t table(struct inference *r)
 	size_t C = c->hidden_size;
 	if (!t || t->shape[1] != C || t->shape[0] < v->n)
 		die("--of static: the model has no table of %zu token embeddings", v->n);
-	float *x = xmalloc(t->n * sizeof *x);
+	FREED float *x = xmalloc(t->n * sizeof *x);
 	model_read(r->model, PARAM, t, x);
 	output_open(&o, r, C, 1, NULL, NULL);
 	for (size_t token = v->nspecial; token < v->n; token++) {
@@ -254,7 +245,6 @@ static uint64_t table(struct inference *r)
 		if (block_full(&o.b))
 			must_flush(o.to, &o.b);
 	}
-	free(x);
 	return output_close(&o);
 }
 

@@ -4,8 +4,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const NAME[] = {[POOL_MEAN] = "mean", [POOL_CLS] = "cls", [POOL_FIRST] = "first", [POOL_REST] = "rest"};
 

@@ -8,8 +8,6 @@
 #include "base/option.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 
@@ -69,9 +67,8 @@ struct embedding {
 static real *pooler_tensor(struct model *m, const char *which)
 {
 	const char *pooler = model_config(m)->arch->pooler;
-	char *name = xasprintf("%s.%s", pooler ? pooler : "pooler", which);
+	FREED char *name = xasprintf("%s.%s", pooler ? pooler : "pooler", which);
 	const struct tensor *t = model_find(m, name);
-	free(name);
 	if (!t)
 		die("--pool pooler: no head of the model in %s uses a pooler", asked.model);
 	real *x = xmalloc(t->n * sizeof *x);
@@ -179,19 +176,18 @@ static void scembed_check_options(void)
 /* The pooler is among the tensors of a model that is loaded with its heads. */
 static void load_heads(struct inference *r, struct config_heads *heads)
 {
-	char *path = xasprintf("%s/config.json", asked.model);
+	FREED char *path = xasprintf("%s/config.json", asked.model);
 	if (layer != LAYER_USUAL && layer)
 		die("--pool pooler: it reads the last layer: expected --emb-layer 0");
 	r->layer = 0;
 	must(config_heads_load(heads, path, &failure));
-	free(path);
 }
 
 int main(int argc, char **argv)
 {
 	struct inference r = {0};
 	struct embedding m = {0};
-	struct config_heads heads = {0};
+	RELEASED(config_heads_release) struct config_heads heads = {0};
 	cli_init(&cli, argc, argv);
 	scembed_check_options();
 	r.layer = layer;
@@ -209,6 +205,5 @@ int main(int argc, char **argv)
 	else
 		embed(&r, &m);
 	inference_release(&r);
-	config_heads_release(&heads);
 	return 0;
 }

@@ -13,8 +13,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *sets_path, *modules_name;
 static long long strongest;
@@ -59,7 +57,7 @@ static void open_graph(struct genesets *s, int i)
 /* The genes that are in a set and have an edge (or a module): s->place of the others is -1. */
 static void choose_scored_genes(struct genesets *s)
 {
-	uint8_t *keep = xcalloc(s->vocab.n, 1);
+	FREED uint8_t *keep = xcalloc(s->vocab.n, 1);
 	for (size_t g = 0; g < s->vocab.n; g++)
 		for (int i = 0; i < s->ngraph; i++)
 			keep[g] |= modules_name ? s->graph[i].module[g] >= 0 : s->graph[i].offset[g + 1] > s->graph[i].offset[g];
@@ -74,7 +72,6 @@ static void choose_scored_genes(struct genesets *s)
 			s->place[g] = (int32_t)s->n++;
 	if (s->n < 2)
 		die("%s: no set has %d to %d genes that have %s", sets_path, SMALLEST, LARGEST, modules_name ? "a module" : "an edge");
-	free(keep);
 }
 
 /* ---- edges ---- */
@@ -177,7 +174,7 @@ static void genesets_score(struct scores *r, const struct genesets *s, const str
 /* 95 % intervals from a bootstrap of the genes: [0, 1] of the AUROC, [2, 3] of the fold. */
 static void intervals(double low_high[4], const struct genesets *s, const struct scored *edge, size_t n)
 {
-	double *auroc = xmalloc(DRAWS * sizeof *auroc), *fold = xmalloc(DRAWS * sizeof *fold), *times = xmalloc(s->n * sizeof *times);
+	FREED double *auroc = xmalloc(DRAWS * sizeof *auroc), *fold = xmalloc(DRAWS * sizeof *fold), *times = xmalloc(s->n * sizeof *times);
 	size_t na = 0, nf = 0;
 	for (uint64_t r = 0; r < DRAWS; r++) {
 		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_BOOTSTRAP, r, 0);
@@ -195,14 +192,13 @@ static void intervals(double low_high[4], const struct genesets *s, const struct
 		size_t m = i < 2 ? na : nf;
 		low_high[i] = m < 2 ? (double)NAN : bootstrap_quantile(i < 2 ? auroc : fold, m, i % 2 ? 0.975 : 0.025);
 	}
-	free_all(auroc, fold, times);
 }
 
 /* How often a graph has at least as many edges within a set if its genes are permuted, so that it keeps its hubs, and the genes their sets:
  * p of the hypothesis that graph and sets have nothing to do with each other. */
 static double permuted(const struct genesets *s, const struct scored *edge, size_t n, double shared)
 {
-	uint32_t *to = xcalloc(s->n, sizeof *to);
+	FREED uint32_t *to = xcalloc(s->n, sizeof *to);
 	size_t hits = 1;
 	for (uint64_t r = 0; r < DRAWS; r++) {
 		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_TEST, r, 1);
@@ -216,7 +212,6 @@ static double permuted(const struct genesets *s, const struct scored *edge, size
 			inside += (size_t)share_a_set(s, to[edge[i].u], to[edge[i].v]);
 		hits += (double)inside >= shared;
 	}
-	free(to);
 	return n ? (double)hits / (DRAWS + 1) : NAN;
 }
 
@@ -269,7 +264,7 @@ COMPARE(by_module, struct rich, ORDER(a->module, b->module) ?: ORDER(a->p, b->p)
 static struct rich *test_modules(const struct genesets *s, uint64_t *size, size_t modules, size_t *tests)
 {
 	const struct gene_sets *sets = &s->sets;
-	uint64_t *both = xcalloc(modules, sizeof *both);
+	FREED uint64_t *both = xcalloc(modules, sizeof *both);
 	struct rich *r = xmalloc((modules * sets->n + 1) * sizeof *r);
 	*tests = 0;
 	for (size_t k = 0; k < sets->n; k++) {
@@ -282,7 +277,6 @@ static struct rich *test_modules(const struct genesets *s, uint64_t *size, size_
 				r[(*tests)++] = (struct rich){m, k, both[m], hypergeometric_tail(both[m], s->n, K, size[m]), 0};
 		progress("%zu of %zu sets", k + 1, sets->n);
 	}
-	free(both);
 	return r;
 }
 
@@ -296,12 +290,12 @@ static void score_modules(struct genesets *s, FILE *f)
 			modules = (size_t)g->module[i] + 1;
 	if (modules > g->n)
 		die("%s: module %zu, but there are %u genes: expected numbers from 0", s->name[0], modules - 1, g->n);
-	uint64_t *size = xcalloc(modules + 1, sizeof *size);
+	FREED uint64_t *size = xcalloc(modules + 1, sizeof *size);
 	for (uint32_t i = 0; i < g->n; i++)
 		if (s->place[i] >= 0)
 			size[g->module[i]]++;
-	struct rich *r = test_modules(s, size, modules, &tests);
-	double *p = xmalloc((tests + 1) * sizeof *p);
+	FREED struct rich *r = test_modules(s, size, modules, &tests);
+	FREED double *p = xmalloc((tests + 1) * sizeof *p);
 	for (size_t i = 0; i < tests; i++)
 		p[i] = r[i].p;
 	correct_bh(p, tests);
@@ -314,7 +308,7 @@ static void score_modules(struct genesets *s, FILE *f)
 		double expected = (double)size[r[i].module] * (double)K / (double)s->n;
 		if (!(r[i].q <= Q_MOST) || !r[i].both)
 			continue;
-		char *name = tsv_escaped(sets->name[r[i].set]);
+		FREED char *name = tsv_escaped(sets->name[r[i].set]);
 		fprintf(f, "%zu\t%llu\t%s\t%llu\t%llu", r[i].module, (unsigned long long)size[r[i].module], name, (unsigned long long)K,
 			(unsigned long long)r[i].both);
 		genesets_put(f, expected);
@@ -322,10 +316,8 @@ static void score_modules(struct genesets *s, FILE *f)
 		genesets_put(f, r[i].p);
 		genesets_put(f, r[i].q);
 		fputc('\n', f);
-		free(name);
 	}
 	cli_measured("tests", (double)tests);
-	free_all(size, r, p);
 }
 
 int scgenes_genesets(int argc, char **argv)

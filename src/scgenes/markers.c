@@ -15,8 +15,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *label, *new_path, *predictions_path;
 static long long top = 3;
@@ -85,8 +83,8 @@ struct known {
 static void known_read(struct known *k, struct classes *classes)
 {
 	struct stream *in = must_open(predictions_path);
-	struct labels l;
-	struct block b = {0};
+	RELEASED(labels_release) struct labels l;
+	RELEASED(block_release) struct block b = {0};
 	must(labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &failure));
 	int cell = must_column(in, "cell", U64, SCALAR);
 	while (must_read(in, &b))
@@ -96,8 +94,6 @@ static void known_read(struct known *k, struct classes *classes)
 			k->y[k->n] = labels_at(&l, &b, i);
 			k->cell[k->n] = ((const uint64_t *)b.col[cell].data)[i];
 		}
-	labels_release(&l);
-	block_release(&b);
 	stream_free(in);
 }
 
@@ -107,8 +103,8 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 {
 	const struct header *h = stream_header(in);
 	struct expressed x;
-	struct labels l = {0};
-	struct block b = {0};
+	RELEASED(labels_release) struct labels l = {0};
+	RELEASED(block_release) struct block b = {0};
 	struct sparse row = {.d = genes->n};
 	uint64_t at = 0;
 	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &failure));
@@ -136,8 +132,6 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 		labels_read(&l, label, stream_name(in), "are left out");
 	if (k && at != k->n)
 		die("%s: %" PRIu64 " cells, but %s has %zu", stream_name(in), at, predictions_path, k->n);
-	labels_release(&l);
-	block_release(&b);
 	sparse_release(&row);
 	expressed_release(&x);
 }
@@ -199,7 +193,7 @@ static size_t highest(const struct part *p, size_t gene)
 static size_t put_class(FILE *f, uint32_t class, const struct part *known, const struct part *new, const struct sums *all,
 	const struct classes *c, const uint32_t *order, const struct vocab *genes)
 {
-	struct scored *s = xmalloc(genes->n * sizeof *s);
+	FREED struct scored *s = xmalloc(genes->n * sizeof *s);
 	const struct sums *in = &known->of[class];
 	size_t n = 0, own_genes = 0;
 	for (size_t g = 0; g < genes->n; g++) {
@@ -208,18 +202,16 @@ static size_t put_class(FILE *f, uint32_t class, const struct part *known, const
 			s[own_genes++] = (struct scored){2 * (all->with[g] - in->with[g]) > all->cells - in->cells, t, g};
 	}
 	qsort(s, own_genes, sizeof *s, by_score);
-	char *own = tsv_escaped(c->name[class]);
+	FREED char *own = tsv_escaped(c->name[class]);
 	for (; n < own_genes && n < (size_t)top; n++)
 		for (size_t i = 0; i < c->n; i++) {
-			char *name = tsv_escaped(c->name[order[i]]);
+			FREED char *name = tsv_escaped(c->name[order[i]]);
 			fprintf(f, "%s\t%zu\t%s\t%s\t%.6g\t%s", own, n + 1, genes->id[s[n].gene], genes->symbol[s[n].gene], s[n].t, name);
 			put_expression(f, known, order[i], s[n].gene);
 			if (new_path)
 				put_expression(f, new, order[i], s[n].gene);
 			fputc('\n', f);
-			free(name);
 		}
-	free_all(own, s);
 	return n;
 }
 
@@ -229,7 +221,7 @@ static void write_markers(
 	struct part total = {0};
 	char *text = NULL;
 	size_t size, found = 0, classes = 0, cells;
-	uint32_t *order = classes_sorted(c);
+	FREED uint32_t *order = classes_sorted(c);
 	FILE *f = xmemopen(&text, &size);
 	part_class(&total, 0, genes->n);
 	for (size_t i = 0; i < known->n; i++) {
@@ -255,12 +247,11 @@ static void write_markers(
 	cli_measured("markers", (double)found);
 	cli_report(&markers_cli, "%zu cells, %zu classes, %zu markers", cells, classes, found);
 	part_release(&total);
-	free(order);
 }
 
 int scgenes_markers(int argc, char **argv)
 {
-	struct classes classes = {0};
+	RELEASED(classes_release) struct classes classes = {0};
 	struct known k = {0};
 	struct part known = {0}, new = {0};
 	cli_init(&markers_cli, argc, argv);
@@ -276,7 +267,6 @@ int scgenes_markers(int argc, char **argv)
 	write_markers(&known, &new, &classes, genes, stream_name(in));
 	part_release(&known);
 	part_release(&new);
-	classes_release(&classes);
 	stream_free(in);
 	stream_free(other);
 	free_all(k.y, k.cell);

@@ -11,8 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static long long nearest = 10;
 
@@ -47,8 +45,8 @@ COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 static struct edge *network_join(const struct gene_vectors *g, size_t *n)
 {
 	size_t k = (size_t)nearest, m = 0;
-	uint32_t *neighbour = xmalloc(g->n * k * sizeof *neighbour);
-	double *distance = xmalloc(g->n * k * sizeof *distance);
+	FREED uint32_t *neighbour = xmalloc(g->n * k * sizeof *neighbour);
+	FREED double *distance = xmalloc(g->n * k * sizeof *distance);
 	struct edge *edge = xmalloc((g->n * k + 1) * sizeof *edge);
 	nearest_neighbours(g->x, g->n, g->d, k, (int)network_cli.threads, neighbour, distance);
 	for (size_t i = 0; i < g->n * k; i++) {
@@ -63,15 +61,14 @@ static struct edge *network_join(const struct gene_vectors *g, size_t *n)
 	for (size_t i = 0; i < m; i++)
 		if (!*n || by_genes(&edge[*n - 1], &edge[i]))
 			edge[(*n)++] = edge[i];
-	free_all(neighbour, distance);
 	return edge;
 }
 
 int scgenes_network(int argc, char **argv)
 {
 	struct gene_vectors g;
-	struct graph graph;
-	struct header h = {0};
+	RELEASED(graph_release) struct graph graph;
+	RELEASED(header_release) struct header h = {0};
 	size_t edges;
 	cli_init(&network_cli, argc, argv);
 	cli_blas(&network_cli);
@@ -80,7 +77,7 @@ int scgenes_network(int argc, char **argv)
 	normalise(&g, stream_header(in), stream_name(in));
 	if ((uint64_t)nearest >= g.n)
 		die("%s: --nearest %lld, but there are %zu genes", stream_name(in), nearest, g.n);
-	struct edge *edge = network_join(&g, &edges);
+	FREED struct edge *edge = network_join(&g, &edges);
 	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges);
 	header_init(&h, "graph");
 	vocab_copy(&h.vocab, &stream_header(in)->vocab);
@@ -94,10 +91,7 @@ int scgenes_network(int argc, char **argv)
 	cli_measured("genes", (double)g.n);
 	cli_measured("edges", (double)edges);
 	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
-	graph_release(&graph);
-	header_release(&h);
 	stream_free(in);
-	free(edge);
 	gene_vectors_release(&g);
 	return 0;
 }

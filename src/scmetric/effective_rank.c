@@ -8,8 +8,6 @@
 #include "eval/factor.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct option_def options[] = {
 	{0},
@@ -23,14 +21,14 @@ struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 
 static void effective_rank_read_rows(struct factor *f, struct stream *in)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	must_kind(in, "embedding");
 	int x = must_column(in, "x", F32, FIXED);
 	size_t empty = 0;
 	size_t d = h->col[x].n;
-	double *row = xmalloc((d + 1) * sizeof *row);
+	FREED double *row = xmalloc((d + 1) * sizeof *row);
 	factor_init(f, d + 1);
 	row[0] = 1;
 	while (must_read(in, &b)) {
@@ -54,21 +52,18 @@ static void effective_rank_read_rows(struct factor *f, struct stream *in)
 	embedding_warn(name, empty);
 	if (!f->n)
 		die("%s: no cells", name);
-	free(row);
-	block_release(&b);
 }
 
 /* Add entropy and effective rank of the vectors, or of the vectors minus their mean. */
 static void add_rank(struct results *to, const struct factor *f, int centred, const char *name)
 {
 	size_t d = f->p - 1;
-	double *s = xmalloc(d * sizeof *s);
+	FREED double *s = xmalloc(d * sizeof *s);
 	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &failure))
 		die("%s: %s", name, failure.msg);
 	double entropy = factor_entropy(s, d);
 	results_add(to, centred ? "entropy_centred" : "entropy", entropy);
 	results_add(to, centred ? "effective_rank_centred" : "effective_rank", exp(entropy));
-	free(s);
 }
 
 int scmetric_effective_rank(int argc, char **argv)

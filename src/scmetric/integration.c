@@ -13,8 +13,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { LEAST_CELLS = 15, TEXT = 32 };
@@ -139,22 +137,20 @@ static void check_sets(const struct integration_sets *s, const char *name)
 static void add_centred(struct integration_sets *s)
 {
 	size_t n = s->cells, before = s->n;
-	double *size = xcalloc(s->batches.n, sizeof *size);
+	FREED double *size = xcalloc(s->batches.n, sizeof *size);
 	for (size_t i = 0; i < n; i++)
 		size[s->batch[i]]++;
 	for (size_t t = 0; t < before; t++) {
 		size_t d = s->set[t].d;
 		struct integration_set *to = integration_new_set(s, xasprintf("%s_centred", s->set[t].name));
 		const float *x = s->set[t].x;
-		double *mean = xcalloc(s->batches.n * d, sizeof *mean);
+		FREED double *mean = xcalloc(s->batches.n * d, sizeof *mean);
 		*to = (struct integration_set){to->name, xlarge(n * d, sizeof *to->x), d};
 		for (size_t i = 0; i < n * d; i++)
 			mean[s->batch[i / d] * d + i % d] += (double)x[i] / size[s->batch[i / d]];
 		for (size_t i = 0; i < n * d; i++)
 			to->x[i] = (float)((double)x[i] - mean[s->batch[i / d] * d + i % d]);
-		free(mean);
 	}
-	free(size);
 }
 
 /* ---- scores ---- */
@@ -243,15 +239,13 @@ static void integration_add_row(struct record *to, const struct integration_sets
 /* All digits, and the values of the cell types, are for --report. */
 static void report(const struct integration_set *set, const struct row *r, const struct integration_scores *s, const struct classes *types)
 {
-	char *key = tsv_escaped(set->name), *name = xasprintf("%s:%s", key, r->name);
+	FREED char *key = tsv_escaped(set->name), *name = xasprintf("%s:%s", key, r->name);
 	const double *class = s->class[r->metric];
 	cli_measured(name, s->value[r->metric]);
 	for (size_t t = 0; class && t < types->n; t++) {
-		char *type = tsv_escaped(types->name[t]), *of = xasprintf("%s:%s", name, type);
+		FREED char *type = tsv_escaped(types->name[t]), *of = xasprintf("%s:%s", name, type);
 		cli_measured(of, class[t]);
-		free_all(type, of);
 	}
-	free_all(key, name);
 }
 
 static void add_means(struct record *to, const struct integration_sets *s, const struct integration_scores *of, double *value)
@@ -263,13 +257,11 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 			means(of, t, s->n, mean);
 			value[t] = mean[m];
 			known &= !isnan(mean[m]);
-			char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
+			FREED char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
 			cli_measured(name, mean[m]);
-			free_all(key, name);
 		}
-		char *note = note_of_mean(of, s->n, m, known);
+		FREED char *note = note_of_mean(of, s->n, m, known);
 		integration_add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
-		free(note);
 	}
 }
 
@@ -292,7 +284,7 @@ static char *note_of(const struct integration_sets *s, const struct integration_
 static void print_scores(const struct integration_sets *s, const struct integration_scores *of)
 {
 	struct record to;
-	double *value = xmalloc(s->n * sizeof *value);
+	FREED double *value = xmalloc(s->n * sizeof *value);
 	int means_added = 0;
 	record_open(&to);
 	for (int r = 0; r < ROWS; r++) {
@@ -304,14 +296,12 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 			value[t] = of[t].value[rows[r].metric];
 			report(&s->set[t], &rows[r], &of[t], &s->types);
 		}
-		char *note = note_of(s, of, &rows[r]);
+		FREED char *note = note_of(s, of, &rows[r]);
 		integration_add_row(&to, s, rows[r].name, value, &integration_kind[rows[r].metric], note);
-		free(note);
 	}
 	if (!means_added)
 		add_means(&to, s, of, value);
 	cli_write_table(&integration_cli, record_print(&to));
-	free(value);
 }
 
 int scmetric_integration(int argc, char **argv)
@@ -323,13 +313,12 @@ int scmetric_integration(int argc, char **argv)
 	if (centred)
 		add_centred(&s);
 	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
-	struct integration_scores *of = score_sets(&s);
+	FREED struct integration_scores *of = score_sets(&s);
 	print_scores(&s, of);
 	cli_measured("cells", (double)s.cells);
 	for (size_t t = 0; t < s.n; t++) {
-		char *key = tsv_escaped(s.set[t].name), *name = xasprintf("%s:recall", key);
+		FREED char *key = tsv_escaped(s.set[t].name), *name = xasprintf("%s:recall", key);
 		cli_measured(name, of[t].recall);
-		free_all(key, name);
 	}
 	cli_measured("unlabelled", (double)s.unlabelled);
 	cli_measured("classes", (double)s.types.n);
@@ -337,7 +326,6 @@ int scmetric_integration(int argc, char **argv)
 	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu embeddings", s.cells, s.types.n, s.batches.n, s.n);
 	for (size_t t = 0; t < s.n; t++)
 		integration_scores_release(&of[t]);
-	free(of);
 	integration_sets_release(&s);
 	return 0;
 }

@@ -11,8 +11,6 @@
 #include "base/option.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct integration_set *integration_new_set(struct integration_sets *s, char *name)
@@ -47,9 +45,8 @@ static char *sets_name_of(const struct cli *c, int i)
 	char *name = short_name(c->noperand ? c->operand[i] : "-");
 	int same = 0;
 	for (int other = 0; other < c->noperand; other++) {
-		char *its = short_name(c->operand[other]);
+		FREED char *its = short_name(c->operand[other]);
 		same |= other != i && !strcmp(its, name);
-		free(its);
 	}
 	if (!same)
 		return name;
@@ -66,11 +63,11 @@ static void same_cells(const struct embeddings *d, const uint64_t *cell, size_t 
 
 void integration_streams(struct integration_sets *s, const struct cli *c, const char *label, const char *batch)
 {
-	uint64_t *cell = NULL;
-	char *first = NULL;
+	FREED uint64_t *cell = NULL;
+	FREED char *first = NULL;
 	for (int i = 0; i < (c->noperand ? c->noperand : 1); i++) {
 		struct embeddings d;
-		struct classes types = {0}, batches = {0};
+		RELEASED(classes_release) struct classes types = {0}, batches = {0};
 		embeddings_read(&d, cli_open(c, i),
 			&(struct wanted){
 				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
@@ -91,11 +88,8 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 			d.y = d.group = NULL;
 			d.cell = NULL;
 		}
-		classes_release(&types);
-		classes_release(&batches);
 		embeddings_release(&d);
 	}
-	free_all(first, cell);
 }
 
 /* ---- AnnData ---- */
@@ -113,7 +107,7 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct labels *l
 {
 	struct dataframe_column *c = dataframe_find(&h->obs, name);
 	uint32_t *code = xmalloc((h->ncell + 1) * sizeof *code);
-	struct dataframe_values v = {0};
+	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
 	char *elsewhere = c ? NULL : h5ad_elsewhere(h, name);
 	*l = (struct labels){.classes = to, .rule = label_rule()};
 	if (!c)
@@ -131,7 +125,6 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct labels *l
 		size_t n = dataframe_text(c, &v, i, buf, &text, &missing);
 		code[i] = labels_name(l, text, missing ? 0 : n, 1);
 	}
-	dataframe_values_release(&v);
 	return code;
 }
 
@@ -167,11 +160,10 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 			if (!strcmp(key[other], key[k]))
 				die("--embedding: '%s' is named twice", key[k]);
 		struct integration_set *set = integration_new_set(s, xstrdup(key[k]));
-		char *name = xasprintf("%s: obsm/%s", path, key[k]);
+		FREED char *name = xasprintf("%s: obsm/%s", path, key[k]);
 		sandbox_reading(path);
 		must(h5ad_obsm(&h, key[k], &set->x, &set->d, threads, &failure));
 		keep_labelled(set->x, set->d, y, h.ncell, name);
-		free(name);
 	}
 	for (uint64_t i = 0; i < h.ncell; i++) {
 		if (y[i] == MISSING_CODE)

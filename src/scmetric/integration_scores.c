@@ -16,8 +16,6 @@
 #include "network/network.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Neighbours, the cell itself counted: those of scIB and scib-metrics. */
 enum { GRAPH = 15, NEAR_LISI = 90, NEAR_KBET = 50 };
@@ -158,14 +156,13 @@ static int score_connectivity(struct work *w, int metric, const struct network *
 			memcpy(part.end + 2 * part.m++, g->end + 2 * i, 2 * sizeof *part.end);
 	int bad = network_members(&part, strong, member, &components, w->e);
 	if (!bad) {
-		double *size = xcalloc(components, sizeof *size);
+		FREED double *size = xcalloc(components, sizeof *size);
 		for (size_t i = 0; i < c->n; i++) {
 			cells[c->y[i]]++;
 			size[member[i]]++;
 		}
 		for (size_t i = 0; i < c->n; i++)
 			class[c->y[i]] = fmax(class[c->y[i]], size[member[i]] / cells[c->y[i]]);
-		free(size);
 	}
 	set_classes(w, metric, class, NULL);
 	free_all(cells, member, part.end);
@@ -176,7 +173,7 @@ static int score_connectivity(struct work *w, int metric, const struct network *
 static int score_leiden(struct work *w, const struct network *g, const double *weight)
 {
 	const struct integration_cells *c = w->c;
-	uint32_t *member = xmalloc(c->n * sizeof *member);
+	FREED uint32_t *member = xmalloc(c->n * sizeof *member);
 	double most = -1;
 	int bad = 0;
 	for (int i = 0; i < RESOLUTIONS && !bad; i++) {
@@ -190,7 +187,6 @@ static int score_leiden(struct work *w, const struct network *g, const double *w
 		w->s->value[LEIDEN_ARI] = ari;
 		w->s->why[LEIDEN_NMI] = i == 0 ? "the lowest resolution, 0.2" : i + 1 == RESOLUTIONS ? "the highest resolution, 2.0" : NULL;
 	}
-	free(member);
 	return bad;
 }
 
@@ -213,12 +209,11 @@ struct joined {
 static void scores_join(struct joined *j, const struct work *w, size_t K)
 {
 	size_t near = K - 1, n = w->c->n;
-	uint32_t *row = first_columns(w->neighbour, n, w->width, near);
-	double *far = first_columns(w->distance, n, w->width, near);
+	FREED uint32_t *row = first_columns(w->neighbour, n, w->width, near);
+	FREED double *far = first_columns(w->distance, n, w->width, near);
 	j->weight = xmalloc(n * near * sizeof *j->weight);
 	j->g = (struct network){.n = (uint32_t)n, .end = xmalloc(2 * n * near * sizeof *j->g.end)};
 	j->g.m = umap_graph(j->g.end, j->weight, row, far, n, near, K);
-	free_all(row, far);
 }
 
 static void joined_release(struct joined *j)
@@ -277,11 +272,9 @@ static int score_graphs(struct work *w)
 
 static double median_lisi(const struct work *w, const uint32_t *group, size_t groups)
 {
-	double *lisi = xmalloc(w->c->n * sizeof *lisi);
+	FREED double *lisi = xmalloc(w->c->n * sizeof *lisi);
 	mixing_lisi(lisi, w->neighbour, w->distance, w->c->n, NEAR_LISI - 1, group, groups, NEAR_LISI / 3);
-	double median = bootstrap_quantile(lisi, w->c->n, 0.5);
-	free(lisi);
-	return median;
+	return bootstrap_quantile(lisi, w->c->n, 0.5);
 }
 
 static void score_mixing(struct work *w)
@@ -305,12 +298,10 @@ static void score_mixing(struct work *w)
 static int score_kmeans(struct work *w)
 {
 	const struct integration_cells *c = w->c;
-	uint32_t *member = xmalloc(c->n * sizeof *member);
+	FREED uint32_t *member = xmalloc(c->n * sizeof *member);
 	progress("k-means of %zu cells", c->n);
 	kmeans(w->x, c->n, w->d, c->k, large(w) ? c->exact : c->n, c->seed, c->threads, member);
-	int bad = network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e);
-	free(member);
-	return bad;
+	return network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e);
 }
 
 #define UNIT .range = "0 to 1"

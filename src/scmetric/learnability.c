@@ -17,8 +17,6 @@
 #include "label/gene_labels.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int ungated;
 static long long min_expressed = 100;
@@ -222,7 +220,7 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 	static const char *const key[MEASURES] = {"group_genes", "group_winners", "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p",
 		"p_bh", "z_median", "z_auc", "z_p", "z_p_bh"};
 	size_t K = groups->nclass;
-	double *v = xcalloc(MEASURES * K, sizeof *v);
+	FREED double *v = xcalloc(MEASURES * K, sizeof *v);
 	for (size_t k = 0; k < K; k++)
 		test_group(v, k, g, groups);
 	correct_bh(v + P_BH * K, K);
@@ -232,7 +230,6 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
 		results_list(to, key[i], v + i * K);
-	free(v);
 }
 
 int scmetric_learnability(int argc, char **argv)

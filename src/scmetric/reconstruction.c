@@ -11,8 +11,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct option_def options[] = {
 	{0},
@@ -41,10 +39,9 @@ static void mean_add(struct mean *m, double v)
 static void mean_report(struct results *to, const struct mean *m, const char *key)
 {
 	double n = (double)m->n, mean = m->n ? m->sum / n : NAN;
-	char *sd = xasprintf("%s_sd", key);
+	FREED char *sd = xasprintf("%s_sd", key);
 	results_add(to, key, mean);
 	results_add(to, sd, m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN);
-	free(sd);
 }
 
 struct scores {
@@ -101,7 +98,7 @@ int scmetric_reconstruction(int argc, char **argv)
 {
 	struct scores s = {0};
 	struct columns c;
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	cli_init(&reconstruction_cli, argc, argv);
 	struct stream *in = cli_open(&reconstruction_cli, 0);
 	const char *name = stream_name(in);
@@ -126,7 +123,6 @@ int scmetric_reconstruction(int argc, char **argv)
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
 	free_all(s.x, s.y);
-	block_release(&b);
 	stream_free(in);
 	return 0;
 }

@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *train_path;
 enum { TOKENS = 1000000 }; /* that are learned from, at most */
@@ -200,13 +198,12 @@ static void reference_score(struct record *to, const struct reference *r, struct
 		else
 			for (size_t row = 0; row < in->b.rows; row++)
 				score_cell(r, in, row, &l);
-	char *name = file_stem(path, ".masked");
+	FREED char *name = file_stem(path, ".masked");
 	record_text(to, "masks", name);
 	record_number(to, r->values ? "mean" : "frequency", l.n ? l.first / (double)l.n : NAN);
 	record_number(to, r->values ? "gene_mean" : "medians", l.n ? l.second / (double)l.n : NAN);
 	record_number(to, "n", (double)l.n);
 	record_end(to);
-	free(name);
 }
 
 /* What the training cells have must be what the masks need. */

@@ -11,8 +11,6 @@
 #include "cells/where.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 static long long controls, max_len;
 static struct opt_values where_text;
@@ -195,7 +193,7 @@ static void perturb_row(struct run *r, const struct block *b, uint32_t row)
 
 static void work(struct run *r, const struct block *b)
 {
-	uint8_t *chosen = xmalloc(b->rows);
+	FREED uint8_t *chosen = xmalloc(b->rows);
 	const uint64_t *offset = b->group[r->group].offset;
 	memset(chosen, 1, b->rows);
 	where_rows(&r->where, b, chosen);
@@ -214,7 +212,6 @@ static void work(struct run *r, const struct block *b)
 		r->cells++;
 		progress_cells(r->cells, r->expected);
 	}
-	free(chosen);
 }
 
 /* ---- start and end ---- */
@@ -407,7 +404,7 @@ int scperturb_apply(int argc, char **argv)
 {
 	struct run r = {0};
 	struct header h = {0};
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	cli_init(&apply_cli, argc, argv);
 	apply_check_options();
 	struct stream *in = cli_open(&apply_cli, 0);
@@ -429,7 +426,6 @@ int scperturb_apply(int argc, char **argv)
 	cli_measured("rows_out", (double)r.rows);
 	must_commit(r.to);
 	cli_report(&apply_cli, "%" PRIu64 " cells in, %" PRIu64 " of them perturbed, %" PRIu64 " rows out", r.cells, r.perturbed, r.rows);
-	block_release(&b);
 	run_release(&r, &h);
 	stream_free(in);
 	return 0;

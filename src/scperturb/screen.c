@@ -19,8 +19,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *towards;
 static long long genes = 100;
@@ -59,7 +57,7 @@ static void must_towards(int bad)
 /* The mean of the vectors of a stream of embeddings. */
 static void read_state(struct screen *s)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	uint64_t cells = 0;
 	int got, x = -1;
 	struct stream *in = stream_open(towards, &failure);
@@ -89,7 +87,6 @@ static void read_state(struct screen *s)
 	s->norm = sqrt(s->norm);
 	if (!cells || !(s->norm > 0))
 		die("--towards: %s: no vector, or their mean is 0: expected embeddings of cells of the state", towards);
-	block_release(&b);
 	stream_free(in);
 }
 

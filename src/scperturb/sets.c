@@ -8,8 +8,6 @@
 #include "base/sort.h"
 #include "base/tsv.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -157,18 +155,16 @@ static char *key_of(const struct set *set, enum perturb_kind kind, const struct 
 		return xstrdup(set->label);
 	}
 	free(genes);
-	uint32_t *sorted = xmalloc(set->n * sizeof *sorted);
+	FREED uint32_t *sorted = xmalloc(set->n * sizeof *sorted);
 	memcpy(sorted, set->gene, set->n * sizeof *sorted);
 	qsort(sorted, set->n, sizeof *sorted, compare_u32);
-	char *key = set_label(sorted, set->n, v);
-	free(sorted);
-	return key;
+	return set_label(sorted, set->n, v);
 }
 
 /* Each perturbation is named once, and labels tell them apart. */
 static void check_labels(const struct sets *s, const struct vocab *v)
 {
-	struct keyed *k = xmalloc(s->n * sizeof *k);
+	FREED struct keyed *k = xmalloc(s->n * sizeof *k);
 	for (size_t i = 0; i < s->n; i++)
 		k[i] = (struct keyed){key_of(&s->set[i], s->kind, v), s->set[i].label};
 	qsort(k, s->n, sizeof *k, compare_text);
@@ -181,7 +177,6 @@ static void check_labels(const struct sets *s, const struct vocab *v)
 	}
 	for (size_t i = 0; i < s->n; i++)
 		free(k[i].key);
-	free(k);
 }
 
 void sets_read(struct sets *s, const struct gene_find *genes)

@@ -11,8 +11,6 @@
 #include "eval/results.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text;
 static int shuffle;
@@ -82,12 +80,11 @@ static char *symbols_of(const char *label, const struct vocab *v)
 	int known = 1;
 	for (const char *p = label; known && *p;) {
 		size_t n = strcspn(p, "+");
-		char *id = xstrndup(p, n);
+		FREED char *id = xstrndup(p, n);
 		int64_t g = vocab_find(v, id);
 		known = g >= 0 && v->symbol[g][0];
 		if (known)
 			fprintf(f, "%s%s", p > label ? "+" : "", v->symbol[g]);
-		free(id);
 		p += n + (p[n] == '+');
 	}
 	xmemclose(f, &text);

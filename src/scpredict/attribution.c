@@ -22,7 +22,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 static const char *head;
 

@@ -10,8 +10,6 @@
 #include "cli_model.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *head;
@@ -107,7 +105,7 @@ static void class_rows(struct inference *r, size_t first, size_t n)
 	uint32_t *predicted = (uint32_t *)r->out.col[c->predicted].data + first;
 	if (p->offset[n])
 		must(model_logits(r->model, p, c->chosen.head, logit, &failure));
-	double *z = xmalloc(K * sizeof *z);
+	FREED double *z = xmalloc(K * sizeof *z);
 	for (size_t i = 0; i < n; i++) {
 		if (p->offset[i] < p->offset[i + 1]) {
 			predicted[i] = classify(logit + i * K, K, z, all ? all + i * K : NULL, best + i);
@@ -128,7 +126,6 @@ static void class_rows(struct inference *r, size_t first, size_t n)
 		}
 		r->empty++;
 	}
-	free(z);
 }
 
 /* In the unit of the column that it was trained on; NaN for a cell without tokens. */
@@ -174,10 +171,8 @@ static int predict_cells_fit(const struct head_spec *s)
 /* A model that scstream from-bmfm made may have none. */
 static int has_ontology(void)
 {
-	char *path = xasprintf("%s/ontology.obo", asked.model);
-	int there = access(path, F_OK) == 0;
-	free(path);
-	return there;
+	FREED char *path = xasprintf("%s/ontology.obo", asked.model);
+	return access(path, F_OK) == 0;
 }
 
 int scpredict_cells(int argc, char **argv)

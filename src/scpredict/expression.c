@@ -12,8 +12,6 @@
 #include "base/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
@@ -85,13 +83,12 @@ static void count_rows(struct inference *r, size_t first, size_t n)
 	int list = b->header->col[x->gene].group;
 	size_t genes = b->header->vocab.n;
 	uint64_t *offset = b->group[list].offset, at = offset[first];
-	double *z = xmalloc(genes * sizeof *z);
+	FREED double *z = xmalloc(genes * sizeof *z);
 	grow(x->h, x->h_cap, n * genes);
 	must(model_logits(r->model, &r->packed.b, x->chosen.head, x->h, &failure));
 	block_set_items(b, list, at + r->packed.masked.n);
 	for (size_t i = 0; i < n; i++)
 		offset[first + i + 1] = at = write_counts(r, first + i, at, i, x->h + i * genes, z);
-	free(z);
 }
 
 /* ---- whole cells ---- */

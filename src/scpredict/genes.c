@@ -5,8 +5,6 @@
 #include "base/option.h"
 #include "label/gene_labels.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *head;
@@ -43,13 +41,12 @@ static int predict_genes_fit(const struct head_spec *s)
 static void read_genes(struct genes *g, const struct header *h)
 {
 	const struct head_spec *s = chosen(&g->chosen);
-	char *genes = xasprintf("%s/genes.tsv", asked.model);
+	FREED char *genes = xasprintf("%s/genes.tsv", asked.model);
 	if (access(genes, F_OK) == 0)
 		must(gene_labels_read(&g->known, genes, &h->vocab, s->label, s->nlabel, &failure));
 	g->all = !g->known.test;
 	if (g->all)
 		info("no gene is known to be held out (%s): all are predicted", genes);
-	free(genes);
 }
 
 static void predict_genes_make_header(const struct inference *r, struct header *h)

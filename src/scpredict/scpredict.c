@@ -2,9 +2,6 @@
 #include "scpredict.h"
 #include "cli.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Names of the heads that are fit: "cell_type, donor" (malloced). */
 static char *list_heads(const struct config_heads *heads, int (*fit)(const struct head_spec *s))
 {
@@ -21,9 +18,8 @@ void choose_head(struct chosen *c, const char *name, int (*fit)(const struct hea
 {
 	const char *dir = asked.model;
 	size_t n = 0;
-	char *config = xasprintf("%s/config.json", dir);
+	FREED char *config = xasprintf("%s/config.json", dir);
 	must(config_heads_load(&c->heads, config, &failure));
-	free(config);
 	for (size_t i = 0; i < c->heads.n; i++) {
 		if (!fit(&c->heads.head[i]) || (name && strcmp(head_name(&c->heads.head[i]), name)))
 			continue;

@@ -8,8 +8,6 @@
 #include "label/leaves.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct terms {
 	struct ontology ontology;
@@ -62,14 +60,13 @@ static void find_nodes(struct terms *t, const struct opt_values *given, const ch
 
 struct terms *terms_new(const struct head_spec *s, const struct opt_values *node)
 {
-	char *path = xasprintf("%s/ontology.obo", asked.model);
+	FREED char *path = xasprintf("%s/ontology.obo", asked.model);
 	struct terms *t = xcalloc(1, sizeof *t);
 	must(ontology_load(&t->ontology, path, &failure));
 	open_leaves(t, s, path);
 	find_nodes(t, node, path);
 	t->sum = xcalloc(t->ontology.n, sizeof *t->sum);
 	t->way = xcalloc(t->ontology.n, sizeof *t->way);
-	free(path);
 	return t;
 }
 
@@ -77,7 +74,7 @@ struct terms *terms_new(const struct head_spec *s, const struct opt_values *node
 static void add_names(struct terms *t, struct header *h)
 {
 	size_t n = t->leaves.n;
-	char **class = xmalloc((n + 1) * sizeof *class);
+	FREED char **class = xmalloc((n + 1) * sizeof *class);
 	for (size_t k = 0; k < n; k++) {
 		size_t alike = 0;
 		for (size_t i = 0; i < n; i++)
@@ -85,7 +82,6 @@ static void add_names(struct terms *t, struct header *h)
 		class[k] = (alike > 1 ? t->ontology.id : t->ontology.name)[t->leaves.term[k]];
 	}
 	t->named = header_add_categorical(h, "predicted_name", class, n);
-	free(class);
 }
 
 void terms_header(struct terms *t, struct header *h, const char *name)
@@ -106,14 +102,13 @@ void terms_header(struct terms *t, struct header *h, const char *name)
 
 static void push_lineage(const struct terms *t, struct block *out, size_t n)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *f = xmemopen(&text, &size);
 	for (size_t i = 0; i < n; i++)
 		fprintf(f, "%s%s (%.3f)", i ? " > " : "", t->ontology.name[t->way[i]], t->sum[t->way[i]]);
 	xmemclose(f, &text);
 	block_push_str(out, t->lineage, text, size);
-	free(text);
 }
 
 uint32_t terms_decode(struct terms *t, struct block *out, size_t row, uint32_t best, const double *p, int greedy)

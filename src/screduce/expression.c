@@ -15,8 +15,6 @@
 #include <cblas.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CHUNK 512 /* cells of a matrix product */
 #define GENES_MAX 16384 /* for pca: the covariance has 8 bytes for a pair of genes */
@@ -118,7 +116,7 @@ static void find_shared(uint8_t *there, const struct source *in)
 		return;
 	struct stream *s = must_open(shared_path);
 	const struct vocab *other = &stream_header(s)->vocab;
-	uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
+	FREED uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
 	struct gene_tables t = {.from = other, .to = &in->h->vocab, .from_name = shared_path, .to_name = in->name, .once = 1};
 	struct gene_matched matched;
 	must(gene_match(row, &t, &matched, &failure));
@@ -127,7 +125,6 @@ static void find_shared(uint8_t *there, const struct source *in)
 	for (size_t i = 0; i < other->n; i++)
 		if (row[i] != GENE_NONE)
 			there[row[i]] = 1;
-	free(row);
 	stream_free(s);
 }
 
@@ -280,9 +277,8 @@ static void reduce_make_header(
 	if (header_find(to, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", in->name);
 	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));
-	char *fit = xasprintf("--train %zu cells, %zu genes, xxh3:%s", m->cells, m->genes, hex);
+	FREED char *fit = xasprintf("--train %zu cells, %zu genes, xxh3:%s", m->cells, m->genes, hex);
 	cli_provenance(cli, to, fit);
-	free(fit);
 }
 
 /* The vectors of rows [from, to) of the block. x [genes + components] scratch */
@@ -309,15 +305,15 @@ static void embed_rows(const struct baseline *m, const struct source *in, size_t
 /* Write the embeddings of all cells; returns their number. */
 static uint64_t embed(const struct baseline *m, struct source *in, const struct vocab *fitted, const struct cli *cli)
 {
-	struct header h = {0};
-	struct block out = {0};
+	RELEASED(header_release) struct header h = {0};
+	RELEASED(block_release) struct block out = {0};
 	uint64_t cells = 0;
 	reduce_make_header(&h, in, m, fitted, cli);
 	struct stream *to = cli_create(cli, &h, stream_expected(in->s));
 	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x");
-	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
+	FREED double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
 	size_t most = BLOCK_BYTES / (sizeof(float) * h.col[x].n) + 1;
-	uint32_t *row = xmalloc(most * sizeof *row);
+	FREED uint32_t *row = xmalloc(most * sizeof *row);
 	header_map(&h, in->h, map);
 	block_reset(&out, stream_header(to));
 	while (reduce_next_block(in)) {
@@ -333,9 +329,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 		progress_cells(cells, stream_expected(in->s));
 	}
 	must_commit(to);
-	free_all(map, row, scratch);
-	block_release(&out);
-	header_release(&h);
+	free(map);
 	return cells;
 }
 

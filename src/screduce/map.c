@@ -7,8 +7,6 @@
 #include "eval/map.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char position[] = "X_umap"; /* scanpy's name in obsm */
 
@@ -48,7 +46,7 @@ static float *spread(float *xy, const struct embeddings *d)
 /* All rows of the input once more, with their positions xy [rows, 2]. */
 static void write_positions(struct stream *to, struct stream *in, const float *xy)
 {
-	struct block from = {0}, out = {0};
+	RELEASED(block_release) struct block from = {0}, out = {0};
 	const struct header *h = stream_header(to);
 	int at = header_find(h, position), *map = xmalloc(h->ncol * sizeof *map);
 	header_map(h, stream_header(in), map);
@@ -61,21 +59,19 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 		must_flush(to, &out);
 	}
 	must_commit(to);
-	block_release(&from);
-	block_release(&out);
 	free(map);
 }
 
 int screduce_map(int argc, char **argv)
 {
 	struct embeddings d;
-	struct header h = {0};
+	RELEASED(header_release) struct header h = {0};
 	cli_init(&map_cli, argc, argv);
 	cli_blas(&map_cli);
 	struct stream *in = cli_open(&map_cli, 0);
 	embeddings_read(&d, in, &(struct wanted){0}, 1);
 	struct stream *to = create(&h, in);
-	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
+	FREED float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
 	if (d.n)
 		map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads);
 	xy = spread(xy, &d);
@@ -83,8 +79,6 @@ int screduce_map(int argc, char **argv)
 	cli_measured("cells", (double)d.n);
 	cli_measured("features", (double)d.d);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
-	header_release(&h);
 	embeddings_release(&d);
-	free(xy);
 	return 0;
 }

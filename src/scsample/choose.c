@@ -9,8 +9,6 @@
 #include "cells/sample.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The class of every cell, by one column. Cells without a label, and those that did not pass the filters, are a class of their own. */
 struct partition {
@@ -79,10 +77,9 @@ void choice_init(struct choice *c, const struct header *h, const char *file)
 		add_partition(c, c->balance_column[i]);
 	for (size_t i = 0; i < c->cap->n + (c->min_class != NULL); i++) {
 		double n;
-		char *column = i < c->cap->n ? column_and_number("cap", c->cap->item[i], 1, &n)
-					     : column_and_number("min-class", c->min_class, 0, &n);
+		FREED char *column = i < c->cap->n ? column_and_number("cap", c->cap->item[i], 1, &n)
+						   : column_and_number("min-class", c->min_class, 0, &n);
 		add_partition(c, column);
-		free(column);
 	}
 	for (size_t k = 0; k < c->npartition; k++) {
 		struct partition *p = &c->partition[k];
@@ -135,14 +132,13 @@ void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, in
 /* Renumber classes by name, so that no choice depends on the order of the cells. The missing class is last. */
 static void choose_settle(const struct choice *c, struct partition *p)
 {
-	uint32_t *rank = classes_ranks(&p->classes);
+	FREED uint32_t *rank = classes_ranks(&p->classes);
 	p->n = p->classes.n;
 	for (size_t i = 0; i < c->n; i++) {
 		p->missing |= p->class[i] == MISSING_CODE;
 		p->class[i] = p->class[i] == MISSING_CODE ? (uint32_t)p->n : rank[p->class[i]];
 	}
 	p->n += (size_t)p->missing;
-	free(rank);
 }
 
 /* Number of kept cells in each class (malloced). */
@@ -178,37 +174,33 @@ static void drop_missing(struct choice *c, const struct partition *p)
 
 static void drop_rare(struct choice *c, const struct partition *p, double least)
 {
-	uint64_t *count = class_counts(c, p);
+	FREED uint64_t *count = class_counts(c, p);
 	double limit = least < 1 ? least * (double)kept(c) : least;
 	for (size_t i = 0; i < c->n; i++)
 		if ((double)count[p->class[i]] < limit)
 			c->keep[i] = 0;
-	free(count);
 }
 
 /* Keep `total` cells, in the class proportions of --stratify if it is given. */
 static void choose_take(struct choice *c, uint64_t total, uint32_t purpose)
 {
 	const struct partition *p = c->stratify ? partition_of(c, c->stratify) : NULL;
-	uint64_t *quota = p ? xcalloc(p->n, sizeof *quota) : xcalloc(1, sizeof *quota);
+	FREED uint64_t *quota = p ? xcalloc(p->n, sizeof *quota) : xcalloc(1, sizeof *quota);
 	quota[0] = total;
 	if (p && p->n) {
-		uint64_t *count = class_counts(c, p);
+		FREED uint64_t *count = class_counts(c, p);
 		sample_proportional(count, p->n, total, quota);
-		free(count);
 	}
 	keep_quota(c, purpose, p, quota);
-	free(quota);
 }
 
 static void split_by_cell(struct choice *c)
 {
-	uint8_t *before = xmalloc(c->n);
+	FREED uint8_t *before = xmalloc(c->n);
 	memcpy(before, c->keep, c->n);
 	choose_take(c, sample_share(c->test_fraction, kept(c)), SAMPLE_SPLIT);
 	for (size_t i = 0; i < c->n && c->part == PART_TRAIN; i++)
 		c->keep[i] = before[i] && !c->keep[i];
-	free(before);
 }
 
 static void split_by_group(struct choice *c)
@@ -243,20 +235,19 @@ static void split_by_group(struct choice *c)
 static void cap_classes(struct choice *c, size_t which)
 {
 	double n;
-	char *column = column_and_number("cap", c->cap->item[which], 1, &n);
+	FREED char *column = column_and_number("cap", c->cap->item[which], 1, &n);
 	const struct partition *p = partition_of(c, column);
-	uint64_t *quota = xmalloc(p->n * sizeof *quota);
+	FREED uint64_t *quota = xmalloc(p->n * sizeof *quota);
 	for (size_t k = 0; k < p->n; k++)
 		quota[k] = (uint64_t)n;
 	keep_quota(c, SAMPLE_CAP + (uint32_t)which, p, quota);
-	free_all(quota, column);
 }
 
 /* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is
  * changed. */
 static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
 {
-	uint64_t *pair = xmalloc((cells + 1) * sizeof *pair);
+	FREED uint64_t *pair = xmalloc((cells + 1) * sizeof *pair);
 	size_t n = 0;
 	for (size_t i = 0; i < cells; i++)
 		pair[i] = (uint64_t)a[i] * m + b[i];
@@ -268,7 +259,6 @@ static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
 		uint64_t own = (uint64_t)a[i] * m + b[i];
 		a[i] = (uint32_t)((uint64_t *)bsearch(&own, pair, n, sizeof *pair, compare_u64) - pair);
 	}
-	free(pair);
 	return n;
 }
 

@@ -4,7 +4,6 @@
 
 #include "base/option.h"
 
-#include <string.h>
 #include <strings.h>
 
 /* The 13 protein genes of the human mitochondrion, for vocabularies without symbols. */

@@ -6,9 +6,6 @@
 #include "cells/thin.h"
 #include "stream/panels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *option(const struct genes *g)
 {
 	return g->list ? "--keep-genes" : g->top ? "--hvg" : "--thin";
@@ -89,7 +86,7 @@ void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
 static void narrow(struct genes *g, const uint8_t *take)
 {
 	struct header *h = &g->header;
-	struct header from = {0};
+	RELEASED(header_release) struct header from = {0};
 	header_copy(&from, h);
 	g->number = xmalloc(from.vocab.n * sizeof *g->number);
 	vocab_release(&h->vocab);
@@ -105,14 +102,12 @@ static void narrow(struct genes *g, const uint8_t *take)
 		panels_renumber(h, &p, from.vocab.n, g->number);
 	panels_release(&p);
 	h->col[header_find(h, "gene")].type = id_type(h->vocab.n);
-	header_release(&from);
 }
 
 void genes_listed(struct genes *g)
 {
-	uint8_t *take = cli_gene_list("--keep-genes", g->list, &g->header.vocab, g->file);
+	FREED uint8_t *take = cli_gene_list("--keep-genes", g->list, &g->header.vocab, g->file);
 	narrow(g, take);
-	free(take);
 }
 
 int genes_again(struct genes *g)
@@ -127,14 +122,13 @@ int genes_again(struct genes *g)
 		die("--hvg: %s: %s", g->file, again < 0 ? failure.msg : "no cells to choose genes by");
 	if (again)
 		return 1;
-	uint8_t *take = xmalloc(g->hvg.genes);
+	FREED uint8_t *take = xmalloc(g->hvg.genes);
 	size_t n = hvg_choose(&g->hvg, take);
 	if (!n)
 		die("--hvg: %s: no gene is highly variable: every gene has the same count in all cells", g->file);
 	if (n < g->top)
 		warn("--hvg: %s: %zu genes were requested, but %zu vary; these are kept", g->file, g->top, n);
 	narrow(g, take);
-	free(take);
 	return 0;
 }
 

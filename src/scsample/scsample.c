@@ -11,8 +11,6 @@
 #include "stream/concat.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 static long long number, min_genes, hvg;
 static double fraction, test_fraction, max_mito, thin;
@@ -89,9 +87,9 @@ struct inputs {
 static void open_inputs(struct inputs *in)
 {
 	size_t n = cli.noperand ? (size_t)cli.noperand : 1;
-	const struct header **h = xmalloc(n * sizeof *h);
-	const char **name = xmalloc(n * sizeof *name);
-	char *warning = NULL;
+	FREED const struct header **h = xmalloc(n * sizeof *h);
+	FREED const char **name = xmalloc(n * sizeof *name);
+	FREED char *warning = NULL;
 	*in = (struct inputs){.n = n, .s = xcalloc(n, sizeof *in->s)};
 	for (size_t i = 0; i < n; i++) {
 		in->s[i] = cli_open(&cli, (int)i);
@@ -104,7 +102,6 @@ static void open_inputs(struct inputs *in)
 	must(concat_init(&in->all, h, name, n, &warning, &failure));
 	if (warning)
 		warn("%s", warning);
-	free_all(warning, h, name);
 }
 
 static void rewind_inputs(struct inputs *in)
@@ -257,10 +254,9 @@ static char *drop_report(void)
 	for (int r = 1; r < REASONS; r++) {
 		if (!dropped[r])
 			continue;
-		char *name = xasprintf("dropped:%s", reason_text[r] + strspn(reason_text[r], "-"));
+		FREED char *name = xasprintf("dropped:%s", reason_text[r] + strspn(reason_text[r], "-"));
 		xappend(&report, ", %" PRIu64 " dropped by %s", dropped[r], reason_text[r]);
 		cli_measured(name, (double)dropped[r]);
-		free(name);
 	}
 	return report;
 }
@@ -268,15 +264,13 @@ static char *drop_report(void)
 /* chosen: as first_pass returns it, or NULL */
 static struct stream *create_output(const struct inputs *in, const struct header *like, const uint8_t *chosen)
 {
-	struct header h;
+	RELEASED(header_release) struct header h;
 	uint64_t all = expected(in), n = chosen ? 0 : all;
 	for (uint64_t i = 0; chosen && i < all; i++)
 		n += chosen[i] != 0;
 	header_copy(&h, like);
 	cli_provenance(&cli, &h, "");
-	struct stream *to = cli_create(&cli, &h, n);
-	header_release(&h);
-	return to;
+	return cli_create(&cli, &h, n);
 }
 
 int main(int argc, char **argv)

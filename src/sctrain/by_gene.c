@@ -9,8 +9,6 @@
 #include "base/threads.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define GENES_AT_ONCE 64
 
@@ -111,7 +109,7 @@ static void by_gene_put(FILE *f, double v)
 
 void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	fputs(COLUMNS, f);
@@ -127,5 +125,4 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 	}
 	xmemclose(f, &text);
 	must(outfile_text(path, text, &failure));
-	free(text);
 }

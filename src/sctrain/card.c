@@ -11,8 +11,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define MARK "# sctrain overwrites this card as long as this line is here."
@@ -24,9 +22,8 @@ typedef unsigned long long ull; /* for messages */
 /* A line of an indented block: a name and a value. */
 static void put_line(FILE *f, const char *name, const char *value)
 {
-	char *shorter = decimal_shorten(value), *line = xasprintf("%s%s%s", name, *shorter ? " " : "", shorter);
+	FREED char *shorter = decimal_shorten(value), *line = xasprintf("%s%s%s", name, *shorter ? " " : "", shorter);
 	fprintf(f, "    %s\n", printable(line));
-	free_all(shorter, line);
 }
 
 static void put_number(FILE *f, const char *name, double value)
@@ -44,9 +41,8 @@ static void put_items(FILE *f, const cJSON *object, const char *const *list, int
 			listed |= !strcmp(*w, x->string);
 		if (listed == but)
 			continue;
-		char *text = cJSON_IsString(x) ? xstrdup(x->valuestring) : xchecked(cJSON_PrintUnformatted(x));
+		FREED char *text = cJSON_IsString(x) ? xstrdup(x->valuestring) : xchecked(cJSON_PrintUnformatted(x));
 		put_line(f, x->string, text);
-		free(text);
 	}
 }
 
@@ -79,9 +75,8 @@ static void put_use(FILE *f, const struct train *t, const char *of_transformers)
 	const char *encoding = header_made_by(t->header, "rankenc"), *counts = c->arch->counts ? "cells.counts" : "cells.tok";
 	fputs("## Use\n\nMODEL is this folder.\n\n    h5tok cells.h5ad -o cells.counts\n", f);
 	if (!c->arch->counts) {
-		char *how = xasprintf("-m MODEL/vocab.tsv%s%s cells.counts -o cells.tok", *encoding ? " " : "", encoding);
+		FREED char *how = xasprintf("-m MODEL/vocab.tsv%s%s cells.counts -o cells.tok", *encoding ? " " : "", encoding);
 		put_line(f, "rankenc", how);
-		free(how);
 	}
 	fprintf(f, "    scembed -M MODEL %s -o cells.emb\n\n", counts);
 	if (!of_transformers)
@@ -99,9 +94,9 @@ static void put_heads(FILE *f, const struct train *t)
 {
 	fputs("It predicts:\n\n", f);
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
-		char *what = o->head.nlabel ? xasprintf("%s, %u classes", o->head.kind->name, o->head.nlabel) : xstrdup(o->head.kind->name);
+		FREED char *what =
+			o->head.nlabel ? xasprintf("%s, %u classes", o->head.kind->name, o->head.nlabel) : xstrdup(o->head.kind->name);
 		put_line(f, o->what, strcmp(o->what, what) ? what : "");
-		free(what);
 	}
 	fputs("\n", f);
 }
@@ -125,9 +120,8 @@ static void put_data(FILE *f, const struct train *t)
 			const char *text = json_text(p, part[i]);
 			part[i] = text ? text : "?";
 		}
-		char *how = xasprintf("%s %s", part[1], part[2]);
+		FREED char *how = xasprintf("%s %s", part[1], part[2]);
 		put_line(f, part[0], how);
-		free(how);
 	}
 	fputs("\n## Batches and masks\n\n", f);
 	put_items(f, loader, order, 1);
@@ -137,7 +131,7 @@ static void put_data(FILE *f, const struct train *t)
 /* The measures of the kept weights: the row of train.tsv of this step, 0: the last row. */
 static void card_put_row(FILE *f, const struct train *t, uint64_t step)
 {
-	char *path = xasprintf("%s/" CHECKPOINT_TRAIN, t->cli->output), *line = NULL, *names = NULL, *row = NULL;
+	FREED char *path = xasprintf("%s/" CHECKPOINT_TRAIN, t->cli->output), *line = NULL, *names = NULL, *row = NULL;
 	size_t cap = 0;
 	FILE *log = fopen(path, "re");
 	if (!log)
@@ -158,7 +152,6 @@ static void card_put_row(FILE *f, const struct train *t, uint64_t step)
 		if (strcmp(name, "tokens_per_s") && strcmp(name, "seconds") && strcmp(value, "NA"))
 			put_line(f, name, value);
 	}
-	free_all(path, line, names, row);
 }
 
 /* ---- the card ---- */

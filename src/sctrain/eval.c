@@ -20,9 +20,6 @@
 #include "train/weights.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char *model_dir, *cells_path, *genes_path, *recalibrate;
@@ -63,9 +60,8 @@ static const struct objective_kind *column_kind(const struct head_spec *s, const
 	for (size_t i = 0; (k = objective_kind_at(i)) != NULL; i++) {
 		if (k->head != s->kind || !k->eval_open || !s->column || header_find(h, s->column) < 0)
 			continue;
-		char *path = xasprintf("%s/%s", model_dir, k->file ? k->file : "config.json");
+		FREED char *path = xasprintf("%s/%s", model_dir, k->file ? k->file : "config.json");
 		int there = access(path, F_OK) == 0;
-		free(path);
 		return there && !cells_path ? k : NULL;
 	}
 	return NULL;
@@ -84,7 +80,7 @@ static void name_label(struct config_heads *heads)
 {
 	struct train_state state;
 	struct head_spec *s = &heads->head[0];
-	char *path = xasprintf("%s/" TRAIN_STATE, model_dir);
+	FREED char *path = xasprintf("%s/" TRAIN_STATE, model_dir);
 	if (heads->n == 1 && s->kind->target == TARGET_CLASS && s->kind->rows == ROWS_CELL && !s->column && access(path, F_OK) == 0) {
 		must(train_state_load(&state, path, &failure));
 		const char *column = json_text(state.settings, "label");
@@ -94,7 +90,6 @@ static void name_label(struct config_heads *heads)
 		}
 		train_state_release(&state);
 	}
-	free(path);
 }
 
 /* Die if the model has classes or numbers of the cells, and the stream no column of them. */
@@ -120,7 +115,7 @@ static void need_column(const struct config_heads *heads)
 static void choose_objectives(struct objectives *list, struct config_heads *heads, enum input input, const struct header *h)
 {
 	const struct objective_kind *kind;
-	char *config = xasprintf("%s/config.json", model_dir);
+	FREED char *config = xasprintf("%s/config.json", model_dir);
 	size_t i = 0, k = 0, columns = 0;
 	while ((kind = objective_kind_at(i))->input != input || (kind->label && input != INPUT_COUNTS))
 		i++;
@@ -128,7 +123,6 @@ static void choose_objectives(struct objectives *list, struct config_heads *head
 		kind = kind->valued;
 	must(config_folder(model_dir, &failure));
 	config_heads_load(heads, config, NULL);
-	free(config);
 	name_label(heads);
 	while (k < heads->n && heads->head[k].kind != kind->head)
 		k++;
@@ -166,7 +160,7 @@ static void open_objectives(struct objectives *list, struct config_heads *heads,
 
 static struct model *load_model(const struct objectives *list, const struct config_heads *heads, const struct stream *in, struct ops *ops)
 {
-	struct vocab v;
+	RELEASED(vocab_release) struct vocab v;
 	struct weights_report report;
 	struct model *m = model_dir_load(model_dir, heads->head, heads->n, ops, 1, &v, &report, &failure);
 	must(!m);
@@ -177,7 +171,6 @@ static struct model *load_model(const struct objectives *list, const struct conf
 	cli_needs_values(model_config(m), in);
 	for (const struct objective *o = list->one; o < list->one + list->n; o++)
 		cli_has_position(&o->head, in);
-	vocab_release(&v);
 	return m;
 }
 
@@ -305,7 +298,7 @@ static void standard_errors(struct cell_losses *r, const struct loss *sum, doubl
 
 static void write_rows(const struct cell_losses *r, int classes)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *t = xmemopen(&text, &n);
 	fprintf(t, "cell\tepoch\tmasked\tloss%s\n", classes ? "\tcorrect" : "");
@@ -317,7 +310,6 @@ static void write_rows(const struct cell_losses *r, int classes)
 	}
 	xmemclose(t, &text);
 	must(outfile_text(cells_path, text, &failure));
-	free(text);
 }
 
 /* ---- the run ---- */
@@ -369,7 +361,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	const struct objective *o = own_objective(y->list);
 	struct scores x;
 	double loss, accuracy; /* standard errors */
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	score_metrics(y, m, &x);
@@ -388,12 +380,11 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	}
 	xmemclose(f, &text);
 	must(outfile_text(cli.output, text, &failure));
-	free(text);
 }
 
 static void score_stream(struct score *y, struct cell_losses *r, struct model *m, const struct masked_source *s)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	struct recalibration *calibrated = recalibration_new(recalibrate, m, model_dir, s->in);
 	while (must_read(s->in, &b)) {
 		recalibration_fit(calibrated, &s->col, &b, s->name);
@@ -406,7 +397,6 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	}
 	if (!(score_count(y) > 0))
 		die("%s: it has no masked position%s", s->name, own_objective(y->list) ? "" : ", and no cell a label that the model knows");
-	block_release(&b);
 	recalibration_free(calibrated);
 }
 
@@ -414,7 +404,7 @@ int sctrain_eval(int argc, char **argv)
 {
 	struct masked_source source;
 	struct objectives list = {0};
-	struct config_heads heads;
+	RELEASED(config_heads_release) struct config_heads heads;
 	struct score y = {0};
 	struct cell_losses r = {0};
 	cli_init(&cli, argc, argv);
@@ -433,7 +423,7 @@ int sctrain_eval(int argc, char **argv)
 			"--gene-scores: %s is for sctrain %s, which does not predict expression: expected the stream of wced or value (maskgen "
 			"--objective cell or value)",
 			stream_name(in), o->kind->name);
-	char *program = xasprintf("sctrain %s", o->kind->name);
+	FREED char *program = xasprintf("sctrain %s", o->kind->name);
 	must(source_init(&source, &list, program, in, &failure));
 	struct ops *ops = cli_device(&cli);
 	open_objectives(&list, &heads, &source);
@@ -456,12 +446,11 @@ int sctrain_eval(int argc, char **argv)
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
 	score_release(&y);
-	free_all(r.row, r.z, program);
+	free_all(r.row, r.z);
 	model_free(m);
 	for (; o < list.one + list.n; o++)
 		o->head = (struct head_spec){0}; /* of heads */
 	objectives_release(&list);
-	config_heads_release(&heads);
 	ops->destroy(ops);
 	source_release(&source);
 	return 0;

@@ -10,9 +10,6 @@
 #include "base/option.h"
 #include "label/gene_labels.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *path, *fold_text;
 
 static struct option_def options[] = {

@@ -9,9 +9,6 @@
 #include "base/digest.h"
 #include "label/leaves.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LISTED = 10 }; /* unknown labels that a message names */
 
 struct hce {
@@ -45,7 +42,7 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	const struct label_column *c = &x->column;
 	size_t n = 0;
 	double cells = 0;
-	char *list = NULL;
+	FREED char *list = NULL;
 	FILE *f = xmemopen(&list, &(size_t){0});
 	for (size_t k = 0; k < c->nclass; k++) {
 		if (x->term[k] != TERM_NONE)
@@ -57,14 +54,13 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	}
 	fprintf(f, "%s", n > LISTED ? ", ..." : "");
 	xmemclose(f, &list);
-	char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
+	FREED char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
 	if (2 * n > c->nclass || 2 * cells > c->labelled)
 		die("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s: %s: expected at most half",
 			t->source.name, c->name, n, c->nclass, some, x->path, list);
 	if (n)
 		warn("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s, and left out: %s", t->source.name,
 			c->name, n, c->nclass, some, x->path, list);
-	free_all(some, list);
 }
 
 static void find_leaves(struct hce *x, const struct train *t)
@@ -90,8 +86,8 @@ static void report_above(const struct hce *x, const struct train *t)
 {
 	const struct label_column *c = &x->column;
 	size_t n = 0;
-	uint8_t *leaf = xcalloc(x->ontology->n, 1), *told = xcalloc(x->ontology->n, 1);
-	char *list = NULL;
+	FREED uint8_t *leaf = xcalloc(x->ontology->n, 1), *told = xcalloc(x->ontology->n, 1);
+	FREED char *list = NULL;
 	FILE *f = xmemopen(&list, &(size_t){0});
 	for (size_t k = 0; k < x->leaves.n; k++)
 		leaf[x->leaves.term[k]] = 1;
@@ -108,28 +104,24 @@ static void report_above(const struct hce *x, const struct train *t)
 	if (n)
 		info("%s: column '%s': %s %s finer labels below %s: a cell of %s is predicted as one of these", t->source.name, c->name,
 			list, n == 1 ? "has" : "have", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
-	free_all(list, leaf, told);
 }
 
 /* The last of these objectives writes the terms of all: they have read the same file. */
 static void add_file(struct objective *o, struct train *t)
 {
 	const struct hce *x = o->state;
-	uint8_t *chosen = xcalloc(x->ontology->n, 1);
+	FREED uint8_t *chosen = xcalloc(x->ontology->n, 1);
 	for (const struct objective *other = t->objectives.one; other < t->objectives.one + t->objectives.n; other++) {
 		const struct hce *y = other->state;
 		if (other->kind != o->kind)
 			continue;
-		if (other > o) {
-			free(chosen);
+		if (other > o)
 			return;
-		}
 		for (size_t v = 0; v < x->ontology->n; v++)
 			chosen[v] |= y->leaves.kept[v];
 	}
 	ontology_add_namesakes(x->ontology, chosen); /* scpredict cells --node must find what the same name means here */
 	train_add_file(t, o, ontology_print(x->ontology, chosen));
-	free(chosen);
 }
 
 static void open_terms(struct objective *o, struct train *t)
@@ -161,7 +153,7 @@ static void open_terms(struct objective *o, struct train *t)
 static void hce_eval_open(struct objective *o, const char *dir, const struct masked_source *s)
 {
 	struct hce *x = o->state;
-	char *path = xasprintf("%s/%s", dir, o->kind->file);
+	FREED char *path = xasprintf("%s/%s", dir, o->kind->file);
 	must(ontology_load(&x->own, path, &failure));
 	x->ontology = &x->own;
 	if (leaves_of(&x->leaves, x->ontology, o->head.label, o->head.nlabel, &failure))
@@ -169,16 +161,14 @@ static void hce_eval_open(struct objective *o, const char *dir, const struct mas
 	label_column_eval(&x->column, o, 0, s);
 	o->head.nset = (uint32_t)x->ontology->n;
 	o->head.set = x->leaves.set;
-	free(path);
 }
 
 static void hce_settings(const struct objective *o, cJSON *j)
 {
 	const struct hce *x = o->state;
-	char *name = xasprintf("loss of %s", x->column.name),
-	     *text = xasprintf("hce, mean %s, ontology %s", x->known ? "known" : "all", x->digest);
+	FREED char *name = xasprintf("loss of %s", x->column.name),
+		   *text = xasprintf("hce, mean %s, ontology %s", x->known ? "known" : "all", x->digest);
 	cJSON_AddStringToObject(j, name, text);
-	free_all(name, text);
 }
 
 /* A cell without a label, with one that is no term of the pruned ontology, or without the token that the head reads has no target. */

@@ -6,7 +6,6 @@
 #include "base/option.h"
 
 #include <math.h>
-#include <string.h>
 
 struct opt_values head_option;
 const char *ontology_option;

@@ -9,9 +9,6 @@
 
 #include "base/json.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *const class_weights[] = {"none", "balanced"};
 
 struct label {
@@ -33,7 +30,7 @@ static void read_classes(struct label_column *c, const struct train *t)
 			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --count-kept --keep ",
 			all ? "" : c->name);
 	c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
-	struct labels l = {.classes = &c->classes, .rule = label_rule()};
+	RELEASED(labels_release) struct labels l = {.classes = &c->classes, .rule = label_rule()};
 	for (const cJSON *x = names->child; x; x = x->next) {
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))
 			die("%s: header: loader.classes: expected numbers of cells above 0", t->source.name);
@@ -47,7 +44,6 @@ static void read_classes(struct label_column *c, const struct train *t)
 	c->labelled = (double)l.cells;
 	l.empty = t->info.rows - (t->info.rows < l.cells + l.aside ? t->info.rows : l.cells + l.aside);
 	labels_read(&l, c->name, t->source.name, "teach its head nothing");
-	labels_release(&l);
 }
 
 void label_column_open(struct label_column *c, struct train *t)
@@ -118,11 +114,10 @@ static void ready(struct objective *o, struct train *t)
 	head_class_focal(t->model, o->index, l->set.focal);
 	if (!l->set.balanced)
 		return;
-	real *w = xcalloc(c->nclass, sizeof *w);
+	FREED real *w = xcalloc(c->nclass, sizeof *w);
 	for (size_t k = 0; k < c->nclass; k++) /* as scikit-learn's "balanced" */
 		w[k] = (real)(c->labelled / ((double)c->nclass * c->count[k]));
 	head_class_weight(t->model, o->index, w);
-	free(w);
 }
 
 /* The names of further columns are in the configuration; those of --label have the losses of the first. */
@@ -130,11 +125,10 @@ static void label_settings(const struct objective *o, cJSON *j)
 {
 	const struct label *l = o->state;
 	if (o->index) {
-		char *name = xasprintf("loss of %s", l->set.column);
-		char *text = xasprintf("class-weight %s, focal %g", class_weights[l->set.balanced], l->set.focal);
+		FREED char *name = xasprintf("loss of %s", l->set.column);
+		FREED char *text = xasprintf("class-weight %s, focal %g", class_weights[l->set.balanced], l->set.focal);
 		if (l->set.own)
 			cJSON_AddStringToObject(j, name, text);
-		free_all(name, text);
 		return;
 	}
 	cJSON_AddStringToObject(j, "label", l->set.column);

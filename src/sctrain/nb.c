@@ -15,7 +15,6 @@
 #include "train/groups.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *column;
 static const char *const curricula[] = {"easy", "easy-to-hard"}; /* struct curriculum, hard */
@@ -58,6 +57,7 @@ static void choose_groups(struct groups *g, const struct train *t)
 	if (init && (!g->column || strcmp(g->column, column)))
 		die("--init: the model in %s has %s%s, not --batch-key %s", init, g->column ? "--batch-key " : "no --batch-key",
 			g->column ? g->column : "", column);
+	RELEASED(labels_release)
 	struct labels l = {.classes = &g->classes, .rule = init ? LABEL_VALUES : label_rule(), .empty = t->info.rows};
 	for (const cJSON *x = values->child; x; x = x->next) {
 		if (!*x->string || strpbrk(x->string, "\t\r\n"))
@@ -69,7 +69,6 @@ static void choose_groups(struct groups *g, const struct train *t)
 			die("--batch-key %s: the model in %s has no group '%s'", column, init, x->string);
 	}
 	groups_read(&l, column, name, "get no covariate");
-	labels_release(&l);
 	g->n = g->classes.n;
 	if (g->n == 0)
 		die("--batch-key %s: no cell of %s has a value", column, name);

@@ -8,7 +8,6 @@
 #include "label/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 struct number {
 	struct numbers column[2]; /* of the training stream, of --eval */

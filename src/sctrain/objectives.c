@@ -4,9 +4,6 @@
 
 #include "train/config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Is this the name of the head that the training itself has? It may become that of `valued`. */
 static int is_taken(const struct objectives *list, const char *name)
 {
@@ -41,14 +38,13 @@ const char *objective_name(const struct objective *o)
 
 void objective_add_losses(const struct objective *o, cJSON *j)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	for (size_t k = 0; k < head_parts(o->head.kind); k++)
 		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
 	xmemclose(f, &text);
 	cJSON_AddStringToObject(j, "losses", text);
-	free(text);
 }
 
 void objectives_release(struct objectives *list)

@@ -6,8 +6,6 @@
 #include "base/option.h"
 
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct train_options options = {.lr = -1,
 	.warmup = -1,

@@ -9,8 +9,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* What a rank does while it waits for others. */
@@ -135,9 +133,8 @@ static cJSON *value_of(const char *text)
 static void describe_difference(const char *mine, const char *theirs, int rank, char *text, size_t n)
 {
 	cJSON *x = value_of(theirs), *y = value_of(mine);
-	char *here = xasprintf("on rank %d", rank), *found = json_differences(x, y, "on rank 0", here, 1);
+	FREED char *here = xasprintf("on rank %d", rank), *found = json_differences(x, y, "on rank 0", here, 1);
 	snprintf(text, n, "%s", found ? found : "");
-	free_all(here, found);
 	cJSON_Delete(x);
 	cJSON_Delete(y);
 }

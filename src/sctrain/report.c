@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /*
@@ -38,11 +36,10 @@ static void loss_columns(FILE *f, const struct train *t, const struct objective 
 	const struct head_part *part = o->head.kind->part;
 	size_t first = model_first_loss(t->model, o->index);
 	for (size_t k = 0; (several || part) && k < head_parts(o->head.kind); k++) {
-		char *of = !part  ? xstrdup(objective_name(o))
-			: several ? xasprintf("%s.%s", objective_name(o), part[k].name)
-				  : xstrdup(part[k].name);
+		FREED char *of = !part ? xstrdup(objective_name(o))
+			: several      ? xasprintf("%s.%s", objective_name(o), part[k].name)
+				       : xstrdup(part[k].name);
 		report_put(f, "loss", x ? x->totals->loss[first + k] / x->totals->count[first + k] : 0, !x, of);
-		free(of);
 	}
 }
 
@@ -69,7 +66,7 @@ static void more_columns(FILE *f, const struct train *t, const struct row *x)
 static void open_log(struct train *t, uint64_t step)
 {
 	struct report *p = &t->report;
-	char *columns = NULL;
+	FREED char *columns = NULL;
 	size_t n;
 	FILE *f = xmemopen(&columns, &n);
 	fputs("step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds", f);
@@ -78,7 +75,6 @@ static void open_log(struct train *t, uint64_t step)
 	xmemclose(f, &columns);
 	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, step, columns, &failure);
 	must(!p->log);
-	free(columns);
 }
 
 void report_open(struct train *t)
@@ -182,9 +178,8 @@ static void measure_targets(const struct train *t)
 {
 	const struct objectives *list = &t->objectives;
 	for (size_t i = 0; i < list->n; i++) {
-		char *name = list->n > 1 ? xasprintf("targets.%s", objective_name(&list->one[i])) : xstrdup("targets");
+		FREED char *name = list->n > 1 ? xasprintf("targets.%s", objective_name(&list->one[i])) : xstrdup("targets");
 		cli_measured(name, t->report.totals.count[model_first_loss(t->model, list->one[i].index)]);
-		free(name);
 	}
 }
 

@@ -11,8 +11,6 @@
 #include "train/model_dir.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,12 +37,10 @@ static int is_foreign(const char *model, const char *name)
 static void check_foreign(const char *model)
 {
 	struct error ignored;
-	struct train_state s;
+	RELEASED(train_state_release) struct train_state s;
 	const char *const *name = train_files();
-	char *state = xasprintf("%s/" TRAIN_STATE, model);
+	FREED char *state = xasprintf("%s/" TRAIN_STATE, model);
 	int own = train_state_load(&s, state, &ignored) == 0;
-	train_state_release(&s);
-	free(state);
 	for (; !own && *name; name++)
 		if (is_foreign(model, *name))
 			die("%s/%s is there, but no training of sctrain: choose another -o, or --force replaces it", model, *name);
@@ -57,9 +53,8 @@ static void check_whole(const char *model)
 	size_t tensors;
 	int digest, bad = 0;
 	for (int i = 0; i < 2 && !bad; i++) {
-		char *path = xasprintf("%s/%s", model, file[i]);
+		FREED char *path = xasprintf("%s/%s", model, file[i]);
 		bad = access(path, F_OK) ? error_set(&failure, "%s: %s", path, strerror(errno)) : 0;
-		free(path);
 	}
 	if (bad || model_dir_check(model, &tensors, &digest, &failure))
 		die("--resume: %s holds a finished model that is damaged: %s: remove %s/model.safetensors, and --resume makes it again from its "
@@ -110,29 +105,27 @@ static char *config_differences(
 	const struct train *t, const struct model_config *now, enum train_progress progress, const struct train_state *was)
 {
 	struct model_config c;
-	struct config_heads heads;
+	RELEASED(config_heads_release) struct config_heads heads;
 	struct head_spec own[HEADS_MAX];
-	char *dir = progress == TRAIN_FINISHED ? xstrdup(t->cli->output) : checkpoint_path(t->cli->output, was->step, ""),
-	     *path = xasprintf("%s/config.json", dir);
+	FREED char *dir = progress == TRAIN_FINISHED ? xstrdup(t->cli->output) : checkpoint_path(t->cli->output, was->step, ""),
+		   *path = xasprintf("%s/config.json", dir);
 	if (config_load(&c, path, &failure) || config_heads_load(&heads, path, &failure))
 		die("--resume: %s", failure.msg);
 	if (c.masked_most <= 0) /* written before the configuration had the masks' range */
 		c.masked_least = now->masked_least, c.masked_most = now->masked_most;
 	for (size_t i = 0; i < t->objectives.n; i++)
 		own[i] = t->objectives.one[i].head;
-	char *a = config_print(&c, heads.head, heads.n), *b = config_print(now, own, t->objectives.n);
+	FREED char *a = config_print(&c, heads.head, heads.n), *b = config_print(now, own, t->objectives.n);
 	cJSON *x = cJSON_Parse(a), *y = cJSON_Parse(b);
 	char *found = json_differences(x, y, "before", "now", 4);
 	cJSON_Delete(x);
 	cJSON_Delete(y);
-	config_heads_release(&heads);
-	free_all(a, b, path, dir);
 	return found;
 }
 
 static char *settings_differences(const struct train *t, const struct train_state *was)
 {
-	char *text = xchecked(cJSON_PrintUnformatted(t->state.settings));
+	FREED char *text = xchecked(cJSON_PrintUnformatted(t->state.settings));
 	cJSON *now = cJSON_Parse(text);
 	if (!was->stream) { /* an earlier version, which did not keep these */
 		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_INIT);
@@ -140,7 +133,6 @@ static char *settings_differences(const struct train *t, const struct train_stat
 	}
 	char *found = json_differences(was->settings, now, "before", "now", 4);
 	cJSON_Delete(now);
-	free(text);
 	return found;
 }
 
@@ -175,16 +167,14 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 
 static void set_aside(const char *model, uint64_t step, const char *damaged)
 {
-	uint64_t *steps;
+	FREED uint64_t *steps;
 	int64_t n = checkpoint_list(model, "", &steps, &failure);
 	warn("%s: this checkpoint is set aside (.damaged), and checkpoint-%llu goes on to the same bytes", damaged, (ull)step);
 	while (n-- > 0 && steps[n] > step) {
-		char *from = checkpoint_path(model, steps[n], ""), *to = checkpoint_path(model, steps[n], ".damaged");
+		FREED char *from = checkpoint_path(model, steps[n], ""), *to = checkpoint_path(model, steps[n], ".damaged");
 		if (rename(from, to))
 			die("--resume: %s: cannot rename it to %s: %s", from, to, strerror(errno));
-		free_all(from, to);
 	}
-	free(steps);
 }
 
 void resume_load(struct train *t, uint64_t step, const char *damaged)
@@ -213,10 +203,9 @@ static int is_piped(const struct cli *c)
 
 void resume_nothing(struct train *t)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	if (!t->ranks.rank)
 		info("%s is finished already: nothing to do", t->cli->output);
 	while (is_piped(t->cli) && stream_read(t->source.in, &b, &failure) > 0)
 		;
-	block_release(&b);
 }

@@ -4,8 +4,6 @@
 #include "base/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int of_classes(const struct objective *o)
 {

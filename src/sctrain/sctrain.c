@@ -4,8 +4,6 @@
 #include "cli.h"
 #include "train/comm.h"
 
-#include <string.h>
-
 static const struct objective_kind *const kinds[] = {&mlm_objective, &value_objective, &expression_objective, &wced_objective,
 	&label_objective, &hce_objective, &number_objective, &genes_objective, &nb_objective};
 

@@ -7,9 +7,6 @@
 #include "stream/counts.h"
 #include "train/config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define WARMUP_MAX 10000 /* warm-up of Geneformer */
@@ -198,13 +195,13 @@ static void keep_unit(struct model *m, size_t i, const struct head_spec *now, co
 static void load_init(struct train *t)
 {
 	struct weights_report report;
-	struct vocab v = {0};
+	RELEASED(vocab_release) struct vocab v = {0};
 	const char *dir = t->options->init;
 	const struct model_config *c = model_config(t->model);
-	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir),
-	     *config = xasprintf("%s/config.json", dir);
+	FREED char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir),
+		   *config = xasprintf("%s/config.json", dir);
 	const struct head_spec *from[HEADS_MAX];
-	struct config_heads heads;
+	RELEASED(config_heads_release) struct config_heads heads;
 	if (access(vocab, F_OK) == 0)
 		must(vocab_load(&v, vocab, &failure));
 	cli_same_vocab(&v, c, dir, t->source.in);
@@ -214,15 +211,12 @@ static void load_init(struct train *t)
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
 		if (o->head.kind->target == TARGET_VALUE && from[o->index])
 			keep_unit(t->model, o->index, &o->head, from[o->index]);
-	char *fresh = new_heads(from, t);
+	FREED char *fresh = new_heads(from, t);
 	if (report.fresh && *fresh)
 		info("the head for %s is new: it starts from random weights", fresh);
 	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
 			report.fresh);
-	vocab_release(&v);
-	config_heads_release(&heads);
-	free_all(fresh, config, vocab, weights);
 }
 
 /* ---- --mpi ---- */
@@ -230,14 +224,13 @@ static void load_init(struct train *t)
 /* Check the settings that must be the same on all ranks. */
 static void check_ranks(struct train *t)
 {
-	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
-	     *settings = cJSON_PrintUnformatted(t->state.settings);
+	FREED char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
+		   *settings = cJSON_PrintUnformatted(t->state.settings);
 	const struct {
 		const char *what, *text;
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
 		train_check_same(&t->ranks, same[i].what, same[i].text);
-	free_all(config, settings);
 }
 
 /* Copy rank 0's state and weights to all ranks. */
@@ -284,14 +277,13 @@ static void describe_kernels(const struct train *t, char *text, size_t n)
 static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 {
 	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
-	double *x = xcalloc((size_t)size, sizeof *x);
+	FREED double *x = xcalloc((size_t)size, sizeof *x);
 	x[t->ranks.rank] = strcmp(was, now) != 0;
 	must(ranks_sum(&t->ranks, x, (size_t)size, &failure));
 	while (first < size && !(x[first] > 0))
 		first++;
 	if (first < size)
 		must(ranks_share_text(&t->ranks, first, now, n, &failure));
-	free(x);
 	return first < size ? first : -1;
 }
 
@@ -392,7 +384,7 @@ static void open_all(struct train *t, struct model_config *c)
 int train_start(struct train *t)
 {
 	struct model_config c;
-	struct train_state was = {0};
+	RELEASED(train_state_release) struct train_state was = {0};
 	enum train_progress progress = TRAIN_NEW;
 	char *damaged = NULL;
 	if (t->options->mpi)
@@ -405,7 +397,6 @@ int train_start(struct train *t)
 		resume_check(t, &c, progress, &was);
 	must(ranks_share(&t->ranks, &progress, sizeof progress, &failure));
 	uint64_t step = was.step;
-	train_state_release(&was);
 	if (progress == TRAIN_FINISHED) {
 		resume_nothing(t);
 		return 0;

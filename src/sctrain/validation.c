@@ -1,8 +1,6 @@
 /* --eval: scores on cells that are not for training. --best: keep the weights with the best score. */
 #include "sctrain.h"
 
-#include <string.h>
-
 void validation_open(struct train *t)
 {
 	struct validation *v = &t->validation;

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +40,7 @@ void view_npy(struct stream *in)
 	int c = npy_column(stream_header(in), stream_name(in));
 	const struct column_spec *spec = &stream_header(in)->col[c];
 	char head[NPY_HEADER];
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	if (stream_index(in, &failure)) /* the shape comes first in the file, so the rows must be known */
 		die("%s", failure.msg);
 	uint64_t shape[2] = {stream_rows(in), spec->n};
@@ -59,7 +57,6 @@ void view_npy(struct stream *in)
 		left -= rows;
 	}
 	text_commit();
-	block_release(&b);
 }
 
 /* ---- h5ad ---- */
@@ -96,13 +93,12 @@ static void commit_output(struct outfile *spill)
 /* Give the rows of the stream to `add`, at most --rows of them. */
 static void each_block(struct stream *in, int (*add)(void *, const struct block *, size_t, struct error *), void *to)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
 	for (; left && must_read(in, &b); left -= b.rows < left ? b.rows : left) {
 		must(add(to, &b, b.rows < left ? b.rows : (size_t)left, &failure));
 		progress("%" PRIu64 " rows", stream_rows(in));
 	}
-	block_release(&b);
 }
 
 static int add_h5ad(void *w, const struct block *b, size_t rows, struct error *e)
@@ -156,7 +152,7 @@ void view_into(struct stream *in)
 	must(!w);
 	each_block(in, add_into, w);
 	must(h5ad_into_finish(w, &absent, &failure));
-	char *written = h5ad_into_written(w);
+	FREED char *written = h5ad_into_written(w);
 	h5ad_into_free(w);
 	free(path);
 	cli_library(NULL);
@@ -166,6 +162,5 @@ void view_into(struct stream *in)
 	commit_output(&spill);
 	const char *to = !view.output ? view.into : strcmp(view.output, "-") == 0 ? "standard output" : view.output;
 	info("%s: %s", to, *written ? written : "nothing new");
-	free(written);
 	free_list(keep, nkeep);
 }

@@ -4,9 +4,6 @@
 #include "base/decimal.h"
 #include "base/json.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* --rate 0.42, where the stream has all digits of the number */
 static void shorten_provenance(cJSON *programs)
 {
@@ -16,9 +13,8 @@ static void shorten_provenance(cJSON *programs)
 		cJSON *given = json_get(p, "options");
 		if (!cJSON_IsString(given))
 			continue;
-		char *shorter = decimal_shorten(given->valuestring);
+		FREED char *shorter = decimal_shorten(given->valuestring);
 		cJSON_ReplaceItemInObjectCaseSensitive(p, "options", cJSON_CreateString(shorter));
-		free(shorter);
 	}
 }
 
@@ -42,14 +38,13 @@ static cJSON *header_json(const struct header *h)
 void view_header(struct stream *in)
 {
 	cJSON *j = header_json(stream_header(in));
-	char *pretty = cJSON_Print(j);
+	FREED char *pretty = cJSON_Print(j);
 	if (!pretty)
 		die("%s: the header cannot be printed", stream_name(in));
 	text_open();
 	text_puts(pretty);
 	text_put("\n", 1);
 	text_commit();
-	free(pretty);
 	cJSON_Delete(j);
 }
 
@@ -75,9 +70,9 @@ static void put_values(const cJSON *j, const char *key)
 		header_put_row(key, cJSON_IsTrue(j) ? "true" : "false");
 	cJSON_ArrayForEach(child, j)
 	{
-		char *longer = cJSON_IsArray(j) ? xasprintf("%s.%zu", key, ++i) : xasprintf("%s%s%s", key, *key ? "." : "", child->string);
+		FREED char *longer =
+			cJSON_IsArray(j) ? xasprintf("%s.%zu", key, ++i) : xasprintf("%s%s%s", key, *key ? "." : "", child->string);
 		put_values(child, longer);
-		free(longer);
 	}
 }
 
@@ -93,14 +88,12 @@ void view_header_tsv(struct stream *in)
 		const cJSON *categories = json_get(column, "categories");
 		header_put_row("column", name);
 		for (const char *const *p = part; *p; p++) {
-			char *key = xasprintf("%s:%s", *p, name);
+			FREED char *key = xasprintf("%s:%s", *p, name);
 			put_values(json_get(column, *p), key);
-			free(key);
 		}
 		if (categories) {
-			char *key = xasprintf("categories:%s", name), *n = xasprintf("%d", cJSON_GetArraySize(categories));
+			FREED char *key = xasprintf("categories:%s", name), *n = xasprintf("%d", cJSON_GetArraySize(categories));
 			header_put_row(key, n);
-			free_all(key, n);
 		}
 	}
 	put_values(j, "");

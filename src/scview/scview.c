@@ -6,7 +6,6 @@
 #include "train/model_dir.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,7 +91,7 @@ static int check_inputs(int i)
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return check_model(path);
 	struct stream *in = stream_open(path, &failure);
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	size_t blocks = 0;
 	int got = -1;
 	while (in && (got = stream_read(in, &b, &failure)) > 0)
@@ -104,7 +103,6 @@ static int check_inputs(int i)
 		complain("%s", failure.msg);
 	if (in)
 		checked += stream_rows(in);
-	block_release(&b);
 	stream_free(in);
 	return got;
 }

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct summary { /* of one column, or the lengths of one group */
@@ -102,7 +100,7 @@ static void print_length_stats(const char *group, const struct summary *s)
 		const char *name;
 		double q;
 	} quantiles[] = {{"length_q05", 0.05}, {"length_q25", 0.25}, {"length_median", 0.5}, {"length_q75", 0.75}, {"length_q95", 0.95}};
-	char *what = xasprintf("%s[]", group);
+	FREED char *what = xasprintf("%s[]", group);
 	stat_row(what, "items", s->sum);
 	if (s->n) {
 		stat_row(what, "length_min", s->min);
@@ -111,14 +109,13 @@ static void print_length_stats(const char *group, const struct summary *s)
 		stat_row(what, "length_max", s->max);
 		stat_row(what, "length_mean", s->sum / (double)s->n);
 	}
-	free(what);
 }
 
 void view_statistics(struct stream *in)
 {
 	const struct header *h = stream_header(in);
-	struct summary *col = xcalloc(h->ncol, sizeof *col), *group = xcalloc(h->ngroup, sizeof *group);
-	struct block b = {0};
+	FREED struct summary *col = xcalloc(h->ncol, sizeof *col), *group = xcalloc(h->ngroup, sizeof *group);
+	RELEASED(block_release) struct block b = {0};
 	uint64_t blocks = 0, bytes = 0;
 	for (size_t i = 0; i < h->ncol; i++)
 		if (h->col[i].type == CATEGORICAL)
@@ -148,6 +145,4 @@ void view_statistics(struct stream *in)
 		free(col[i].count);
 	for (size_t g = 0; g < h->ngroup; g++)
 		free(group[g].count);
-	free_all(col, group);
-	block_release(&b);
 }

@@ -3,9 +3,6 @@
 
 #include "base/option.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct shown {
 	int col, missing; /* index of NAME.missing, or -1 */
 	int gene; /* values are rows of the vocabulary */
@@ -17,9 +14,8 @@ static int is_companion(const struct header *h, int c)
 	size_t n = header_companion(h->col[c].name);
 	if (!n)
 		return 0;
-	char *name = xasprintf("%.*s", (int)n, h->col[c].name);
+	FREED char *name = xasprintf("%.*s", (int)n, h->col[c].name);
 	int of = header_find(h, name), is = of >= 0 && header_missing_of(h, of) == c;
-	free(name);
 	return is;
 }
 
@@ -109,8 +105,8 @@ void view_table(struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	size_t n;
-	struct shown *s = table_choose(h, stream_name(in), &n);
-	struct block b = {0};
+	FREED struct shown *s = table_choose(h, stream_name(in), &n);
+	RELEASED(block_release) struct block b = {0};
 	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
 	int got = 1;
 	text_open();
@@ -134,6 +130,4 @@ void view_table(struct stream *in)
 		die("%s", failure.msg);
 	}
 	text_commit();
-	block_release(&b);
-	free(s);
 }

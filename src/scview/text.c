@@ -6,8 +6,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct view view;
 static char *buffer;
