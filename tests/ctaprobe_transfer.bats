@@ -185,7 +185,32 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		assert list(a.obs["transfer_assigned"].cat.categories) == ["B, cell", "NK", "T cell", "mono | DC", "unknown"]
 		assert a.obs["transfer_label_set"].tolist() == t["label_set"].tolist()
 		assert abs(a.obs["transfer_probability"] - t["probability"]).max() < 1e-6 and abs(a.obs["transfer_likeness"] - t["likeness"]).max() < 1e-12
-		assert a.obsm["transfer_in_set"].shape == (331, 4) and a.obsm["transfer_logit"].shape == (331, 4)
+		classes = ["B, cell", "NK", "T cell", "mono | DC"]
+		for name in "transfer_in_set", "transfer_logit":
+		    assert list(a.obsm[name].columns) == classes and a.obsm[name].shape == (331, 4)
+		inside = [" | ".join(sorted(c for c in classes if r[c])) for _, r in a.obsm["transfer_in_set"].iterrows()]
+		assert inside == [" | ".join(sorted(c for c in classes if c in s)) for s in a.obs["transfer_label_set"]]
+		assert (a.obsm["transfer_logit"].idxmax(axis=1) == a.obs["transfer_predicted"].astype(str)).all()
+		said = a.uns["corrmask"]["transfer"]
+		assert said["method"] and said["reference"].startswith("xxh3:") and said["label"] == "cell_type" and said["coverage"] == .9
+		assert said["promise:coverage"] == 0 and said["why:coverage"] and said["unit"] == "cell" and said["unknown"] == 0
+		a.uns["corrmask"]["other"] = {"a": 1}
+		a[1:].write_h5ad("fewer.h5ad")
+		a.obsm.clear()
+		a.write_h5ad("again.h5ad")
+	P
+	# others of uns stay, that of the key is replaced; a table is not overwritten unless asked to; cells without predictions have none
+	ctaprobe transfer -q --reference ref.emb -l cell_type --group donor --coverage .8 some.emb -o some.s
+	scview -q -O h5ad --into again.h5ad --key transfer --replace some.s
+	run -1 scview -q -O h5ad --into fewer.h5ad --key transfer some.s
+	names "transfer_ already --replace"
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("again.h5ad")
+		assert a.uns["corrmask"]["other"]["a"] == 1 and a.uns["corrmask"]["transfer"]["unit"] == "donor" and a.uns["corrmask"]["transfer"]["promise:coverage"] == 1
+		none = a.obs["transfer_predicted"].isna().to_numpy()
+		assert none.sum() == 131 and np.isnan(a.obsm["transfer_logit"][none]).all(axis=None) and (a.obsm["transfer_in_set"][none] == 0).all(axis=None)
+		assert np.isfinite(a.obsm["transfer_logit"][~none]).all(axis=None) and (a.obsm["transfer_in_set"][~none].sum(axis=1) > 0).all()
 	P
 }
 

@@ -100,8 +100,8 @@ check_into() { # check_into OLD NEW
 	assert_equal "$(echo *.tmp.*)" '*.tmp.*'
 	check_into whole.h5ad into.h5ad <<-'END'
 	s, first = read("into.pred")
-	same(pd.DataFrame(s["logit"], index=s["barcode"]).loc[new.obs_names].to_numpy(), new.obsm["type_logit"])
-	same(pd.DataFrame(s["probabilities"], index=s["barcode"]).loc[new.obs_names].to_numpy(), new.obsm["type_probabilities"])
+	same(pd.DataFrame(s["logit"], index=s["barcode"]).loc[new.obs_names].to_numpy(), new.obsm["type_logit"].to_numpy())
+	same(pd.DataFrame(s["probabilities"], index=s["barcode"]).loc[new.obs_names].to_numpy(), new.obsm["type_probabilities"].to_numpy())
 	p = pd.Series(pd.Categorical.from_codes(s["predicted"], first["predicted"].categories), index=s["barcode"]).loc[new.obs_names]
 	assert p.tolist() == new.obs["type_predicted"].tolist() and new.obs["type_predicted"].cat.categories.tolist() == list(first["predicted"].categories)
 	q = pd.Series(s["probability"], index=s["barcode"]).loc[new.obs_names].to_numpy()
@@ -121,7 +121,7 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	check_into into.h5ad few.h5ad <<-'END'
 	s, first = read("few.pred")
 	here = new.obs_names.isin(s["barcode"])
-	assert here.sum() == 40 and np.isnan(new.obsm["corrmask_logit"][~here]).all() and not np.isnan(new.obsm["corrmask_logit"][here]).any()
+	assert here.sum() == 40 and np.isnan(new.obsm["corrmask_logit"].to_numpy()[~here]).all() and not np.isnan(new.obsm["corrmask_logit"].to_numpy()[here]).any()
 	assert new.obs["corrmask_predicted"].isna().tolist() == (~here).tolist() and new.obs["corrmask_probability"].isna().tolist() == (~here).tolist()
 	n = new.obs["corrmask_n_counts"]
 	assert str(n.dtype) == "UInt64" and n.isna().tolist() == (~here).tolist()
@@ -321,7 +321,7 @@ a.write_h5ad('into.h5ad')"
 	s, first = read("into.pred")
 	p = pd.Series(pd.Categorical.from_codes(s["predicted"], first["predicted"].categories), index=s["barcode"]).loc[new.obs_names]
 	assert p.tolist() == new.obs["corrmask_predicted"].tolist()
-	assert not np.isnan(new.obsm["corrmask_logit"]).any() and new.obs["later_predicted"].isna().sum() == 50
+	assert not np.isnan(new.obsm["corrmask_logit"].to_numpy()).any() and new.obs["later_predicted"].isna().sum() == 50
 	names = [k + "_" + c for k in ("corrmask", "later") for c in ("predicted", "probability")]
 	assert list(new.obs.columns) == list(old.obs.columns) + names, list(new.obs.columns)
 	END

@@ -43,3 +43,9 @@ int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out 
 void *export_scratch(struct h5ad_writer *w, size_t bytes);
 /* The values of a STR column as NUL-terminated texts; empty where missing [rows] says so (it may be NULL). */
 char **export_texts(struct h5ad_writer *w, const struct block *b, int c, const uint8_t *missing, size_t rows);
+
+/* A table of obsm with a column for each class: values [s->n, ncell] of the type of s, label: their names. Its index is that of obs, called so. */
+void export_classes(struct h5ad_writer *w, hid_t obsm, const char *name, const struct column_spec *s, const cJSON *label,
+	const char *values, size_t ncell, const char *index);
+/* What the header says of predictions, if it does: uns/corrmask/KEY, in place of one that is there. */
+void export_said(struct h5out *o, const struct header *h, const char *key);

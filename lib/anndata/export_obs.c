@@ -217,3 +217,53 @@ int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out 
 	}
 	return 0;
 }
+
+void export_classes(struct h5ad_writer *w, hid_t obsm, const char *name, const struct column_spec *s, const cJSON *label,
+	const char *values, size_t ncell, const char *index)
+{
+	struct h5out *o = &w->h5;
+	struct obs_out *column = xcalloc(s->n, sizeof *column);
+	char **order = xcalloc(s->n, sizeof *order), *from = xasprintf("/obs/%s", index);
+	hid_t group = h5out_group(o, obsm, name, "dataframe", "0.2.0"), type = export_native(w, s->type);
+	label = label->child;
+	for (uint32_t k = 0; k < s->n; k++, label = label->next) {
+		order[k] = column[k].name = export_link_name(column, k, label->valuestring);
+		h5out_array(o, &column[k].values, group, order[k], type, type, 0, "array");
+		h5out_append(o, &column[k].values, values + k * ncell * type_size(s->type), ncell);
+		h5out_close(o, &column[k].values);
+	}
+	h5out_text_attribute(o, group, "_index", "_index");
+	h5out_text_list(o, group, "column-order", order, s->n);
+	h5out_ok(o, H5Lcreate_hard(o->file, from, group, "_index", H5P_DEFAULT, H5P_DEFAULT));
+	H5Gclose(group);
+	free_list(order, s->n);
+	free_all(column, from);
+}
+
+/* The group in/name, made if it is not there; the caller closes it. */
+static hid_t need_group(struct h5out *o, hid_t in, const char *name)
+{
+	return H5Lexists(in, name, H5P_DEFAULT) > 0 ? h5out_id(o, H5Gopen2(in, name, H5P_DEFAULT))
+						    : h5out_group(o, in, name, "dict", "0.1.0");
+}
+
+void export_said(struct h5out *o, const struct header *h, const char *key)
+{
+	const cJSON *said = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_SAID), *x;
+	if (!cJSON_IsObject(said))
+		return;
+	hid_t uns = need_group(o, o->file, "uns"), all = need_group(o, uns, "corrmask");
+	if (H5Lexists(all, key, H5P_DEFAULT) > 0)
+		h5out_ok(o, H5Ldelete(all, key, H5P_DEFAULT));
+	hid_t own = h5out_group(o, all, key, "dict", "0.1.0");
+	cJSON_ArrayForEach(x, said)
+	{
+		if (cJSON_IsString(x))
+			h5out_string(o, own, x->string, x->valuestring);
+		else if (cJSON_IsNumber(x))
+			h5out_number(o, own, x->string, x->valuedouble);
+	}
+	H5Gclose(own);
+	H5Gclose(all);
+	H5Gclose(uns);
+}

@@ -179,3 +179,14 @@ void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s)
 	H5Pclose(create);
 	H5Sclose(space);
 }
+
+void h5out_number(struct h5out *o, hid_t loc, const char *name, double v)
+{
+	hid_t space = h5out_id(o, H5Screate(H5S_SCALAR)), create = h5out_properties(o);
+	hid_t set = h5out_id(o, H5Dcreate2(loc, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, create, H5P_DEFAULT));
+	h5out_ok(o, H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &v));
+	h5out_encoding(o, set, "numeric-scalar", "0.2.0");
+	H5Dclose(set);
+	H5Pclose(create);
+	H5Sclose(space);
+}

@@ -53,3 +53,4 @@ void h5out_close(struct h5out *o, struct h5out_array *a); /* accepts a zeroed st
 /* A whole dataset of texts; one text as a scalar. */
 void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, size_t n);
 void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s);
+void h5out_number(struct h5out *o, hid_t loc, const char *name, double v);

@@ -15,6 +15,7 @@ struct fixed { /* a column that goes to obsm */
 	int col;
 	char *name;
 	hid_t set;
+	char *values; /* of predictions, a value a class: instead of set, [classes, ncell], for a table whose columns have the names of the classes */
 	int replaced; /* an array of this name was there */
 	int there; /* the array is in the file, so nothing is written ... */
 	struct h5array old; /* ... but compared with its values */
@@ -56,7 +57,7 @@ void h5ad_into_free(struct h5ad_into *w)
 		if (w->fixed[i].set > 0)
 			H5Dclose(w->fixed[i].set);
 		h5array_release(&w->fixed[i].old);
-		free(w->fixed[i].name);
+		free_all(w->fixed[i].name, w->fixed[i].values);
 	}
 	for (size_t i = 0; i < w->nscalar; i++) {
 		texts_release(&w->scalar[i].text);
@@ -148,6 +149,24 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 	H5Sclose(space);
 }
 
+/* The names of the classes, if the fixed column s has a value for each. */
+static const cJSON *classes_of(const struct h5ad_into *w, const struct column_spec *s)
+{
+	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(w->header->extra, "labels");
+	return !strcmp(w->header->kind, "prediction") && cJSON_IsArray(labels) && (uint32_t)cJSON_GetArraySize(labels) == s->n ? labels
+															       : NULL;
+}
+
+/* The values of a table, of cells that the stream lacks: NaN, or 0. */
+static char *make_values(const struct h5ad_into *w, const struct column_spec *s)
+{
+	size_t n = w->ncell * s->n;
+	char *values = xcalloc(n + 1, type_size(s->type));
+	for (size_t i = 0; i < n && s->type == F32; i++)
+		((float *)values)[i] = NAN;
+	return values;
+}
+
 /* --columns chooses among the arrays too, if it names one of them. */
 static int chosen_array(const struct h5ad_into *w, const char *name)
 {
@@ -180,7 +199,12 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 			f->there = 0;
 			f->replaced = 1;
 		}
-		if (f->there)
+		const struct column_spec *s = &w->header->col[f->col];
+		if (classes_of(w, s) && f->there)
+			bad = taken(w, "obsm", f->name, "", e);
+		else if (classes_of(w, s))
+			f->values = make_values(w, s);
+		else if (f->there)
 			bad = open_old(w, obsm, f, e);
 		else
 			make_array(w, obsm, f);
@@ -311,6 +335,15 @@ struct h5ad_into *h5ad_into_new(
 	return w;
 }
 
+/* Row `from` of b is cell `to`. */
+static void take_classes(struct h5ad_into *w, const struct fixed *f, const struct block *b, size_t from, uint64_t to)
+{
+	const struct column_spec *s = &w->header->col[f->col];
+	size_t size = type_size(s->type);
+	for (size_t k = 0; k < s->n; k++)
+		memcpy(f->values + (k * w->ncell + to) * size, (const char *)b->col[f->col].data + (from * s->n + k) * size, size);
+}
+
 /* Rows [from, from + n) of a fixed column to rows [to, to + n) of its dataset. */
 static void write_array(struct h5ad_into *w, const struct fixed *f, const struct block *b, size_t from, uint64_t to, size_t n)
 {
@@ -381,7 +414,10 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 		for (run = 1; r + run < rows && to[r + run] == to[r] + run;)
 			run++;
 		for (size_t i = 0; i < w->nfixed && !bad; i++)
-			if (!w->fixed[i].there)
+			if (w->fixed[i].values)
+				for (size_t j = 0; j < run; j++)
+					take_classes(w, &w->fixed[i], b, r + j, to[r] + j);
+			else if (!w->fixed[i].there)
 				write_array(w, &w->fixed[i], b, r, to[r], run);
 			else
 				bad = compare_array(w, &w->fixed[i], b, r, to[r], run, e);
@@ -499,8 +535,14 @@ int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
 	}
 	free(order);
 	H5Gclose(obs);
+	export_said(o, w->header, w->key);
 	for (size_t i = 0; i < w->nfixed; i++) {
-		if (!w->fixed[i].there)
+		hid_t obsm = w->fixed[i].values ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : -1;
+		if (w->fixed[i].values) {
+			const struct column_spec *s = &w->header->col[w->fixed[i].col];
+			export_classes(&w->w, obsm, w->fixed[i].name, s, classes_of(w, s), w->fixed[i].values, w->ncell, w->obs.index.name);
+			H5Gclose(obsm);
+		} else if (!w->fixed[i].there)
 			h5out_ok(o, H5Dclose(w->fixed[i].set));
 		w->fixed[i].set = 0;
 		h5array_release(&w->fixed[i].old);

@@ -5,9 +5,11 @@
  *
  *     embedding     x          -> obsm/X_KEY
  *                   X_umap     -> obsm/X_umap, with a key that was given obsm/X_umap_KEY (another map alike)
- *     prediction    logit, probabilities and other fixed columns    -> obsm/KEY_logit, ...
+ *     prediction    logit, probabilities and other fixed columns    -> obsm/KEY_logit, ..., tables whose columns have the names of the classes
  *                   predicted, predicted_name, probability, fold, expected,
  *                   assigned, label_set, likeness                    -> obs/KEY_predicted, ...
+ *
+ *                   what the header says of the predictions       -> uns/corrmask/KEY
  *
  * A cell of the file that the stream lacks has missing values: NaN, code -1, an empty text, a masked integer. The attribute
  * corrmask_provenance of each array in obsm holds the provenance of the stream. An array of the name that has the same values for the cells

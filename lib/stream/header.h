@@ -44,6 +44,7 @@ struct column_spec {
 
 #define HEADER_INDEX "obs_index" /* key of `extra`: the name that the index of AnnData's obs had */
 #define HEADER_TRAIN_N "train_n" /* key of `extra` beside "labels": the number of training cells of each class */
+#define HEADER_SAID "said" /* key of `extra` of predictions: an object of what is said of them, such as the method and the promises */
 #define HEADER_TARGET "target" /* key of `extra` of predicted numbers: the column that they are learned from; missing: not known */
 #define HEADER_CLS "cls" /* key of `extra`: number of tokens for the whole cell at the start of each; missing: one at most */
 

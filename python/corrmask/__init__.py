@@ -177,8 +177,10 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]; reference_layer: that of the reference
     round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
-    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set and KEY_likeness, and to uns[KEY] a table of what
-    was measured on the reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
+    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set and KEY_likeness, to obsm
+    tables of the types, KEY_logit and KEY_in_set, to uns["corrmask"][KEY] the method and what is promised, and to uns[KEY] a table of what was measured on the
+    reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
+    import numpy
     import pandas
 
     from corrmask import stream
@@ -201,7 +203,10 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
              "--coverage", str(coverage), *([] if unknown is None else ["--unknown", str(unknown)]), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
             progress=progress)
-        found = stream.to_anndata(new).obs
+        made = stream.to_anndata(new)
+        with stream.read(new) as predictions:
+            classes, said = predictions.header["labels"], predictions.header["said"]
+        found = made.obs
         found.loc[found["label_set"] == "", "label_set"] = None       # as the others: missing, of a cell without counts
         rows, sampled = (pandas.read_csv(path + ".report", sep="\t", names=["name", "value"], skiprows=1, dtype=str, keep_default_na=False, quoting=3)
                          for path in (new, known))
@@ -211,7 +216,12 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     for name in ("assigned", "predicted", "probability", "label_set", "likeness"):
         column = found[name].array.take(rows, allow_fill=True)
         adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
+    for name in ("logit", "in_set"):
+        values = made.obsm[name][rows]
+        values[rows < 0] = numpy.nan if name == "logit" else 0
+        adata.obsm["%s_%s" % (key_added, name)] = pandas.DataFrame(values, adata.obs_names, classes)
     adata.uns[key_added] = report
+    adata.uns["corrmask"] = {**adata.uns.get("corrmask", {}), key_added: said}
     return adata if copy else None
 
 

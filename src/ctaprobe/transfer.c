@@ -71,7 +71,6 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct calibrated c;
 	struct predictions p;
 	struct written w;
-	struct promises promised;
 	cli_init(&transfer_cli, argc, argv);
 	transfer_check_options();
 	cli_blas(&transfer_cli);
@@ -87,13 +86,12 @@ int ctaprobe_transfer(int argc, char **argv)
 		die("%s: %s", stream_name(r.held.d->s), failure.msg);
 	new_predict(&p, in, &r, &c);
 	calibrated_mix(&c, p.logit, p.scored);
-	promises_make(&promised, &c, r.group, r.classes.name);
-	c.rule.calls_unknown = given(&transfer_set.unknown) || promised.unknown.kept;
+	promises_make(&r.promised, &c, r.group, r.classes.name);
+	c.rule.calls_unknown = given(&transfer_set.unknown) || r.promised.unknown.kept;
 	transfer_write_new(&w, &p, &r, &c.rule);
 	if (transfer_set.held_out)
 		transfer_write_held_out(&r, &c.rule);
-	transfer_report(&r, &c, &promised, &p, &w);
-	promises_release(&promised);
+	transfer_report(&r, &c, &p, &w);
 	calibrated_release(&c);
 	reference_release(&r);
 	stream_free(in);

@@ -35,6 +35,7 @@ struct reference {
 	struct method method; /* of all its cells */
 	struct held_out held;
 	uint32_t *fold; /* [held.d->n]; NULL with --calibration */
+	struct promises promised; /* for the new cells */
 };
 
 /* Read it, for new cells that are in the stream `new`. Dies on errors, and if they are no such cells as the reference. */
@@ -71,5 +72,4 @@ void transfer_write_new(struct written *w, const struct predictions *p, const st
 void transfer_write_held_out(const struct reference *r, const struct rule *rule);
 
 /* The notes and the rows of --report. */
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct promises *promised, const struct predictions *p,
-	const struct written *w);
+void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w);

@@ -183,6 +183,7 @@ void reference_fit(struct reference *r)
 
 void reference_release(struct reference *r)
 {
+	promises_release(&r->promised);
 	method_release(&r->method);
 	held_out_release(&r->held);
 	embeddings_release(&r->d);

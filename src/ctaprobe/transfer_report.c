@@ -50,8 +50,9 @@ static void report_promise(const char *name, const struct promise *p)
 	free_all(row, reason);
 }
 
-static void report_promises(const struct reference *r, const struct calibrated *c, const struct promises *p)
+static void report_promises(const struct reference *r, const struct calibrated *c)
 {
+	const struct promises *p = &r->promised;
 	const struct shift *s = &c->shift;
 	double shift = shift_of(s, s->k);
 	report_promise("coverage", &p->coverage);
@@ -112,8 +113,7 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 			report_class("untested", name[k], (double)w->may_be[k]);
 }
 
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct promises *promised, const struct predictions *p,
-	const struct written *w)
+void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w)
 {
 	const char *new = stream_name(p->in);
 	say_calibration(c, r->group);
@@ -124,7 +124,7 @@ void transfer_report(const struct reference *r, const struct calibrated *c, cons
 	if (w->known)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: ctaprobe score leaves them out", new, w->known, w->cells,
 			transfer_set.reference);
-	report_promises(r, c, promised);
+	report_promises(r, c);
 	report_classes_of(r, c, w);
 	cli_measured("reference_cells", (double)r->d.n);
 	cli_measured("learned_cells", (double)r->method.n);

@@ -2,9 +2,11 @@
 #include "cli.h"
 #include "transfer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
 	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", NULL};
@@ -21,6 +23,38 @@ struct writer {
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
 };
+
+static void say_promise(cJSON *to, const char *name, const struct promise *p)
+{
+	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name);
+	cJSON_AddNumberToObject(to, row, p->kept);
+	if (!p->kept)
+		cJSON_AddStringToObject(to, reason, p->why);
+	free_all(row, reason);
+}
+
+/* What goes with the predictions wherever they are copied to. */
+static void say_all(struct header *h, const struct reference *r, const struct rule *rule)
+{
+	const struct method_options *o = &r->options;
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_SAID);
+	cJSON *to = cJSON_AddObjectToObject(h->extra, HEADER_SAID);
+	char *method = !r->d.x ? xstrdup("regression on genes, and ranks over marker genes")
+		: o->nearest   ? xasprintf("vote of the %zu nearest cells", o->nearest)
+			       : xstrdup("logistic regression on embeddings"),
+	     *digest = xasprintf("xxh3:%016" PRIx64, (uint64_t)XXH3_64bits(r->digest, r->digests * sizeof *r->digest));
+	cJSON_AddStringToObject(to, "method", method);
+	cJSON_AddStringToObject(to, "reference", digest);
+	cJSON_AddNumberToObject(to, "reference_cells", (double)r->d.n);
+	cJSON_AddStringToObject(to, "label", transfer_set.label);
+	cJSON_AddStringToObject(to, "unit", r->group ? r->group : "cell");
+	cJSON_AddNumberToObject(to, "coverage", transfer_set.coverage);
+	cJSON_AddNumberToObject(to, "unknown", rule->calls_unknown ? transfer_set.unknown : 0);
+	say_promise(to, "coverage", &r->promised.coverage);
+	say_promise(to, "unknown", &r->promised.unknown);
+	say_promise(to, "accuracy", &r->promised.accuracy);
+	free_all(method, digest);
+}
 
 static void writer_init(struct writer *w, const struct reference *r, const struct rule *rule, const struct header *from, int new)
 {
@@ -58,6 +92,7 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	if (t && !new)
 		w->fine_label = header_add_categorical(h, "fine_label", r->classes.name, k);
 	header_labels(h, r->classes.name, r->cells, k);
+	say_all(h, r, rule);
 	char *how = xasprintf("--reference %zu cells", r->d.n);
 	cli_provenance(&transfer_cli, h, how);
 	free(how);

@@ -53,6 +53,10 @@ def same_types(got):
         a, b = got.obs[c], want.obs[c]
         assert np.array_equal(a, b) if a.dtype.kind == "f" else list(a.astype(str)) == list(b.astype(str)), c
         assert a.dtype.kind == b.dtype.kind or c == "transfer_label_set", (c, a.dtype, b.dtype)
+    for c in ("transfer_logit", "transfer_in_set"):
+        assert list(got.obsm[c].columns) == list(want.obsm[c].columns) == sorted(set(atlas.obs["cell_type"])), c
+        assert np.array_equal(got.obsm[c], want.obsm[c]), c
+    assert got.uns["corrmask"]["transfer"] == want.uns["corrmask"]["transfer"]
 
 
 doubled = new.copy()
