@@ -42,7 +42,7 @@ static char *many_unlike(const struct calibrated *c, const char *unit)
 		n += c->of[k].cells;
 		unlike += c->of[k].unlike;
 	}
-	double limit = unlike_limit(&c->unlike, n);
+	double limit = fmax(unlike_limit(&c->unlike, n), 1 - c->known.wanted);
 	if (!(c->known.wanted > 0) || unlike / n <= limit)
 		return NULL;
 	return xasprintf(

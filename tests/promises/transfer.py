@@ -33,7 +33,7 @@ SCENARIOS = {
     "no donors": dict(reference=[25] * 20, group=None, promised=(0, 0, 0)),
     "2 donors": dict(reference=[200] * 2, promised=(0, 0, None)),
     "5 donors": dict(reference=[80] * 5, promised=(0, 0, None)),
-    "9 donors": dict(reference=[50] * 9, promised=(MOST, None, None)),
+    "9 donors": dict(reference=[50] * 9, promised=(MOST, None, MOST)),
     "20 donors": dict(TWENTY, promised=(MOST, MOST, MOST)),
     "40 donors": dict(reference=[15] * 40, promised=(MOST, MOST, MOST)),
     "unequal donors": dict(TWENTY, reference=unequal),
@@ -52,7 +52,7 @@ SCENARIOS = {
     "another platform, 5 donors": dict(reference=[80] * 5, new=dict(platform=1.2), promised=(0, 0, None)),
     # the studies of a joined reference are what is held out, and the new cells are of other studies
     "2 studies": dict(reference=[70] * 6, donors=dict(study=.4), new=dict(study=.4), promised=(0, 0, None)),
-    "9 studies": dict(reference=[20] * 27, donors=dict(study=.4), new=dict(study=.4), promised=(MOST, None, None)),
+    "9 studies": dict(reference=[20] * 27, donors=dict(study=.4), new=dict(study=.4), promised=(MOST, None, MOST)),
     "20 studies": dict(reference=[10] * 60, donors=dict(study=.4), new=dict(study=.4), promised=(MOST, MOST, MOST)),
 }
 
