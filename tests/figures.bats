@@ -257,10 +257,10 @@ setup() {
 	sed 's/^accuracy.*/accuracy\t0.625/' ft/a.score.tsv > ft/b.score.tsv
 	awk 'BEGIN { OFS = "\t"; for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.5 : "macro_f1" > "ft/a.score.replicates"
 		for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.48 + (i * 7 % 400) / 1000 : "macro_f1" > "ft/b.score.replicates" }'
-	run -0 $P/finetune/report.sh ft x y a b
+	run -0 $P/page/table.py finetune/report ft x y a b
 	assert_line --regexp '^a +0.5000 .* 2   - - -$'
 	names b a -0.0100 +0.3690
-	run -0 $P/finetune/report.sh ft x y a
+	run -0 $P/page/table.py finetune/report ft x y a
 	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
 	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"

@@ -28,7 +28,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	for f in genes.graph genes.modules.tsv genes.emb log; do ln -s "$PWD/$dir/$f" few; done
 	awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "edges") e = i } $1 != "" && /genes.graph/ { $e = 3 } 1' $dir/scores.tsv > few/scores.tsv
 	assert_not_equal "$(<few/scores.tsv)" "$(<$dir/scores.tsv)"
-	BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/genesmap/report.sh" few '' model '' > few.txt
+	BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/page/table.py" genesmap/report few '' model '' > few.txt
 	grep -E '^Too few edges join two genes of sets to compare the graphs: 3 of the [0-9]+ strongest ones of the embedding, [0-9]+ of those of ' few.txt
 	# a file: half of the modules are sets
 	scview -q -O h5ad -o cells.h5ad r/prepared/latest/cells.counts

@@ -98,10 +98,10 @@ $(AUDITS_RHO35:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.to
 	$(call audit_stage,audit-$*) $(BIN)/maskgen -v --audit $(AUDIT)/corrmask-rho35.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) \
 		$(or $(audit_$*),$(audit_$(*:-rho35=))) -o $@ $<
 
-$(AUDIT)/table3.txt: $(patsubst %,$(AUDIT)/audit.%.tsv,$(AUDITS) $(AUDITS_RHO35)) $(PIPELINES)/audit/report.sh
-	@$(script)/audit/report.sh table3 $(AUDIT) $(audit_of) $(whole)
-$(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv $(PIPELINES)/audit/report.sh
-	@$(script)/audit/report.sh table8 $(AUDIT) $(audit_of) $(whole)
+$(AUDIT)/table3.txt: $(patsubst %,$(AUDIT)/audit.%.tsv,$(AUDITS) $(AUDITS_RHO35)) $(PIPELINES)/audit/report.py
+	@$(table) audit/report table3 $(AUDIT) $(audit_of) $(whole)
+$(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv $(PIPELINES)/audit/report.py
+	@$(table) audit/report table8 $(AUDIT) $(audit_of) $(whole)
 
 # The graphs against gene sets
 GENESET_GRAPHS := corrmask corrmask-all pmi
@@ -118,5 +118,5 @@ $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.ts
 		$(PIPELINES)/audit/genesets.sh $(PIPELINES)/audit/genesets.awk
 	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) \
 		$(PIPELINES)/audit/genesets.sh $< $(GS) $(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP) $@
-$(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/report.sh
-	@$(script)/audit/report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)
+$(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/report.py
+	@$(table) audit/report genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)

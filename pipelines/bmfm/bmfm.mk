@@ -52,5 +52,5 @@ $(BMFM)/leaf.pred $(BMFM)/greedy.pred: $(BMFM)/%.pred: $(BMFM)/test.tok $(BMFM)/
 $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv: $(BMFM)/%.score.tsv: $(BMFM)/%.pred
 	$(call bmfm_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label term --ontology $(BMFM_ONTOLOGY) -o $@ $<
 
-$(BMFM)/report.txt: $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv $(PIPELINES)/bmfm/report.sh $(PIPELINES)/bmfm/lineages.awk
-	@$(script)/bmfm/report.sh $(BMFM) $(whole)
+$(BMFM)/report.txt: $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv $(PIPELINES)/bmfm/report.py
+	@$(table) bmfm/report $(BMFM) $(whole)

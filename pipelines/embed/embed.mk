@@ -69,6 +69,6 @@ $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 $(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
 	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@ $(reading)
 
-$(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.sh
-	@$(script)/embed/report.sh $(EMBED) $(call text,DATA) \
+$(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.py
+	@$(table) embed/report $(EMBED) $(call text,DATA) \
 		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(call text,LABEL) $(whole)

@@ -94,5 +94,5 @@ $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.to
 $(NO_NETWORK:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $(FT)/settings
 	@cp $(<:.tsv=.replicates) $(@:.tsv=.replicates); cp $< $@
 
-$(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(NO_NETWORK)) $(PIPELINES)/finetune/report.sh
-	@$(script)/finetune/report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) $(whole)
+$(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(NO_NETWORK)) $(PIPELINES)/finetune/report.py
+	@$(table) finetune/report $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) $(whole)

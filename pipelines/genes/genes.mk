@@ -77,5 +77,5 @@ $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT),$(FT)/model.tsv,$(if $(va
 		--max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 
 $(eval $(call grid,$(GC),$(STARTS)))
-$(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/grid $(PIPELINES)/genes/report.sh
-	@$(PIPELINES)/genes/report.sh $(GC) $(call text,DATA) $(call text,CROSS) $(call text,GENE_LABELS) $(STARTS) $(whole)
+$(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/grid $(PIPELINES)/genes/report.py
+	@$(table) genes/report $(GC) $(call text,DATA) $(call text,CROSS) $(call text,GENE_LABELS) $(STARTS) $(whole)

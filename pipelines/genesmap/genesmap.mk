@@ -85,6 +85,6 @@ $(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh
 $(GM)/genes.modules.tsv: $(GM)/genes.graph $(GM)/sets.gmt
 	$(call gm_stage,scgenes-modules) $(BIN)/scgenes genesets -v --sets $(GM)/sets.gmt --module module -o $@ $<
 
-$(GM)/report.txt: $(GM)/scores.tsv $(GM)/genes.modules.tsv $(GM)/genes.map $(PIPELINES)/genesmap/report.sh
-	@$(script)/genesmap/report.sh $(GM) $(call text,DATA) $(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) \
+$(GM)/report.txt: $(GM)/scores.tsv $(GM)/genes.modules.tsv $(GM)/genes.map $(PIPELINES)/genesmap/report.py
+	@$(table) genesmap/report $(GM) $(call text,DATA) $(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) \
 		$(call text,GENESETS) $(whole)

@@ -55,5 +55,5 @@ $(MOA_METHODS:%=$(MOA)/%.score.tsv): $(MOA)/%.score.tsv: $(MOA)/%.emb
 # Not of expression: a wide input has no silhouettes worth their time
 $(MOA)/pca.bio.tsv $(MOA)/model.bio.tsv: $(MOA)/%.bio.tsv: $(MOA)/%.emb
 	$(call moa_stage,scmetric-$*) $(BIN)/scmetric integration -v --preset bmfm --label $(call text,LABEL) --seed $(SEED) -@ $(THREADS) -o $@ $<
-$(MOA)/table.txt: $(MOA_METHODS:%=$(MOA)/%.score.tsv) $(patsubst %,$(MOA)/%.bio.tsv,$(filter-out expression,$(MOA_METHODS))) $(PIPELINES)/moa/report.sh
-	@$(script)/moa/report.sh $(MOA) $(call text,DATA) $(call text,LABEL) $(call text,DRUG) $(MOA_METHODS) $(whole)
+$(MOA)/table.txt: $(MOA_METHODS:%=$(MOA)/%.score.tsv) $(patsubst %,$(MOA)/%.bio.tsv,$(filter-out expression,$(MOA_METHODS))) $(PIPELINES)/moa/report.py
+	@$(table) moa/report $(MOA) $(call text,DATA) $(call text,LABEL) $(call text,DRUG) $(MOA_METHODS) $(whole)

@@ -83,15 +83,19 @@ def tool(*command, text=None, may_fail=False):
     return done.stdout
 
 
-def columns(stream, *names):
-    """The rows of a stream, with these columns."""
-    text = tool("scview", "-q", "-c", ",".join(names), stream)
-    return [line.split("\t") for line in text.removesuffix("\n").split("\n")[1:]]
+def columns(stream, *names, n=None):
+    """The rows of a stream, or the first n, with these columns."""
+    said = tool("scview", "-q", *(["-n", n] if n else []), "-c", ",".join(names), stream)
+    return [line.split("\t") for line in said.removesuffix("\n").split("\n")[1:]]
 
 
-def header(stream):
-    """name -> value of the header of a stream."""
-    return dict(line.partition("\t")[::2] for line in tool("scview", "-q", "--header-tsv", stream).splitlines())
+def header_lines(stream):
+    return tool("scview", "-q", "--header-tsv", stream).split("\n")
+
+
+def sizes(stream):
+    """The number of its rows."""
+    return next(row[2] for row in (line.split("\t") for line in tool("scview", "-s", stream).split("\n")) if row[1:2] == ["rows"])
 
 
 # ---- scores and their comparison ----
@@ -250,7 +254,8 @@ def split_note(folder, stream):
     if not Path(folder, "group").exists() or word(Path(folder, "group")) or "GROUP = auto" not in lines(Path(folder, "settings")):
         return
     label = setting(folder, "LABEL")
-    such = [name.removeprefix("categories:") for name, n in header(stream).items() if name.startswith("categories:") and float(n) > 1]
+    such = [line.removeprefix("categories:").split("\t") for line in header_lines(stream) if line.startswith("categories:")]
+    such = [name for name, n, *_ in such if float(n) > 1]
     such = [name for name in such if name != label][:5]
     print("note: split by cell: no column such as donor, patient or sample was found. Cells of one donor may then be in both parts.",
           "GROUP=COLUMN names one" + (f" (such as: {', '.join(such)})" if such else "") + "; GROUP=none says that cells are right")
@@ -275,6 +280,12 @@ def highest_visible(points, reference, strategies):
     losses = {s: [float(r["visible"]) for r in points if r["strategy"] == s] for s in strategies}
     table = [r["frequency"] for r in reference if r["masks"] == "visible"]
     return max((sum(v) / len(v) for v in losses.values() if v), default=None), table[-1] if table else ""
+
+
+def warnings(*reports):
+    """Of the stages with these reports, each once."""
+    found = {row[1] for f in reports for row in fields(f) if row[0] == "warning"}
+    print("".join(f"warning: {w}\n" for w in sorted(found)), end="")
 
 
 def stage_times(*folders):

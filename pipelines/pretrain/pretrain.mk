@@ -137,7 +137,7 @@ $(foreach b,$(BASELINES),$(foreach p,$(PT_PARTS),$(PT)/$b.$p.emb)): $(PT)/%.emb:
 	$(call pt_stage,screduce-$*) $(BIN)/screduce $(baseline_$(basename $*)) -v --train $(PT)/known.tok -@ $(THREADS) -o $@ $(PT)/$(subst .,,$(suffix $*)).tok
 
 PT_PROBES := $(if $(value LABEL),$(foreach m,$(BASELINES) $(PT_NETWORKS),$(PT)/$m.probe.tsv),$(PT)/model.test.emb)
-$(PT)/report.txt: $(PT)/losses.tsv $(PT_PROBES) $(addprefix $(PIPELINES)/pretrain/,report.sh)
-	@$(script)/pretrain/report.sh $(PT) $(call quote,$(PT_FILES)) $(call text,LABEL) $(STRATEGY) $(whole)
+$(PT)/report.txt: $(PT)/losses.tsv $(PT_PROBES) $(PIPELINES)/pretrain/report.py
+	@$(table) pretrain/report $(PT) $(call quote,$(PT_FILES)) $(call text,LABEL) $(STRATEGY) $(whole)
 $(eval $(call page,pretrain,$(PT),$(PT)/report.txt))
 endif
