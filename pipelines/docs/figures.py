@@ -11,8 +11,8 @@ def docs_speed(t):
         times = float(seconds) / r.number("corrmask")
         rows.append(Arm(f"{r['job']}: {r['corrmask']} s; {r['other']} {seconds} s {note}", times, look="m-corrmask", words=f"{times:.{times < 9.95:d}f}"))
     return "CPU seconds of the same job", [
-        arms("How many times less CPU time corrmask takes than another program for the same job, one thread", rows,
-             "CPU seconds of the other program / those of corrmask", log=True, line=1, x_range=(0.9, None),
+        arms("CPU time of other programs as a multiple of corrmask's: same job, one thread", rows,
+             "times the CPU seconds of corrmask", log=True, line=1, x_range=(0.9, None),
              note="Label transfer: simulated cells. scib-metrics: with the time in which JAX compiles.")]
 
 
