@@ -36,7 +36,7 @@ static int read_list(struct vocab *list, const char *path, struct error *e)
 uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab *v, const char *name)
 {
 	RELEASED(vocab_release) struct vocab list = {0};
-	struct gene_find find;
+	RELEASED(gene_find_release) struct gene_find find;
 	if (read_list(&list, path, &failure))
 		die("%s: %s", option, failure.msg);
 	gene_find_init(&find, v);
@@ -55,7 +55,6 @@ uint8_t *cli_gene_list(const char *option, const char *path, const struct vocab 
 		die("%s: %s: none of its %zu genes is in %s", option, path, wanted, name);
 	if (absent)
 		warn("%s: %s: %zu of its %zu genes are not in %s", option, path, absent, wanted, name);
-	gene_find_release(&find);
 	return take;
 }
 

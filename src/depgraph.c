@@ -111,7 +111,7 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 {
 	struct correlation_params p = {
 		.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .rho_min = rho_min, .positive = positive};
-	struct correlation_columns x;
+	RELEASED(correlation_columns_release) struct correlation_columns x;
 	struct correlation_stats stats;
 	double start = clock_seconds();
 	must(correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &failure));
@@ -122,7 +122,6 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 		info("columns %.2f s, all pairs %.2f s, %llu candidate pairs exactly %.2f s", columns, stats.screen_s,
 			(unsigned long long)stats.pairs, stats.exact_s);
 	*genes = x.genes;
-	correlation_columns_release(&x);
 	return edge;
 }
 

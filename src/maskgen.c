@@ -257,7 +257,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 {
 	const char *name = stream_name(tokens);
 	const struct vocab *v = &stream_header(tokens)->vocab;
-	struct stream *s = stream_open(path, &failure);
+	RELEASED(stream_free_at) struct stream *s = stream_open(path, &failure);
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
 		die("%s: it has no weights %s: %s", path, weight,
 			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "it is a PMI graph, not a dependency graph");
@@ -272,7 +272,6 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	if (strcmp(of_tokens, of_graph) && !(strategy->uses & COUNTS))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
 			stream_header(s)->vocab.n, name, of_tokens, v->n);
-	stream_free(s);
 }
 
 static void make_headers(struct run *r)

@@ -126,7 +126,7 @@ static void open_state(struct learning *l, struct strmap *row)
 {
 	struct gene_key k;
 	const cJSON *a;
-	struct stream *s = stream_open(l->o->after, &failure);
+	RELEASED(stream_free_at) struct stream *s = stream_open(l->o->after, &failure);
 	must(!s || medians_read(&l->fit, s, &l->passes, &l->cells, &failure) || medians_check(&l->fit, l->o->after, &failure));
 	vocab_copy(&l->genes, &stream_header(s)->vocab);
 	for (size_t g = 0; g < l->genes.n; g++) {
@@ -142,7 +142,6 @@ static void open_state(struct learning *l, struct strmap *row)
 	}
 	if (!medians_next(&l->fit))
 		die("%s: all passes are done: rankenc --fit %s makes the vocabulary", l->o->after, l->o->after);
-	stream_free(s);
 }
 
 /* Are the inputs sums? The first one says it. */

@@ -100,11 +100,6 @@ struct row { /* one row being put in order */
 	size_t gene_cap, count_cap, pair_cap, value_cap;
 };
 
-static void row_release(struct row *row)
-{
-	free_all(row->gene, row->count, row->pair, row->value);
-}
-
 /* Where row i starts in m->values: its indices or its data. */
 static const void *stored_indices(const struct countmat *m, const struct countrows *r, size_t i)
 {
@@ -274,7 +269,7 @@ static void finish_group(void *arg, size_t group, int thread)
 	memcpy(&bits, &row.off, sizeof bits);
 	while (bits > off && !atomic_compare_exchange_weak(&f->off, &off, bits))
 		;
-	row_release(&row);
+	free_all(row.gene, row.count, row.pair, row.value);
 }
 
 int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e)

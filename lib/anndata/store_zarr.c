@@ -12,9 +12,8 @@ static int enter(struct store *s, const char *path, struct error *e)
 
 static enum store_type type_of(struct store *s, const char *path)
 {
-	struct zarr_node node;
+	RELEASED(zarr_node_release) struct zarr_node node;
 	enum store_type type = zarr_node_read(&node, s, path);
-	zarr_node_release(&node);
 	return type;
 }
 
@@ -26,10 +25,9 @@ static int zarr_store_check(const struct store *s, int r, struct error *e)
 /* Dimensions of the array at path; -1: none. */
 static int dimensions(struct store *s, const char *path)
 {
-	struct zarr_node node;
+	RELEASED(zarr_node_release) struct zarr_node node;
 	const cJSON *shape = zarr_node_read(&node, s, path) == STORE_ARRAY ? json_get(node.meta, "shape") : NULL;
 	int n = cJSON_IsArray(shape) ? cJSON_GetArraySize(shape) : -1;
-	zarr_node_release(&node);
 	return n;
 }
 
@@ -75,7 +73,7 @@ static cJSON *attribute(struct store *s, const char *path, const char *name)
 
 static int attribute_texts(struct store *s, const char *path, const char *name, struct texts *t)
 {
-	cJSON *a = attribute(s, path, name);
+	RELEASED(json_free_at) cJSON *a = attribute(s, path, name);
 	const cJSON *x;
 	int r = cJSON_IsString(a) || cJSON_IsArray(a) ? 0 : -1;
 	cJSON_ArrayForEach(x, a) r = cJSON_IsString(x) ? r : -1;
@@ -85,13 +83,12 @@ static int attribute_texts(struct store *s, const char *path, const char *name, 
 		texts_push(t, a->valuestring, strlen(a->valuestring));
 	else if (r == 0)
 		cJSON_ArrayForEach(x, a) texts_push(t, x->valuestring, strlen(x->valuestring));
-	cJSON_Delete(a);
 	return r;
 }
 
 static int attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)
 {
-	cJSON *a = attribute(s, path, name);
+	RELEASED(json_free_at) cJSON *a = attribute(s, path, name);
 	const cJSON *x = cJSON_IsArray(a) ? a->child : a;
 	int r = cJSON_IsArray(a) ? (size_t)cJSON_GetArraySize(a) == n ? 0 : -1 : a && n == 1 ? 0 : -1;
 	for (size_t i = 0; i < n && r == 0; i++, x = x->next) {
@@ -103,7 +100,6 @@ static int attribute_numbers(struct store *s, const char *path, const char *name
 		else
 			r = -1;
 	}
-	cJSON_Delete(a);
 	return r;
 }
 

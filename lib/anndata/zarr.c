@@ -111,11 +111,10 @@ enum store_type zarr_node_read(struct zarr_node *node, struct store *s, const ch
 
 cJSON *zarr_attributes(struct store *s, const char *path)
 {
-	struct zarr_node node;
+	RELEASED(zarr_node_release) struct zarr_node node;
 	cJSON *all = NULL;
 	if (zarr_node_read(&node, s, path) != STORE_NONE)
 		all = node.version == 3 ? cJSON_DetachItemFromObjectCaseSensitive(node.meta, "attributes")
 					: read_json(s, path, node.folder, ".zattrs");
-	zarr_node_release(&node);
 	return all;
 }

@@ -3,7 +3,6 @@
 #include "anndata/h5.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
 
 #include <libdeflate.h>
 #include <zstd.h>

@@ -8,6 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* For RELEASED. */
+static inline void json_free_at(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
 /* The value at this key; NULL: there is none. The same of a text; NULL: it is none. */
 static inline cJSON *json_get(const cJSON *object, const char *key)
 {

@@ -1,6 +1,5 @@
 #include "cells/expressed.h"
 
-#include "base/error.h"
 #include "cells/thin.h"
 
 #include <math.h>

@@ -26,7 +26,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum hvg_flavor { HVG_SEURAT, HVG_SEURAT_V3, HVG_CELL_RANGER };

@@ -1,6 +1,5 @@
 #include "cells/thin.h"
 
-#include "base/error.h"
 #include "base/json.h"
 
 #include <math.h>

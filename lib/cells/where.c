@@ -87,9 +87,8 @@ static int choose_column(struct condition *c, const struct header *h, const char
 
 void where_release(struct where *w)
 {
-	for (size_t i = 0; i < w->n; i++) {
+	for (size_t i = 0; i < w->n; i++)
 		free_all(w->c[i].text, w->c[i].column, w->c[i].value, w->c[i].holds);
-	}
 	free(w->c);
 	*w = (struct where){0};
 }

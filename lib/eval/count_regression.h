@@ -9,8 +9,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
-
 struct count_regression {
 	size_t d, genes;
 	int ridge; /* 0: Poisson */

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct factor {

@@ -1,6 +1,5 @@
 #include "eval/kbet_label.h"
 
-#include "base/error.h"
 #include "eval/mixing.h"
 
 #include <lapacke.h>

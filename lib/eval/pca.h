@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
-
 struct pca {
 	size_t d, n; /* features, rows added so far */
 	double *gram; /* [d, d] sum of products, lower triangle */

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define PROBE_TOL 1e-4 /* what the tools set */

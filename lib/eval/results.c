@@ -12,9 +12,8 @@ struct results *results_new(void)
 
 void results_free(struct results *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
+	for (size_t i = 0; i < r->n; i++)
 		free_all(r->row[i].metric, r->row[i].text);
-	}
 	free(r->row);
 	free_list(r->name, r->k);
 	free(r);

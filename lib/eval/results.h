@@ -3,9 +3,7 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct result_row {
 	char *metric;

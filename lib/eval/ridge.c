@@ -37,7 +37,7 @@ static void scale_columns(struct ridge *r, struct factor *f, int standardize)
 
 int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, size_t n, const double *y, int standardize, struct error *e)
 {
-	struct factor f;
+	RELEASED(factor_release) struct factor f;
 	factor_rows(&f, x, d, row, n, y);
 	*r = (struct ridge){.d = d,
 		.s = xmalloc(d * sizeof *r->s),
@@ -56,7 +56,6 @@ int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, s
 	int bad = factor_svd(&f, 1, d, r->s, u, r->vt, e);
 	if (!bad)
 		cblas_dgemv(CblasColMajor, CblasTrans, (int)d, (int)d, 1, u, (int)d, f.r + (d + 1) * f.p + 1, 1, 0, r->c, 1);
-	factor_release(&f);
 	return bad;
 }
 

@@ -6,8 +6,6 @@
  */
 #include "eval/sparse_probe.h"
 
-#include "base/error.h"
-
 #include <lbfgs.h>
 #include <math.h>
 

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/sparse.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct sparse_probe {

@@ -1,6 +1,5 @@
 #include "genes/gene_find.h"
 
-#include "base/error.h"
 #include "genes/gene_name.h"
 
 #include <ctype.h>

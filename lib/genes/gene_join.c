@@ -35,9 +35,8 @@ struct gene_pair {
 
 void gene_join_release(struct gene_join *j)
 {
-	for (size_t i = 0; i < j->ntable; i++) {
+	for (size_t i = 0; i < j->ntable; i++)
 		free_all(j->table[i].name, j->table[i].row, j->table[i].moved);
-	}
 	for (size_t i = 0; i < j->nnode; i++)
 		free(j->node[i].key);
 	free_all(j->table, j->node, j->word, j->pair, j->known);

@@ -118,7 +118,7 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 	*s = (struct graph_stats){.edges = g->offset[g->n] / 2};
 	if (!s->edges)
 		return 0;
-	struct linked l;
+	RELEASED(linked_release) struct linked l;
 	uint32_t *degree = xcalloc(g->n, sizeof *degree);
 	for (uint32_t u = 0; u < g->n; u++)
 		if (g->offset[u + 1] > g->offset[u])
@@ -133,19 +133,18 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 	free(degree);
 	linked_init(&l, g);
 	int bad = network_components(&l.net, &s->components, &s->largest, e);
-	linked_release(&l);
 	return bad;
 }
 
 int graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
 	size_t nmodule, FILE *f, struct error *e)
 {
-	struct linked l;
+	RELEASED(linked_release) struct linked l;
 	linked_init(&l, g);
 	size_t n = l.net.n;
 	double *number = xcalloc((nmodule + 1) * n, sizeof *number), *of[] = {edge_values(g, WEIGHT), edge_values(g, OVERLAP)};
-	const char **text = xcalloc(2 * n, sizeof *text);
-	struct network_values *vertex = xcalloc(nmodule + 4, sizeof *vertex);
+	FREED const char **text = xcalloc(2 * n, sizeof *text);
+	FREED struct network_values *vertex = xcalloc(nmodule + 4, sizeof *vertex);
 	for (size_t i = 0; i < n; i++) {
 		number[i] = l.token[i];
 		text[i] = v->id[l.token[i]];
@@ -160,7 +159,6 @@ int graph_graphml(const struct graph *g, const struct vocab *v, const char *weig
 		vertex[3 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
 	const struct network_values edge[] = {{weight, of[0], NULL}, {strcmp(weight, "rho") ? "count" : "overlap", of[1], NULL}, {0}};
 	int bad = network_graphml(&l.net, vertex, edge, f, e);
-	free_all(of[0], of[1], number, text, vertex);
-	linked_release(&l);
+	free_all(of[0], of[1], number);
 	return bad;
 }

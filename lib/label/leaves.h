@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "label/ontology.h"
 
-#include <stddef.h>
-
 struct leaves {
 	const struct ontology *o; /* borrowed */
 	size_t n; /* leaves */

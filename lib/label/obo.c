@@ -15,9 +15,8 @@ struct reader {
 
 void obo_release(struct obo *o)
 {
-	for (size_t i = 0; i < o->n; i++) {
+	for (size_t i = 0; i < o->n; i++)
 		free_all(o->term[i].id, o->term[i].name);
-	}
 	for (size_t i = 0; i < o->ntags; i++)
 		free(o->tag[i].text);
 	free_all(o->term, o->tag, o->source, o->path);

@@ -11,9 +11,8 @@ static const char kinds[] = {'i', 'n', 's', 'N', 'S'}; /* an id of an older vers
 
 void ontology_release(struct ontology *o)
 {
-	for (size_t i = 0; i < o->n; i++) {
+	for (size_t i = 0; i < o->n; i++)
 		free_all(o->id[i], o->name[i]);
-	}
 	for (size_t i = 0; i < o->naliases; i++)
 		free(o->alias[i].text);
 	free_all(o->id, o->name, o->parent.at, o->parent.to, o->child.at, o->child.to, o->order, o->alias, o->source);

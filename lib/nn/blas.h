@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/cpu.h"
 
 /*

@@ -9,7 +9,6 @@
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif

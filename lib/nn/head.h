@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "nn/arch.h"

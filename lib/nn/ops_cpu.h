@@ -4,7 +4,6 @@
 #pragma once
 
 #include <omp.h>
-#include <stdlib.h>
 
 #include "nn/cpu_keep.h"
 #include "nn/ops.h"

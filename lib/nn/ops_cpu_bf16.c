@@ -24,9 +24,8 @@ struct packed {
 
 static void forget(struct cpu *c)
 {
-	for (size_t i = 0; i < c->npacked; i++) {
+	for (size_t i = 0; i < c->npacked; i++)
 		free_all(c->packed[i].across.panels, c->packed[i].down.panels);
-	}
 	free(c->packed);
 	c->packed = NULL;
 	c->npacked = 0;

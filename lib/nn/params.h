@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "nn/ops.h"

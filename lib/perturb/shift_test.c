@@ -60,11 +60,6 @@ static struct background background_of(const struct shifts *r, const uint8_t *is
 	return b;
 }
 
-static void background_release(struct background *b)
-{
-	free_all(b->value, b->sum, b->count);
-}
-
 /* ---- one line of the table ---- */
 
 struct scratch {
@@ -229,7 +224,7 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
 	if (t->groups)
 		note_groups(t->notes, row, n);
-	background_release(&b);
+	free_all(b.value, b.sum, b.count);
 	return n;
 }
 

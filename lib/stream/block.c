@@ -38,9 +38,8 @@ void block_reset(struct block *b, const struct header *h)
 
 void block_release(struct block *b)
 {
-	for (size_t i = 0; i < b->ncol; i++) {
+	for (size_t i = 0; i < b->ncol; i++)
 		free_all(b->col[i].data, b->col[i].offset);
-	}
 	for (size_t g = 0; g < b->ngroup; g++)
 		free(b->group[g].offset);
 	free_all(b->col, b->group);

@@ -138,14 +138,12 @@ static void join_index(struct header *all, const struct header *h)
 /* Are the extra keys the same but for the name of the index? */
 static int same_keys(const struct header *a, const struct header *b)
 {
-	cJSON *x = cJSON_Duplicate(a->extra, 1), *y = cJSON_Duplicate(b->extra, 1);
+	RELEASED(json_free_at) cJSON *x = cJSON_Duplicate(a->extra, 1), *y = cJSON_Duplicate(b->extra, 1);
 	cJSON_DeleteItemFromObjectCaseSensitive(x, HEADER_INDEX);
 	cJSON_DeleteItemFromObjectCaseSensitive(y, HEADER_INDEX);
 	cJSON_DeleteItemFromObjectCaseSensitive(x, "panels");
 	cJSON_DeleteItemFromObjectCaseSensitive(y, "panels");
 	int same = cJSON_Compare(x, y, 1);
-	cJSON_Delete(x);
-	cJSON_Delete(y);
 	return same;
 }
 

@@ -80,3 +80,7 @@ int stream_commit(struct stream *s, struct error *e);
 
 /* Close and free (NULL is fine). A written stream that was not committed gets no trailer, and its file does not appear. */
 void stream_free(struct stream *s);
+static inline void stream_free_at(struct stream **s) /* for RELEASED */
+{
+	stream_free(*s);
+}

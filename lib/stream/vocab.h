@@ -12,7 +12,6 @@
 #include "base/strmap.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 #define VOCAB_MAX (1u << 24)
 

@@ -149,8 +149,7 @@ static int save_text(const char *dir, const struct text_file *file, struct error
 static char *vocab_text(const struct vocab *v)
 {
 	char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	vocab_save(v, f);
 	xmemclose(f, &text);
 	return text;

@@ -18,8 +18,6 @@
 #include "train/train_state.h"
 #include "train/weights.h"
 
-#include <stdio.h>
-
 /* What a model directory or a checkpoint has besides the current weights. */
 struct model_files {
 	const struct vocab *vocab;

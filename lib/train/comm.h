@@ -14,8 +14,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
-
 struct comm;
 
 /* Join the other ranks (MPI_Init). NULL with e set; a program built without MPI always fails. */

@@ -332,7 +332,7 @@ static cJSON *sorted(cJSON *j)
 char *config_print(const struct model_config *c, const struct head_spec *head, size_t nhead)
 {
 	const struct arch *arch = c->arch ? c->arch : arch_at(0);
-	cJSON *j = cJSON_CreateObject();
+	RELEASED(json_free_at) cJSON *j = cJSON_CreateObject();
 	config_add_heads(j, arch, head, nhead);
 	for (const struct config_field *f = arch->field; f->key; f++)
 		add_field(j, f, c);
@@ -340,7 +340,6 @@ char *config_print(const struct model_config *c, const struct head_spec *head, s
 	cJSON_AddStringToObject(j, "torch_dtype", "float32");
 	j = sorted(j);
 	char *text = cJSON_Print(j), *out = xasprintf("%s\n", text);
-	cJSON_Delete(j);
 	free(text);
 	return out;
 }

@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "nn/model.h"
 
-#include <stddef.h>
-
 /* A preset (see model_preset), a config.json, or a folder that has one. In a preset vocab_size is 0, for the caller to fill. */
 int config_get(struct model_config *c, const char *what, struct error *e);
 int config_load(struct model_config *c, const char *path, struct error *e);

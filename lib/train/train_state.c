@@ -124,7 +124,7 @@ void train_state_release(struct train_state *s)
 
 char *train_state_print(const struct train_state *s)
 {
-	cJSON *j = cJSON_CreateObject();
+	RELEASED(json_free_at) cJSON *j = cJSON_CreateObject();
 	cJSON_AddNumberToObject(j, "format", STATE_FORMAT);
 	cJSON_AddStringToObject(j, "digest", DIGEST_PREFIX DIGEST_ZEROS);
 	cJSON_AddNumberToObject(j, "step", (double)s->step);
@@ -147,7 +147,6 @@ char *train_state_print(const struct train_state *s)
 	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text), hex[DIGEST_SIZE];
 	digest_bytes(line, strlen(line), hex);
 	memcpy(strstr(line, DIGEST_PREFIX) + strlen(DIGEST_PREFIX), hex, strlen(hex));
-	cJSON_Delete(j);
 	free(text);
 	return line;
 }

@@ -191,9 +191,8 @@ int detail_init(struct detail *t, const char *path, struct classes *c, struct em
 
 void detail_release(struct detail *t)
 {
-	for (size_t i = 0; i < t->holds.n; i++) {
+	for (size_t i = 0; i < t->holds.n; i++)
 		free_all(t->id[i], t->name[i]);
-	}
 	free_all(t->under, t->in, t->id, t->name, t->size, t->listed, t->same);
 	*t = (struct detail){0};
 }

@@ -271,9 +271,8 @@ static void genes_start(struct study *t, char **text, size_t *size)
 
 static void study_release(struct study *t)
 {
-	for (size_t i = 0; i < t->nfold; i++) {
+	for (size_t i = 0; i < t->nfold; i++)
 		free_all(t->fold[i].class_auc, t->fold[i].class_gene_auc);
-	}
 	for (size_t k = 0; k < t->K; k++)
 		free(t->name[k]);
 	metrics_release(&t->all);

@@ -4,8 +4,6 @@
 #include "ctaprobe.h"
 #include "eval/roc.h"
 
-#include <stdio.h>
-
 /* The scores of one fold. */
 struct fold {
 	double auc, gene_auc; /* K > 2: mean over the classes, each against all others */

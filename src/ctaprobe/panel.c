@@ -345,7 +345,7 @@ static void take_part(struct part *p, const struct task *t, const uint32_t *fold
 /* The loss of a penalty: deviance, or squared errors of log(1 + count), of the cells that are held out. */
 static double try_penalty(const struct part p[2], size_t d, size_t genes, double penalty)
 {
-	struct count_regression r;
+	RELEASED(count_regression_release) struct count_regression r;
 	double loss = 0;
 	must(count_regression_fit(&r, method == RIDGE, p[0].x, p[0].n, d, p[0].y, genes, p[0].s, penalty, &failure));
 	FREED float *mu = xmalloc(p[1].n * genes * sizeof *mu);
@@ -353,7 +353,6 @@ static double try_penalty(const struct part p[2], size_t d, size_t genes, double
 	for (size_t k = 0; k < p[1].n * genes; k++)
 		loss += method == RIDGE ? pow(log1p((double)mu[k]) - log1p((double)p[1].y[k]), 2)
 					: deviance((double)p[1].y[k], (double)mu[k]);
-	count_regression_release(&r);
 	return loss;
 }
 
@@ -377,9 +376,8 @@ static void choose_penalty(struct task *t)
 		t->penalty = penalty;
 	}
 	for (uint32_t f = 0; f < folds; f++)
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < 2; k++)
 			free_all(part[f][k].x, part[f][k].y, part[f][k].s);
-		}
 	free(fold);
 }
 
@@ -486,7 +484,7 @@ static void rates(struct task *t)
 
 static void run(struct task *t)
 {
-	struct stream *given_in = NULL;
+	RELEASED(stream_free_at) struct stream *given_in = NULL;
 	int x = -1, predictions = 0;
 	if (vectors) {
 		given_in = must_open(vectors);
@@ -511,7 +509,6 @@ static void run(struct task *t)
 		predict(t, mu);
 	}
 	panel_score(t, mu);
-	stream_free(given_in);
 }
 
 static void cells_release(struct cells *c)
@@ -526,7 +523,7 @@ int ctaprobe_panel(int argc, char **argv)
 	cli_init(&panel_cli, argc, argv);
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
-	struct stream *in = cli_open(&panel_cli, 0), *learn = must_open(train_path);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&panel_cli, 0), *learn = must_open(train_path);
 	if (!vocab_equal(&stream_header(in)->vocab, &stream_header(learn)->vocab))
 		die("%s: other genes than %s has", stream_name(in), stream_name(learn));
 	t.v = &stream_header(in)->vocab;
@@ -542,7 +539,5 @@ int ctaprobe_panel(int argc, char **argv)
 	cells_release(&t.train);
 	cells_release(&t.test);
 	free_all(t.seen, t.column, t.hidden, t.rate);
-	stream_free(learn);
-	stream_free(in);
 	return 0;
 }

@@ -217,7 +217,7 @@ static uint64_t *header_training(const struct header *h, size_t n, const char *n
 /* Count the classes of the training cells. */
 static uint32_t *read_training(struct classes *c, size_t *n)
 {
-	struct stream *in = must_open(train_path);
+	RELEASED(stream_free_at) struct stream *in = must_open(train_path);
 	RELEASED(labels_release) struct labels l;
 	RELEASED(block_release) struct block b = {0};
 	uint32_t *y = NULL;
@@ -233,7 +233,6 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 		}
 	}
 	labels_read(&l, label, train_path, "are left out");
-	stream_free(in);
 	return y;
 }
 
@@ -355,10 +354,9 @@ int ctaprobe_score(int argc, char **argv)
 	cli_init(&score_cli, argc, argv);
 	if (!label && !target)
 		usage_error("--label COL is needed: the column with the true labels");
-	struct stream *in = cli_open(&score_cli, 0);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&score_cli, 0);
 	if (target) {
 		score_numbers(in, target);
-		stream_free(in);
 		return 0;
 	}
 	read_predictions(&s, &classes, &groups, in);
@@ -378,6 +376,5 @@ int ctaprobe_score(int argc, char **argv)
 	scored_release(&s);
 	classes_release(&classes);
 	classes_release(&groups);
-	stream_free(in);
 	return 0;
 }

@@ -72,7 +72,7 @@ static void add_classes(struct results *to, const struct metrics *m, char *const
 
 void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name)
 {
-	struct ontology o;
+	RELEASED(ontology_release) struct ontology o;
 	struct hierarchy_scores x;
 	RELEASED(metrics_release) struct metrics m;
 	size_t k;
@@ -100,5 +100,4 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	cli_write_results(&score_cli, to);
 	cli_measured("cells", (double)s->n);
 	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
-	ontology_release(&o);
 }

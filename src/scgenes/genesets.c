@@ -40,7 +40,7 @@ struct cli genesets_cli = {.name = "scgenes genesets",
 
 static void open_graph(struct genesets *s, int i)
 {
-	struct stream *in = cli_open(&genesets_cli, i);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&genesets_cli, i);
 	const struct header *h = stream_header(in);
 	must_kind(in, "graph");
 	if (!i)
@@ -51,7 +51,6 @@ static void open_graph(struct genesets *s, int i)
 		die("%s: no column '%s' of modules: depgraph --leiden makes one", stream_name(in), modules_name);
 	must(graph_read(&s->graph[i], in, graph_weight(h), modules_name, &failure));
 	s->name[i] = xstrdup(stream_name(in));
-	stream_free(in);
 }
 
 /* The genes that are in a set and have an edge (or a module): s->place of the others is -1. */

@@ -57,9 +57,8 @@ static void part_class(struct part *p, uint32_t class, size_t genes)
 
 static void part_release(struct part *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++)
 		free_all(p->of[i].sum, p->of[i].square, p->of[i].with);
-	}
 	free(p->of);
 }
 
@@ -82,7 +81,7 @@ struct known {
 
 static void known_read(struct known *k, struct classes *classes)
 {
-	struct stream *in = must_open(predictions_path);
+	RELEASED(stream_free_at) struct stream *in = must_open(predictions_path);
 	RELEASED(labels_release) struct labels l;
 	RELEASED(block_release) struct block b = {0};
 	must(labels_init(&l, stream_header(in), "assigned", classes, LABEL_VALUES, predictions_path, &failure));
@@ -94,7 +93,6 @@ static void known_read(struct known *k, struct classes *classes)
 			k->y[k->n] = labels_at(&l, &b, i);
 			k->cell[k->n] = ((const uint64_t *)b.col[cell].data)[i];
 		}
-	stream_free(in);
 }
 
 /* Add the cells of a stream. Their classes are those of the column `label`, or k, which has its rows. Features: genes of `genes` that `with` has too. */
@@ -105,7 +103,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	struct expressed x;
 	RELEASED(labels_release) struct labels l = {0};
 	RELEASED(block_release) struct block b = {0};
-	struct sparse row = {.d = genes->n};
+	RELEASED(sparse_release) struct sparse row = {.d = genes->n};
 	uint64_t at = 0;
 	must(expressed_init(&x, h, stream_name(in), genes, with, new_path, &failure));
 	if (!k && with != genes)
@@ -132,7 +130,6 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 		labels_read(&l, label, stream_name(in), "are left out");
 	if (k && at != k->n)
 		die("%s: %" PRIu64 " cells, but %s has %zu", stream_name(in), at, predictions_path, k->n);
-	sparse_release(&row);
 	expressed_release(&x);
 }
 
@@ -257,7 +254,7 @@ int scgenes_markers(int argc, char **argv)
 	cli_init(&markers_cli, argc, argv);
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
-	struct stream *in = cli_open(&markers_cli, 0), *other = new_path ? must_open(new_path) : NULL;
+	RELEASED(stream_free_at) struct stream *in = cli_open(&markers_cli, 0), *other = new_path ? must_open(new_path) : NULL;
 	const struct vocab *genes = &stream_header(in)->vocab;
 	part_read(&known, in, &classes, NULL, genes, other ? &stream_header(other)->vocab : genes);
 	if (other) {
@@ -267,8 +264,6 @@ int scgenes_markers(int argc, char **argv)
 	write_markers(&known, &new, &classes, genes, stream_name(in));
 	part_release(&known);
 	part_release(&new);
-	stream_free(in);
-	stream_free(other);
 	free_all(k.y, k.cell);
 	return 0;
 }

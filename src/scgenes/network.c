@@ -72,7 +72,7 @@ int scgenes_network(int argc, char **argv)
 	size_t edges;
 	cli_init(&network_cli, argc, argv);
 	cli_blas(&network_cli);
-	struct stream *in = cli_open(&network_cli, 0);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&network_cli, 0);
 	gene_vectors_read(&g, in);
 	normalise(&g, stream_header(in), stream_name(in));
 	if ((uint64_t)nearest >= g.n)
@@ -91,7 +91,6 @@ int scgenes_network(int argc, char **argv)
 	cli_measured("genes", (double)g.n);
 	cli_measured("edges", (double)edges);
 	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
-	stream_free(in);
 	gene_vectors_release(&g);
 	return 0;
 }

@@ -68,10 +68,10 @@ static void add_rank(struct results *to, const struct factor *f, int centred, co
 
 int scmetric_effective_rank(int argc, char **argv)
 {
-	struct factor f;
+	RELEASED(factor_release) struct factor f;
 	cli_init(&effective_rank_cli, argc, argv);
 	cli_blas(&effective_rank_cli);
-	struct stream *in = cli_open(&effective_rank_cli, 0);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&effective_rank_cli, 0);
 	effective_rank_read_rows(&f, in);
 	struct results *to = results_new();
 	add_rank(to, &f, 0, stream_name(in));
@@ -82,7 +82,5 @@ int scmetric_effective_rank(int argc, char **argv)
 	cli_measured("cells", (double)f.n);
 	cli_measured("features", (double)(f.p - 1));
 	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
-	factor_release(&f);
-	stream_free(in);
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include "base/classes.h"
 #include "cli_stream.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct integration_set {

@@ -22,9 +22,8 @@ struct integration_set *integration_new_set(struct integration_sets *s, char *na
 
 void integration_sets_release(struct integration_sets *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++)
 		free_all(s->set[i].name, s->set[i].x);
-	}
 	free_all(s->set, s->y, s->batch);
 	classes_release(&s->types);
 	classes_release(&s->batches);

@@ -122,11 +122,6 @@ static void read_genes(struct genes *g, const char *path)
 
 /* ---- all genes ---- */
 
-static void learnability_add(struct results *to, const char *key, double v)
-{
-	results_add(to, key, v);
-}
-
 static double median(double *v, size_t n)
 {
 	qsort(v, n, sizeof *v, compare_double);
@@ -144,16 +139,16 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 		losers += g->of[i].kind == LEARNED_LOSER;
 		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= SPARSE;
 	}
-	learnability_add(to, "spearman", correlation_spearman(x, y, g->n));
-	learnability_add(to, "explained", explained);
-	learnability_add(to, "rescaled_median", median(y, g->n));
-	learnability_add(to, "better_than_mean", (double)g->beat);
-	learnability_add(to, "winners", (double)winners);
-	learnability_add(to, "winners_sparse", (double)few_zeros);
-	learnability_add(to, "losers", (double)losers);
-	learnability_add(to, "genes", (double)g->n);
-	learnability_add(to, "few_expressed", (double)g->few);
-	learnability_add(to, "without_error", (double)g->without);
+	results_add(to, "spearman", correlation_spearman(x, y, g->n));
+	results_add(to, "explained", explained);
+	results_add(to, "rescaled_median", median(y, g->n));
+	results_add(to, "better_than_mean", (double)g->beat);
+	results_add(to, "winners", (double)winners);
+	results_add(to, "winners_sparse", (double)few_zeros);
+	results_add(to, "losers", (double)losers);
+	results_add(to, "genes", (double)g->n);
+	results_add(to, "few_expressed", (double)g->few);
+	results_add(to, "without_error", (double)g->without);
 	free(x);
 }
 
@@ -225,8 +220,8 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 		test_group(v, k, g, groups);
 	correct_bh(v + P_BH * K, K);
 	correct_bh(v + Z_P_BH * K, K);
-	learnability_add(to, "in_groups", (double)groups->found);
-	learnability_add(to, "groups_not_found", (double)groups->absent);
+	results_add(to, "in_groups", (double)groups->found);
+	results_add(to, "groups_not_found", (double)groups->absent);
 	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
 		results_list(to, key[i], v + i * K);

@@ -100,7 +100,7 @@ int scmetric_reconstruction(int argc, char **argv)
 	struct columns c;
 	RELEASED(block_release) struct block b = {0};
 	cli_init(&reconstruction_cli, argc, argv);
-	struct stream *in = cli_open(&reconstruction_cli, 0);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&reconstruction_cli, 0);
 	const char *name = stream_name(in);
 	reconstruction_find_columns(&c, in);
 	while (must_read(in, &b)) {
@@ -123,6 +123,5 @@ int scmetric_reconstruction(int argc, char **argv)
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
 	free_all(s.x, s.y);
-	stream_free(in);
 	return 0;
 }

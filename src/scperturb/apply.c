@@ -407,7 +407,7 @@ int scperturb_apply(int argc, char **argv)
 	RELEASED(block_release) struct block b = {0};
 	cli_init(&apply_cli, argc, argv);
 	apply_check_options();
-	struct stream *in = cli_open(&apply_cli, 0);
+	RELEASED(stream_free_at) struct stream *in = cli_open(&apply_cli, 0);
 	r.name = stream_name(in);
 	r.expected = stream_expected(in);
 	open_input(&r, in);
@@ -427,6 +427,5 @@ int scperturb_apply(int argc, char **argv)
 	must_commit(r.to);
 	cli_report(&apply_cli, "%" PRIu64 " cells in, %" PRIu64 " of them perturbed, %" PRIu64 " rows out", r.cells, r.perturbed, r.rows);
 	run_release(&r, &h);
-	stream_free(in);
 	return 0;
 }

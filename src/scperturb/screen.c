@@ -60,7 +60,7 @@ static void read_state(struct screen *s)
 	RELEASED(block_release) struct block b = {0};
 	uint64_t cells = 0;
 	int got, x = -1;
-	struct stream *in = stream_open(towards, &failure);
+	RELEASED(stream_free_at) struct stream *in = stream_open(towards, &failure);
 	must_towards(!in);
 	const struct header *h = stream_header(in);
 	must_towards(header_kind(h, "embedding", towards, &failure) || (x = header_need(h, "x", F32, FIXED, towards, &failure)) < 0);
@@ -87,7 +87,6 @@ static void read_state(struct screen *s)
 	s->norm = sqrt(s->norm);
 	if (!cells || !(s->norm > 0))
 		die("--towards: %s: no vector, or their mean is 0: expected embeddings of cells of the state", towards);
-	stream_free(in);
 }
 
 /* Are the embeddings of the state means of genes by this model and layer? Options that change nothing but rounding, or long cells, may differ. */
@@ -241,11 +240,6 @@ static void screen_rows(struct inference *r, size_t first, size_t n)
 		write_row(r, p, i, first + i);
 }
 
-static void screen_release(struct screen *s)
-{
-	free_all(s->state, s->how, s->best, s->range, s->v, s->dv, s->x, s->dx, s->presence, s->ahead, s->shift);
-}
-
 int scperturb_screen(int argc, char **argv)
 {
 	struct screen s = {0};
@@ -267,6 +261,6 @@ int scperturb_screen(int argc, char **argv)
 	inference_run(&r, &h, screen_rows, NULL);
 	inference_report(&r, "cells have no gene: nothing was screened");
 	inference_release(&r);
-	screen_release(&s);
+	free_all(s.state, s.how, s.best, s.range, s.v, s.dv, s.x, s.dx, s.presence, s.ahead, s.shift);
 	return 0;
 }

@@ -102,7 +102,7 @@ static int ends_with(const char *s, const char *end)
 
 static void add_file(struct sets *s, const char *path, const struct gene_find *genes)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	int gmt = ends_with(path, ".gmt") || ends_with(path, ".gmt.gz"), got;
 	must(tsv_open(&t, path, &failure));
 	while ((got = tsv_next(&t, &failure)) > 0) {
@@ -124,7 +124,6 @@ static void add_file(struct sets *s, const char *path, const struct gene_find *g
 	if (!s->n)
 		die(s->unknown + s->ambiguous ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", path,
 			s->unknown + s->ambiguous);
-	tsv_close(&t);
 }
 
 static _Noreturn void no_gene(const struct sets *s, const char *name, const struct gene_find *genes)
@@ -198,9 +197,8 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 
 void sets_release(struct sets *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++)
 		free_all(s->set[i].gene, s->set[i].label);
-	}
 	free(s->set);
 	s->set = NULL;
 	s->n = s->cap = 0;

@@ -362,12 +362,6 @@ static void report_steps(const struct inference *r)
 	cli_measured("completeness_error", a->worst);
 }
 
-static void attribution_release(struct attribution *a)
-{
-	free_all(a->part, a->v, a->slope, a->sum, a->before, a->offset, a->id, a->rank, a->cell, a->value, a->x, a->dx, a->y, a->dy,
-		a->deviation);
-}
-
 int scpredict_attribution(int argc, char **argv)
 {
 	struct attribution a = {0};
@@ -384,6 +378,6 @@ int scpredict_attribution(int argc, char **argv)
 	inference_report(&r, "cells have no gene: they have no attributions");
 	inference_release(&r);
 	config_heads_release(&a.chosen.heads);
-	attribution_release(&a);
+	free_all(a.part, a.v, a.slope, a.sum, a.before, a.offset, a.id, a.rank, a.cell, a.value, a.x, a.dx, a.y, a.dy, a.deviation);
 	return 0;
 }

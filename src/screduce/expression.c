@@ -114,7 +114,7 @@ static void find_shared(uint8_t *there, const struct source *in)
 	memset(there, shared_path == NULL, V);
 	if (!shared_path)
 		return;
-	struct stream *s = must_open(shared_path);
+	RELEASED(stream_free_at) struct stream *s = must_open(shared_path);
 	const struct vocab *other = &stream_header(s)->vocab;
 	FREED uint32_t *row = xmalloc((other->n + 1) * sizeof *row);
 	struct gene_tables t = {.from = other, .to = &in->h->vocab, .from_name = shared_path, .to_name = in->name, .once = 1};
@@ -125,7 +125,6 @@ static void find_shared(uint8_t *there, const struct source *in)
 	for (size_t i = 0; i < other->n; i++)
 		if (row[i] != GENE_NONE)
 			there[row[i]] = 1;
-	stream_free(s);
 }
 
 /* Keep the genes whose log-normalised expression has the largest variance. */

@@ -39,8 +39,7 @@ const char *objective_name(const struct objective *o)
 void objective_add_losses(const struct objective *o, cJSON *j)
 {
 	FREED char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
+	FILE *f = xmemopen(&text, &(size_t){0});
 	for (size_t k = 0; k < head_parts(o->head.kind); k++)
 		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
 	xmemclose(f, &text);

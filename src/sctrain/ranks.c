@@ -132,11 +132,9 @@ static cJSON *value_of(const char *text)
 
 static void describe_difference(const char *mine, const char *theirs, int rank, char *text, size_t n)
 {
-	cJSON *x = value_of(theirs), *y = value_of(mine);
+	RELEASED(json_free_at) cJSON *x = value_of(theirs), *y = value_of(mine);
 	FREED char *here = xasprintf("on rank %d", rank), *found = json_differences(x, y, "on rank 0", here, 1);
 	snprintf(text, n, "%s", found ? found : "");
-	cJSON_Delete(x);
-	cJSON_Delete(y);
 }
 
 void train_check_same(struct ranks *r, const char *what, const char *text)

@@ -116,23 +116,20 @@ static char *config_differences(
 	for (size_t i = 0; i < t->objectives.n; i++)
 		own[i] = t->objectives.one[i].head;
 	FREED char *a = config_print(&c, heads.head, heads.n), *b = config_print(now, own, t->objectives.n);
-	cJSON *x = cJSON_Parse(a), *y = cJSON_Parse(b);
+	RELEASED(json_free_at) cJSON *x = cJSON_Parse(a), *y = cJSON_Parse(b);
 	char *found = json_differences(x, y, "before", "now", 4);
-	cJSON_Delete(x);
-	cJSON_Delete(y);
 	return found;
 }
 
 static char *settings_differences(const struct train *t, const struct train_state *was)
 {
 	FREED char *text = xchecked(cJSON_PrintUnformatted(t->state.settings));
-	cJSON *now = cJSON_Parse(text);
+	RELEASED(json_free_at) cJSON *now = cJSON_Parse(text);
 	if (!was->stream) { /* an earlier version, which did not keep these */
 		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_INIT);
 		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_EVAL_CELLS);
 	}
 	char *found = json_differences(was->settings, now, "before", "now", 4);
-	cJSON_Delete(now);
 	return found;
 }
 

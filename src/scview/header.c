@@ -37,7 +37,7 @@ static cJSON *header_json(const struct header *h)
 
 void view_header(struct stream *in)
 {
-	cJSON *j = header_json(stream_header(in));
+	RELEASED(json_free_at) cJSON *j = header_json(stream_header(in));
 	FREED char *pretty = cJSON_Print(j);
 	if (!pretty)
 		die("%s: the header cannot be printed", stream_name(in));
@@ -45,7 +45,6 @@ void view_header(struct stream *in)
 	text_puts(pretty);
 	text_put("\n", 1);
 	text_commit();
-	cJSON_Delete(j);
 }
 
 static void header_put_row(const char *key, const char *value)

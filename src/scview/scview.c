@@ -90,7 +90,7 @@ static int check_inputs(int i)
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return check_model(path);
-	struct stream *in = stream_open(path, &failure);
+	RELEASED(stream_free_at) struct stream *in = stream_open(path, &failure);
 	RELEASED(block_release) struct block b = {0};
 	size_t blocks = 0;
 	int got = -1;
@@ -103,7 +103,6 @@ static int check_inputs(int i)
 		complain("%s", failure.msg);
 	if (in)
 		checked += stream_rows(in);
-	stream_free(in);
 	return got;
 }
 
@@ -130,7 +129,7 @@ int main(int argc, char **argv)
 		cli_report(&cli, "%s", bad ? "not all files are complete" : "all files are complete");
 		return bad;
 	}
-	struct stream *in = cli_open_all(&cli);
+	RELEASED(stream_free_at) struct stream *in = cli_open_all(&cli);
 	if (want_header)
 		view_header(in);
 	else if (want_header_tsv)
@@ -152,6 +151,5 @@ int main(int argc, char **argv)
 		rows = (uint64_t)limit;
 	cli_measured("rows", (double)rows);
 	cli_report(&cli, "%" PRIu64 " row%s", rows, rows == 1 ? "" : "s");
-	stream_free(in);
 	return 0;
 }
