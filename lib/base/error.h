@@ -43,7 +43,8 @@ void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library 
  */
 #define FREED __attribute__((cleanup(free_at)))
 #define RELEASED(by) __attribute__((cleanup(by)))
-static inline __attribute__((always_inline)) void free_at(void *pointer) /* its address; inline, so that the variable can be in a register */
+/* For FREED: the address of a pointer. Inline, so that the variable can be in a register. */
+static inline __attribute__((always_inline)) void free_at(void *pointer)
 {
 	void *p;
 	memcpy(&p, pointer, sizeof p);
