@@ -40,8 +40,8 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	ref make cal.emb seed=5 cells=300 what=novel
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --unknown .05 --held-out held.s new.emb -o new.s
 	names "warning: cal.emb 60 300 ref.emb"
-	names "note: 8 0.889"
-	names "classes promise 0.05"
+	names "note: coverage donor 8 9"
+	names "note: unknown mono 7 19"
 	ref compare ref.emb new.emb held.s new.s calibration=cal.emb
 	# cells of the reference without a class
 	mv ref.emb whole.emb
@@ -477,10 +477,10 @@ a.X = np.rint(1e5 * x / x.sum(1, keepdims=True)).astype("f4")
 a.write_h5ad("per_" + sys.argv[1])' $of.h5ad
 		h5tok -q --layer X per_$of.h5ad -o per_$of.counts
 	done
-	run ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o x shallow.counts
+	run ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o values.s shallow.counts
 	names "warning: molecules thinned"
 	assert_equal "$(value molecules of_values) $(value thinned of_values) $(value molecules report)" "0 1 1"
-	run -0 ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o x per_shallow.counts
+	run -0 ctaprobe transfer --reference per_ref.counts -l cell_type --group donor --report of_values -o values.s per_shallow.counts
 	assert_equal "$(value molecules of_values) $(value thinned of_values)" "0 1"
 	assert_equal "$(value promise:coverage report)" 1
 	ctaprobe score -q -l cell_type new.s | awk -F'\t' -v n="$(value reference_cells report)" '{ v[$1] = $2 } END { print v["coverage"]; exit !(v["coverage"] > .85 && v["train_cells"] == n) }'

@@ -40,14 +40,15 @@ static double slack(const struct conformal *c)
 	return 1e-9 * (double)c->groups;
 }
 
-int conformal_promised(const struct conformal *c, double miss)
+/* Can so many groups promise 1 - miss? */
+static int groups_promise(const struct conformal *c, double miss)
 {
 	return (1 - miss) * (double)(c->groups + 1) <= (double)c->groups + slack(c);
 }
 
 double conformal_threshold(const struct conformal *c, double miss)
 {
-	double need = (1 - miss) * (double)(c->groups + (size_t)conformal_promised(c, miss)) - slack(c);
+	double need = (1 - miss) * (double)(c->groups + (size_t)groups_promise(c, miss)) - slack(c);
 	size_t low = 0, high = c->n - 1; /* the first score with enough mass up to it */
 	while (low < high) {
 		size_t middle = (low + high) / 2;

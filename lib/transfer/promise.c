@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+const char *const promise_name[PROMISES] = {
+	[PROMISE_COVERAGE] = "coverage", [PROMISE_UNKNOWN] = "unknown", [PROMISE_ACCURACY] = "accuracy"};
+
 static const double close_to = 0.05; /* shares of right predictions that differ less are about the same */
 
 /* Why nothing holds for new cells; malloced, NULL: it does. */
@@ -67,31 +70,36 @@ static char *other_mix(const struct calibrated *c)
 		"with the types that the new cells have, sets hold the true type of %.3g of the held-out cells", c->expected_covered);
 }
 
+/* Why one of them is not promised where others may be. Malloced, NULL: it is. */
+static char *why_not(enum promised what, const struct calibrated *c, const char *unit, char *const *name)
+{
+	switch (what) {
+	case PROMISE_COVERAGE:
+		return measured_keeps(&c->coverage) ? other_mix(c)
+						    : not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL);
+	case PROMISE_UNKNOWN:
+		return measured_keeps(&c->known) ? many_unlike(c, unit)
+						 : not_kept(&c->known, c->known.groups, unit, "are not called unknown",
+							   c->known.of < c->rule.k ? name[c->known.of] : NULL);
+	case PROMISE_ACCURACY:
+		return many_unlike(c, unit) ?: hard_types(c);
+	case PROMISES:
+		break;
+	}
+	return NULL;
+}
+
 void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name)
 {
-	char *why = withheld(c, unit);
-	const char *class = c->known.of < c->rule.k ? name[c->known.of] : NULL;
-	char *unlike = why ? NULL : many_unlike(c, unit);
-	*p = (struct promises){.accuracy.why = why ? xstrdup(why) : unlike ? xstrdup(unlike) : hard_types(c)};
-	if (why)
-		p->coverage.why = xstrdup(why);
-	else if (measured_keeps(&c->coverage))
-		p->coverage.why = other_mix(c);
-	else
-		p->coverage.why = not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL);
-	if (why || measured_keeps(&c->known))
-		p->unknown.why = why ? why : unlike;
-	else {
-		p->unknown.why = not_kept(&c->known, c->known.groups, unit, "are not called unknown", class);
-		free(unlike);
-	}
-	struct promise *each[] = {&p->coverage, &p->unknown, &p->accuracy};
-	for (size_t i = 0; i < sizeof each / sizeof *each; i++)
-		each[i]->kept = !each[i]->why;
+	char *all = withheld(c, unit);
+	for (enum promised i = 0; i < PROMISES; i++)
+		p->why[i] = all ? xstrdup(all) : why_not(i, c, unit, name);
+	free(all);
 }
 
 void promises_release(struct promises *p)
 {
-	free_all(p->coverage.why, p->unknown.why, p->accuracy.why);
+	for (int i = 0; i < PROMISES; i++)
+		free(p->why[i]);
 	*p = (struct promises){0};
 }

@@ -4,15 +4,13 @@
 
 #include "transfer/calibrate.h"
 
-struct promise {
-	int kept;
-	char *why; /* why it is not, malloced; NULL: it is */
-};
+enum promised { PROMISE_COVERAGE, PROMISE_UNKNOWN, PROMISE_ACCURACY, PROMISES };
+extern const char *const promise_name[PROMISES]; /* "coverage", "unknown", "accuracy" */
 
 struct promises {
-	struct promise coverage, unknown, accuracy;
+	char *why[PROMISES]; /* why it is not promised, malloced; NULL: it is */
 };
 
-/* unit: the column of the groups; NULL: cells were held out. name: of the classes. c->shift has the new cells. */
+/* unit: the column of the groups; NULL: cells were held out. name: of the classes. c has the new cells (calibrated_mix). */
 void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name);
 void promises_release(struct promises *p); /* accepts a zeroed struct */

@@ -87,7 +87,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	new_predict(&p, in, &r, &c);
 	calibrated_mix(&c, p.logit, p.scored);
 	promises_make(&r.promised, &c, r.group, r.classes.name);
-	c.rule.calls_unknown = given(&transfer_set.unknown) || r.promised.unknown.kept;
+	c.rule.calls_unknown = given(&transfer_set.unknown) || !r.promised.why[PROMISE_UNKNOWN];
 	transfer_write_new(&w, &p, &r, &c.rule);
 	if (transfer_set.held_out)
 		transfer_write_held_out(&r, &c.rule);

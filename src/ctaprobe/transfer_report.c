@@ -24,40 +24,25 @@ static void warn_names(const struct classes *c)
 		warn("class '%s' has '%s' in its name, which separates classes in label_set: read in_set, or rename it", set, BETWEEN);
 }
 
-/* What the held-out cells can promise, and what it costs. */
-static void say_calibration(const struct calibrated *c, const char *group)
-{
-	const char *units = group ? "groups" : "cells";
-	size_t n = c->whole;
-	double need = transfer_set.coverage * (double)(n + 1) / (double)n;
-	if (!measured_keeps(&c->coverage))
-		info("%zu %s can promise a coverage of at most %.3g: --coverage %g holds for the held-out cells, and is not promised", n,
-			units, (double)n / (double)(n + 1), transfer_set.coverage);
-	else if (1 - need < (1 - transfer_set.coverage) / 2)
-		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",
-			transfer_set.coverage, n, units, fmin(need, 1), units);
-	if (!measured_keeps(&c->known))
-		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the held-out cells is used",
-			units, transfer_set.unknown);
-}
-
-static void report_promise(const char *name, const struct promise *p)
-{
-	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name);
-	cli_measured(row, p->kept);
-	if (!p->kept)
-		cli_stated(reason, p->why);
-	free_all(row, reason);
-}
-
 static void report_promises(const struct reference *r, const struct calibrated *c)
 {
-	const struct promises *p = &r->promised;
 	const struct shift *s = &c->shift;
 	double shift = shift_of(s, s->k);
-	report_promise("coverage", &p->coverage);
-	report_promise("unknown", &p->unknown);
-	report_promise("accuracy", &p->accuracy);
+	char *const *whys = r->promised.why;
+	int nothing = whys[0] && whys[1] && whys[2] && !strcmp(whys[0], whys[1]) && !strcmp(whys[0], whys[2]);
+	for (int i = 0; i < PROMISES; i++) {
+		const char *why = whys[i];
+		char *row = xasprintf("promise:%s", promise_name[i]), *reason = xasprintf("why:%s", promise_name[i]);
+		cli_measured(row, !why);
+		if (why) {
+			cli_stated(reason, why);
+			if (!nothing)
+				info("%s is not promised: %s", promise_name[i], why);
+		}
+		free_all(row, reason);
+	}
+	if (nothing && r->group)
+		info("nothing is promised for the new cells: %s", whys[0]);
 	cli_measured("expected:coverage", c->expected_covered);
 	cli_measured("expected:accuracy", c->expected_right);
 	cli_measured("unknown:share", transfer_set.unknown);
@@ -79,10 +64,6 @@ static void report_promises(const struct reference *r, const struct calibrated *
 		cli_measured("genes:by_symbol", (double)r->by_symbol);
 		cli_measured("genes:share", (double)r->genes / (double)stream_header(r->d.s)->vocab.n);
 	}
-	if (!p->accuracy.kept && r->group && (isnan(s->limit) || isnan(shift)))
-		info("nothing is promised for the new cells: %s", p->accuracy.why);
-	else if (!p->accuracy.kept && r->group)
-		info("nothing is promised for the new cells: %s (shift %.2f, limit %.2f)", p->accuracy.why, shift, s->limit);
 }
 
 /* A row NAME:CLASS. */
@@ -116,7 +97,6 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w)
 {
 	const char *new = stream_name(p->in);
-	say_calibration(c, r->group);
 	warn_names(&r->classes);
 	if (w->empty)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", new, w->empty, w->cells,

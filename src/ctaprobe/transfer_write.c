@@ -24,15 +24,6 @@ struct writer {
 	uint32_t *order; /* [classes] scratch */
 };
 
-static void say_promise(cJSON *to, const char *name, const struct promise *p)
-{
-	char *row = xasprintf("promise:%s", name), *reason = xasprintf("why:%s", name);
-	cJSON_AddNumberToObject(to, row, p->kept);
-	if (!p->kept)
-		cJSON_AddStringToObject(to, reason, p->why);
-	free_all(row, reason);
-}
-
 /* What goes with the predictions wherever they are copied to. */
 static void say_all(struct header *h, const struct reference *r, const struct rule *rule)
 {
@@ -50,9 +41,14 @@ static void say_all(struct header *h, const struct reference *r, const struct ru
 	cJSON_AddStringToObject(to, "unit", r->group ? r->group : "cell");
 	cJSON_AddNumberToObject(to, "coverage", transfer_set.coverage);
 	cJSON_AddNumberToObject(to, "unknown", rule->calls_unknown ? transfer_set.unknown : 0);
-	say_promise(to, "coverage", &r->promised.coverage);
-	say_promise(to, "unknown", &r->promised.unknown);
-	say_promise(to, "accuracy", &r->promised.accuracy);
+	for (int i = 0; i < PROMISES; i++) {
+		const char *why = r->promised.why[i];
+		char *row = xasprintf("promise:%s", promise_name[i]), *reason = xasprintf("why:%s", promise_name[i]);
+		cJSON_AddNumberToObject(to, row, !why);
+		if (why)
+			cJSON_AddStringToObject(to, reason, why);
+		free_all(row, reason);
+	}
 	free_all(method, digest);
 }
 

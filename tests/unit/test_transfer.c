@@ -142,13 +142,11 @@ static void promised(struct calibrated *c, const struct held_out *h, int coverag
 	transfer_measure(c, h, GROUPS);
 	calibrated_mix(c, logit, N);
 	promises_make(&p, c, "donor", names);
-	assert_int_equal(p.coverage.kept, coverage_kept);
-	assert_int_equal(p.unknown.kept, unknown_kept);
-	assert_int_equal(p.accuracy.kept, 1);
-	assert_int_equal(p.coverage.why == NULL, coverage_kept);
-	assert_int_equal(p.unknown.why == NULL, unknown_kept);
+	assert_int_equal(!p.why[PROMISE_COVERAGE], coverage_kept);
+	assert_int_equal(!p.why[PROMISE_UNKNOWN], unknown_kept);
+	assert_null(p.why[PROMISE_ACCURACY]);
 	if (!unknown_kept)
-		assert_non_null(strstr(p.unknown.why, c->known.of < CLASSES ? names[c->known.of] : ""));
+		assert_non_null(strstr(p.why[PROMISE_UNKNOWN], c->known.of < CLASSES ? names[c->known.of] : ""));
 	promises_release(&p);
 }
 
@@ -179,11 +177,11 @@ static void test_promises_follow_decisions(void **state)
 	c.rule.temperature /= 0.7;
 	/* without groups, and far away, nothing is promised */
 	promises_make(&p, &c, NULL, names);
-	assert_true(!p.coverage.kept && !p.unknown.kept && !p.accuracy.kept);
+	assert_true(p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	c.shift.limit = -9;
 	promises_make(&p, &c, "donor", names);
-	assert_true(!p.coverage.kept && !p.unknown.kept && !p.accuracy.kept);
+	assert_true(p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	calibrated_release(&c);
 	/* more new cells are unlike than donors have */
@@ -191,7 +189,7 @@ static void test_promises_follow_decisions(void **state)
 	add_new(&c, &d, 1);
 	calibrated_mix(&c, logit, N);
 	promises_make(&p, &c, "donor", names);
-	assert_true(p.coverage.kept && !p.unknown.kept && !p.accuracy.kept);
+	assert_true(!p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	/* the new cells have the class whose sets hold it less often, and which is predicted wrongly more often */
 	memset(c.of, 0, CLASSES * sizeof *c.of);
@@ -204,7 +202,7 @@ static void test_promises_follow_decisions(void **state)
 	is_close(c.of[2].share, value("mix2"), 1e-4);
 	is_close(c.expected_covered, value("mix_covered"), 1e-4);
 	promises_make(&p, &c, "donor", names);
-	assert_true(!p.coverage.kept && p.unknown.kept && !p.accuracy.kept);
+	assert_true(p.why[PROMISE_COVERAGE] && !p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	calibrated_release(&c);
 	/* more is asked for than so many groups can promise */
