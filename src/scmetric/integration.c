@@ -168,7 +168,8 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 {
 	struct integration_scores *of = xcalloc(s->n, sizeof *of);
 	struct integration_cells c = {s->cells, s->types.n, s->batches.n, s->y, s->batches.n > 1 ? s->batch : NULL,
-		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50, (size_t)exact};
+		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50, (size_t)exact, progress,
+		cli_library};
 	uint8_t wanted[INTEGRATION_METRICS] = {0};
 	for (int r = 0; r < ROWS; r++)
 		wanted[rows[r].metric] |= (uint8_t)shown(&rows[r]);

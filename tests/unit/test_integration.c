@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/tsv.h"
 #include "eval/bras.h"
+#include "eval/integration.h"
 #include "eval/inverted.h"
 #include "eval/kbet_label.h"
 #include "eval/kmeans.h"
@@ -385,10 +386,89 @@ static void mixing(void **state)
 	same(mixing_kbet(near, 4, 3, 2, group, 2), 1);
 }
 
+/* ---- all metrics ---- */
+
+static int parts, inside; /* of the progress; igraph runs */
+
+static void said(const char *fmt, ...)
+{
+	parts++;
+}
+
+static void runs(const char *message)
+{
+	inside += message ? 1 : -1;
+}
+
+/* Widths against plain sums; PCR of all components is the share of the squares between batches. What is not known has a reason. */
+static void scored(void **state)
+{
+	enum { CELLS = 60, D = 5, TYPES = 3 };
+	static float x[CELLS * D];
+	uint32_t y[CELLS], batch[CELLS];
+	double mean[2][D] = {{0}}, between = 0, all = 0, label[TYPES] = {0}, widths[TYPES] = {0}, width = 0;
+	uint8_t wanted[INTEGRATION_METRICS];
+	struct integration_scores s;
+	struct integration_cells c = {.n = CELLS,
+		.k = TYPES,
+		.batches = 2,
+		.y = y,
+		.batch = batch,
+		.threads = 1,
+		.seed = 1,
+		.components = SIZE_MAX,
+		.exact = 1000};
+	memset(wanted, 1, sizeof wanted);
+	for (uint32_t i = 0; i < CELLS; i++) {
+		y[i] = i % TYPES;
+		batch[i] = i / 3 % 2;
+		for (uint32_t j = 0; j < D; j++)
+			mean[batch[i]][j] += x[i * D + j] = (float)(value(77, i * D + j) + (y[i] == j) + 0.3 * batch[i]);
+	}
+	for (size_t j = 0; j < D; j++) {
+		double whole = (mean[0][j] + mean[1][j]) / CELLS;
+		for (size_t i = 0; i < CELLS; i++) {
+			between += pow(mean[batch[i]][j] / (CELLS / 2.0) - whole, 2);
+			all += pow((double)x[i * D + j] - whole, 2);
+		}
+	}
+	for (size_t i = 0; i < CELLS; i++) {
+		double w = plain(x, CELLS, D, y, NULL, i);
+		width += (1 + w) / 2 / CELLS;
+		label[y[i]] += (1 + w) / 2 / (CELLS / TYPES);
+		widths[y[i]] += (1 - fabs(plain(x, CELLS, D, batch, y, i))) / (CELLS / TYPES);
+	}
+	c.progress = said;
+	c.library = runs;
+	assert_int_equal(integration_score(&s, &c, x, D, wanted, &e), 0);
+	assert_true(parts > 3 && !inside);
+	same(s.value[SILHOUETTE_LABEL], width);
+	same(s.value[SILHOUETTE_BATCH], (widths[0] + widths[1] + widths[2]) / 3);
+	same(s.value[ISOLATED_LABELS], (label[0] + label[1] + label[2]) / 3); /* all types are in two batches */
+	same(s.value[PCR], between / all);
+	same(s.class[SILHOUETTE_LABEL][1], label[1]);
+	for (int m = 0; m < INTEGRATION_METRICS; m++) {
+		assert_non_null(integration_kind[m].range);
+		assert_true(m == PCR_COMPARISON || !isnan(s.value[m]) || s.why[m]);
+	}
+	assert_true(isnan(s.value[CLISI]) && strstr(s.why[CLISI], "90"));
+	assert_true(s.value[KMEANS_ARI] > 0.5 && s.value[LEIDEN_NMI] > 0.5 && s.value[CONNECTIVITY] > 0.9);
+	integration_scores_release(&s);
+	c.batch = NULL;
+	c.progress = NULL;
+	c.library = NULL;
+	assert_int_equal(integration_score(&s, &c, x, D, wanted, &e), 0);
+	same(s.value[SILHOUETTE_LABEL], width);
+	for (int m = 0; m < INTEGRATION_METRICS; m++)
+		assert_true(!integration_kind[m].needs_batches || (isnan(s.value[m]) && s.why[m]));
+	integration_scores_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
 		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn), cmocka_unit_test(approximate),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled), cmocka_unit_test(mixing)};
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled), cmocka_unit_test(mixing),
+		cmocka_unit_test(scored)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

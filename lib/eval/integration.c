@@ -1,6 +1,4 @@
-/* All start from one search of nearest neighbours. */
-#include "integration.h"
-#include "cli.h"
+#include "eval/integration.h"
 
 #include "eval/bootstrap.h"
 #include "eval/bras.h"
@@ -39,6 +37,12 @@ struct work {
 	double *weight; /* [m] each for so many; both NULL: all cells */
 	size_t m;
 };
+
+#define SAY(w, ...) \
+	do { \
+		if ((w)->c->progress) \
+			(w)->c->progress(__VA_ARGS__); \
+	} while (0)
 
 void integration_scores_release(struct integration_scores *s)
 {
@@ -120,7 +124,7 @@ static void score_widths(struct work *w)
 	double *by_label = xmalloc(m * sizeof *by_label), *by_batch = xmalloc(m * sizeof *by_batch);
 	double *label = new_classes(w), *batch = new_classes(w), *cells = new_classes(w), sum = 0;
 	const uint32_t *group = w->wanted[SILHOUETTE_BATCH] ? c->batch : NULL;
-	progress("distances of %zu cells", m);
+	SAY(w, "distances of %zu cells", m);
 	silhouettes(w->x, c->n, w->d, c->y, group, w->of, w->m, c->threads, by_label, by_batch);
 	for (size_t i = 0; i < m; i++) {
 		size_t t = c->y[w->of ? w->of[i] : i];
@@ -178,7 +182,7 @@ static int score_leiden(struct work *w, const struct network *g, const double *w
 	int bad = 0;
 	for (int i = 0; i < RESOLUTIONS && !bad; i++) {
 		double resolution = (i + 1) / 5.0, nmi, ari;
-		progress("Leiden: resolution %.1f", resolution);
+		SAY(w, "Leiden: resolution %.1f", resolution);
 		bad = network_leiden(g, weight, resolution, c->seed, member, w->e) < 0 ||
 			network_agreement(member, c->y, c->n, &nmi, &ari, w->e);
 		if (bad || nmi <= most)
@@ -251,7 +255,7 @@ static int score_kbet_label(struct work *w)
 	double *class = new_classes(w);
 	struct joined j;
 	scores_join(&j, w, NEAR_KBET);
-	progress("kBET of %zu cell types", c->k);
+	SAY(w, "kBET of %zu cell types", c->k);
 	int bad = kbet_label(class, &j.g, j.weight, c->y, c->k, c->batch, c->batches,
 		&(struct search_settings){large(w) ? c->exact / SHARE : c->n, RECALL, c->seed, c->threads}, w->e);
 	joined_release(&j);
@@ -261,10 +265,12 @@ static int score_kbet_label(struct work *w)
 
 static int score_graphs(struct work *w)
 {
-	cli_library("igraph ended the program, as it does when memory runs out");
+	if (w->c->library)
+		w->c->library("igraph ended the program, as it does when memory runs out");
 	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
 		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
-	cli_library(NULL);
+	if (w->c->library)
+		w->c->library(NULL);
 	return bad;
 }
 
@@ -299,7 +305,7 @@ static int score_kmeans(struct work *w)
 {
 	const struct integration_cells *c = w->c;
 	FREED uint32_t *member = xmalloc(c->n * sizeof *member);
-	progress("k-means of %zu cells", c->n);
+	SAY(w, "k-means of %zu cells", c->n);
 	kmeans(w->x, c->n, w->d, c->k, large(w) ? c->exact : c->n, c->seed, c->threads, member);
 	return network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e);
 }
@@ -347,7 +353,7 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	*s = (struct integration_scores){.recall = 1};
 	for (int m = 0; m < INTEGRATION_METRICS; m++)
 		s->value[m] = NAN;
-	progress("nearest neighbours of %zu cells", c->n);
+	SAY(&w, "nearest neighbours of %zu cells", c->n);
 	s->recall = some_neighbours(
 		x, c->n, d, width, &(struct search_settings){c->exact, RECALL, c->seed, c->threads}, w.neighbour, w.distance);
 	if (large(&w))
