@@ -2,15 +2,18 @@
  * scgenes genesets: do the edges of graphs of genes join genes of one known set, and what sets are the modules of a graph? The genes are those that
  * are in a set and have an edge in one of the graphs, the same for all graphs. Pairs of genes that share a set are the truth.
  */
-#include "genesets.h"
+#include "scgenes.h"
 #include "cli.h"
 #include "cli_genes.h"
 
 #include "base/option.h"
-#include "eval/bootstrap.h"
-#include "eval/hypergeometric.h"
-#include "base/rng.h"
 #include "base/sort.h"
+#include "base/tsv.h"
+#include "eval/hypergeometric.h"
+#include "eval/pair_sets.h"
+#include "eval/paired.h"
+#include "graph/graph.h"
+#include "label/gene_sets.h"
 
 #include <math.h>
 
@@ -35,6 +38,23 @@ struct cli genesets_cli = {.name = "scgenes genesets",
 	.options = options,
 	.common = CLI_OUT | CLI_SEED,
 	.summary = "Score the edges or the modules of graphs of genes against known gene sets."};
+
+struct genesets {
+	int ngraph;
+	struct graph *graph; /* [ngraph] */
+	char **name; /* [ngraph] */
+	struct vocab vocab; /* of all graphs */
+	struct gene_sets sets;
+	size_t n; /* genes */
+	int32_t *place; /* [vocab.n] their numbers, -1: another gene */
+};
+
+/* A test of a module and a set. */
+struct rich {
+	size_t module, set;
+	uint64_t both;
+	double p, q;
+};
 
 /* ---- input ---- */
 
@@ -75,143 +95,37 @@ static void choose_scored_genes(struct genesets *s)
 
 /* ---- edges ---- */
 
-/* The pairs of genes that share a set, each once, in order: s->pair [s->pairs]. */
-static void find_pairs(struct genesets *s)
-{
-	for (size_t k = 0; k < s->sets.n; k++) {
-		uint64_t n = s->sets.start[k + 1] - s->sets.start[k];
-		s->pairs += n * (n - 1) / 2;
-	}
-	s->pair = xmalloc((s->pairs + 1) * sizeof *s->pair);
-	s->pairs = 0;
-	for (size_t k = 0; k < s->sets.n; k++)
-		for (uint64_t i = s->sets.start[k]; i < s->sets.start[k + 1]; i++)
-			for (uint64_t j = s->sets.start[k]; j < i; j++)
-				s->pair[s->pairs++] = (uint64_t)s->place[s->sets.gene[j]] << 32 | (uint64_t)s->place[s->sets.gene[i]];
-	qsort(s->pair, s->pairs, sizeof *s->pair, compare_u64);
-	size_t kept = 0;
-	for (size_t i = 0; i < s->pairs; i++)
-		if (!kept || s->pair[kept - 1] != s->pair[i])
-			s->pair[kept++] = s->pair[i];
-	s->pairs = kept;
-	s->together = xcalloc(s->n * s->n / 8 + 1, 1);
-	for (size_t i = 0; i < kept; i++) {
-		size_t u = s->pair[i] >> 32, v = (uint32_t)s->pair[i], at[] = {u * s->n + v, v * s->n + u};
-		for (int k = 0; k < 2; k++)
-			s->together[at[k] / 8] |= (uint8_t)(1 << at[k] % 8);
-	}
-}
-
-static int share_a_set(const struct genesets *s, size_t u, size_t v)
-{
-	size_t at = u * s->n + v;
-	return s->together[at / 8] >> at % 8 & 1;
-}
-
-COMPARE(by_weight, struct scored, ORDER(b->weight, a->weight) ?: ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
-
 /* The edges between the genes, the largest weights first: of edge [*n], malloced. */
-static struct scored *edges_of(const struct genesets *s, const struct graph *g, size_t *n)
+static struct pair_edge *edges_of(const struct genesets *s, const struct pair_sets *p, const struct graph *g, size_t *n)
 {
-	struct scored *edge = xmalloc((g->offset[g->n] / 2 + 1) * sizeof *edge);
+	struct pair_edge *edge = xmalloc((g->offset[g->n] / 2 + 1) * sizeof *edge);
 	*n = 0;
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
 			if (g->neighbour[i] > u)
-				edge[(*n)++] = (struct scored){g->weight[i], u, g->neighbour[i], 0};
-	qsort(edge, *n, sizeof *edge, by_weight);
+				edge[(*n)++] = (struct pair_edge){g->weight[i], u, g->neighbour[i], 0};
+	pair_edges_sort(edge, *n);
 	if (strongest && (uint64_t)strongest < *n)
 		*n = (size_t)strongest;
 	size_t kept = 0;
 	for (size_t i = 0; i < *n; i++) {
 		int32_t u = s->place[edge[i].u], v = s->place[edge[i].v];
-		if (u < 0 || v < 0)
-			continue;
-		edge[kept] = (struct scored){edge[i].weight, (uint32_t)u, (uint32_t)v, 0};
-		edge[kept++].shared = share_a_set(s, (uint32_t)u, (uint32_t)v);
+		if (u >= 0 && v >= 0)
+			edge[kept++] = (struct pair_edge){edge[i].weight, (uint32_t)u, (uint32_t)v, 0};
 	}
 	*n = kept;
+	pair_edges_mark(p, edge, kept);
 	return edge;
 }
 
-/* A pair counts times[u] times[v]. All other pairs have the weight 0, between positive and negative ones; equal weights are half right. */
-static void genesets_score(struct scores *r, const struct genesets *s, const struct scored *edge, size_t n, const double *times)
+/* The genes of all sets by their numbers, malloced. */
+static uint32_t *places(const struct genesets *s)
 {
-	double all = 0, square = 0, shared = 0, edge_all = 0, edge_shared = 0, right = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		all += times[i];
-		square += times[i] * times[i];
-	}
-	for (size_t i = 0; i < s->pairs; i++)
-		shared += times[s->pair[i] >> 32] * times[(uint32_t)s->pair[i]];
-	for (size_t i = 0; i < n; i++) {
-		edge_all += times[edge[i].u] * times[edge[i].v];
-		edge_shared += edge[i].shared ? times[edge[i].u] * times[edge[i].v] : 0;
-	}
-	all = (all * all - square) / 2;
-	double others = all - shared, seen = 0; /* pairs of no set; of these, above the pairs at i */
-	int rest = 0; /* the pairs without an edge have had their place */
-	for (size_t i = 0, j = 0; i < n || !rest; i = j) {
-		double yes = 0, no = 0;
-		int zero = i == n || edge[i].weight <= 0;
-		if (!rest && zero) {
-			yes = shared - edge_shared;
-			no = others - (edge_all - edge_shared);
-			rest = 1;
-			for (j = i; j < n && edge[j].weight == 0; j++) /* NOLINT: an edge of weight 0 is like none */
-				*(edge[j].shared ? &yes : &no) += times[edge[j].u] * times[edge[j].v];
-		} else {
-			for (j = i; j < n && edge[j].weight == edge[i].weight; j++) /* NOLINT: equal weights */
-				*(edge[j].shared ? &yes : &no) += times[edge[j].u] * times[edge[j].v];
-		}
-		right += yes * (others - seen - no / 2);
-		seen += no;
-	}
-	*r = (struct scores){.auroc = right / (shared * others), .fold = edge_shared / edge_all / (shared / all), .shared = edge_shared};
-}
-
-/* 95 % intervals from a bootstrap of the genes: [0, 1] of the AUROC, [2, 3] of the fold. */
-static void intervals(double low_high[4], const struct genesets *s, const struct scored *edge, size_t n)
-{
-	FREED double *auroc = xmalloc(DRAWS * sizeof *auroc), *fold = xmalloc(DRAWS * sizeof *fold), *times = xmalloc(s->n * sizeof *times);
-	size_t na = 0, nf = 0;
-	for (uint64_t r = 0; r < DRAWS; r++) {
-		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_BOOTSTRAP, r, 0);
-		struct scores one;
-		memset(times, 0, s->n * sizeof *times);
-		for (size_t i = 0; i < s->n; i++)
-			times[rng_below(&g, (uint32_t)s->n)]++;
-		genesets_score(&one, s, edge, n, times);
-		if (isfinite(one.auroc))
-			auroc[na++] = one.auroc;
-		if (isfinite(one.fold))
-			fold[nf++] = one.fold;
-	}
-	for (int i = 0; i < 4; i++) {
-		size_t m = i < 2 ? na : nf;
-		low_high[i] = m < 2 ? (double)NAN : bootstrap_quantile(i < 2 ? auroc : fold, m, i % 2 ? 0.975 : 0.025);
-	}
-}
-
-/* How often a graph has at least as many edges within a set if its genes are permuted, so that it keeps its hubs, and the genes their sets:
- * p of the hypothesis that graph and sets have nothing to do with each other. */
-static double permuted(const struct genesets *s, const struct scored *edge, size_t n, double shared)
-{
-	FREED uint32_t *to = xcalloc(s->n, sizeof *to);
-	size_t hits = 1;
-	for (uint64_t r = 0; r < DRAWS; r++) {
-		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_TEST, r, 1);
-		size_t inside = 0;
-		for (uint32_t i = 0; i < s->n; i++) {
-			uint32_t j = rng_below(&g, i + 1);
-			to[i] = to[j];
-			to[j] = i;
-		}
-		for (size_t i = 0; i < n; i++)
-			inside += (size_t)share_a_set(s, to[edge[i].u], to[edge[i].v]);
-		hits += (double)inside >= shared;
-	}
-	return n ? (double)hits / (DRAWS + 1) : NAN;
+	uint64_t n = s->sets.start[s->sets.n];
+	uint32_t *place = xmalloc((n + 1) * sizeof *place);
+	for (uint64_t i = 0; i < n; i++)
+		place[i] = (uint32_t)s->place[s->sets.gene[i]];
+	return place;
 }
 
 static void genesets_put(FILE *f, double v)
@@ -224,35 +138,26 @@ static void genesets_put(FILE *f, double v)
 
 static void score_edges(struct genesets *s, FILE *f)
 {
-	double *one = xmalloc(s->n * sizeof *one), all = (double)s->n * (double)(s->n - 1) / 2;
-	find_pairs(s);
-	for (size_t i = 0; i < s->n; i++)
-		one[i] = 1;
+	double all = (double)s->n * (double)(s->n - 1) / 2;
+	RELEASED(pair_sets_release) struct pair_sets pairs;
+	FREED uint32_t *member = places(s);
+	pair_sets_init(&pairs, s->n, s->sets.start, member, s->sets.n);
 	fputs("graph\tgenes\tpairs\tset_pairs\tedges\tset_edges\tshare\texpected\tfold\tfold_low\tfold_high\tp\tauroc\tauroc_low\tauroc_high\n",
 		f);
 	for (int i = 0; i < s->ngraph; i++) {
 		size_t n;
-		struct scores r;
-		double around[4];
-		struct scored *edge = edges_of(s, &s->graph[i], &n);
-		genesets_score(&r, s, edge, n, one);
-		intervals(around, s, edge, n);
-		char *name = tsv_escaped(s->name[i]);
-		fprintf(f, "%s\t%zu\t%.0f\t%zu\t%zu\t%.0f", name, s->n, all, s->pairs, n, r.shared);
-		genesets_put(f, r.shared / (double)n);
-		genesets_put(f, (double)s->pairs / all);
-		genesets_put(f, r.fold);
-		genesets_put(f, around[2]);
-		genesets_put(f, around[3]);
-		genesets_put(f, permuted(s, edge, n, r.shared));
-		genesets_put(f, r.auroc);
-		genesets_put(f, around[0]);
-		genesets_put(f, around[1]);
+		struct pair_scores r;
+		FREED struct pair_edge *edge = edges_of(s, &pairs, &s->graph[i], &n);
+		pair_sets_score(&r, &pairs, edge, n, DRAWS, (uint32_t)genesets_cli.seed);
+		const double column[] = {r.shared / (double)n, (double)pairs.pairs / all, r.fold, r.fold_low, r.fold_high, r.p, r.auroc,
+			r.auroc_low, r.auroc_high};
+		FREED char *name = tsv_escaped(s->name[i]);
+		fprintf(f, "%s\t%zu\t%.0f\t%zu\t%zu\t%.0f", name, s->n, all, pairs.pairs, n, r.shared);
+		for (size_t k = 0; k < sizeof column / sizeof *column; k++)
+			genesets_put(f, column[k]);
 		fputc('\n', f);
-		free_all(name, edge);
 		progress("%d of %d graphs", i + 1, s->ngraph);
 	}
-	free(one);
 }
 
 /* ---- modules ---- */
@@ -359,6 +264,6 @@ int scgenes_genesets(int argc, char **argv)
 	}
 	gene_sets_release(&s.sets);
 	vocab_release(&s.vocab);
-	free_all(s.graph, s.name, s.place, s.pair, s.together);
+	free_all(s.graph, s.name, s.place);
 	return 0;
 }
