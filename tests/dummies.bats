@@ -89,6 +89,7 @@ setup() {
 	run -0 grep -c F16 lib/stream/header.h
 	local f bad=0
 	for f in lib/stream/*.c lib/anndata/*.c; do
+		# shellcheck disable=SC2046 # several flags
 		gcc -fsyntax-only -std=gnu11 -fopenmp -D_GNU_SOURCE -DCORRMASK_VERSION='""' -Werror=switch-enum -Ilib $(pkg-config --cflags hdf5 libcjson) "$f" 2>>errors || bad=$((bad + 1))
 	done
 	run -0 cat errors

@@ -59,7 +59,7 @@ load helper
 	# the same in the file of scview --into
 	h5tok -q sim.h5ad -o r.counts
 	h5tok -q empty.h5ad | ctaprobe transfer -q --reference r.counts -l cell_type -o e.pred -
-	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("empty.h5ad"); a.obs = a.obs[["cell_type"]]; a.uns = {}; a.write("plain.h5ad")'
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("empty.h5ad"); a.obs = a.obs[["cell_type"]]; a.uns = {}; a.obsm = {}; a.write("plain.h5ad")'
 	scview -q -O h5ad --into plain.h5ad --key transfer -o out.h5ad e.pred
 	$PYTHON -W ignore - <<-'END'
 		import anndata
