@@ -80,7 +80,7 @@ soak: all ## a million simulated cells (CELLS=) through the pipeline: does memor
 	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000) $(SOAK_LOG)
 
 check-slurm: all ## run trainings and pipelines on a Slurm of three virtual machines (root, slurm-wlm; TESTS="preempted table6" for a part)
-	@tests/slurm/check.sh $(BIN) $(TESTS)
+	@env -u MAKEFLAGS -u MAKELEVEL tests/slurm/check.sh $(BIN) $(TESTS)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
