@@ -221,8 +221,8 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 	$(link)
 
 # The tools say what their options are; a page without the options of a command, or with one that is none, ends this.
-PAGES := $(notdir $(wildcard man/*.[1-9]))
-$(MAN)/made: man/pages.py $(PAGES:%=man/%) $(TOOLS:%=$(BIN)/%)
+PAGES := $(patsubst man/%.in,%,$(wildcard man/*.in))
+$(MAN)/made: man/pages.py $(PAGES:%=man/%.in) $(TOOLS:%=$(BIN)/%)
 	@python3 -B man/pages.py $(BIN) $(MAN) && touch $@
 
 include cuda/cuda.mk tests/tests.mk docs/docs.mk

@@ -43,7 +43,7 @@ site: $(MAN)/made ## build the web site in build/site/html (make deps site)
 	@sed -i -E 's#\]\(\.\./\.\./(man|examples)/#](../\1/#g' $(SITE)/pages/guide/*.md
 	@cd $(MAN) && for p in *.[1-9]; do { printf '# %s(%s)\n\n```{raw} html\n' "$${p%.*}" "$${p##*.}"; \
 		mandoc -T html -O 'fragment,toc,man=%N.%S.html;https://manpages.debian.org/%N.%S' $$p && printf '```\n'; } > "$(abspath $(SITE))/pages/man/$$p.md" || exit 1; done
-	@{ printf '# Manual pages\n\n'; for p in man/*.[1-9]; do n=$${p##*/}; \
+	@{ printf '# Manual pages\n\n'; for p in $(PAGES:%=$(MAN)/%); do n=$${p##*/}; \
 		printf -- '- [%s(%s)](%s.md): %s\n' "$${n%.*}" "$${n##*.}" "$$n" "$$(sed -n 's/^\.Nd //p' $$p)"; done; \
 		printf '\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n'; } > $(SITE)/pages/man/index.md
 	@python3 -B man/pages.py --reference $(BIN) > $(SITE)/pages/reference.md

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The manual pages: what the tools' tables say of each option, and what the sources of the pages add.
 
-    man/pages.py BIN OUT            writes the pages of man/ to the folder OUT
+    man/pages.py BIN OUT            writes the pages of man/*.in to the folder OUT
     man/pages.py --reference BIN    prints all commands and their options, for the web site
 
-In a source, options stand between two lines,
+In a source, PAGE.in, options stand between two lines,
 
     .Options TOOL [COMMAND...]         or: .Options common
     .Option NAME
@@ -151,7 +151,7 @@ def shared(others):
 
 class Page:
     def __init__(self, path):
-        self.name, self.lists, self.lines = path.name, [], []  # a list is (tool, commands, {name: text}), and a number in the lines
+        self.name, self.lists, self.lines = path.stem, [], []  # a list is (tool, commands, {name: text}), and a number in the lines
         block = None
         for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             word, *words = line.split(" ")
@@ -241,14 +241,14 @@ def reference():
     for tool in tools():
         yield f"## {tool}\n"
         for c in commands(tool):
-            page = f"{tool}-{c}.1" if (MAN / f"{tool}-{c}.1").exists() else f"{tool}.1"
+            page = f"{tool}-{c}.1" if (MAN / f"{tool}-{c}.1.in").exists() else f"{tool}.1"
             yield (f"### {tool} {c}\n\n" if c else "") + f"[Manual page](man/{page}.md)\n"
             yield "```text\n" + run(f"{BIN}/{tool}", *filter(None, [c]), "--help") + "```\n"
 
 
 def build(out):
     out.mkdir(parents=True, exist_ok=True)
-    pages = {p.name: Page(p) for p in sorted(MAN.glob("*.[1-9]"))}
+    pages = {p.stem: Page(p) for p in sorted(MAN.glob("*.in"))}
     check_lists(pages)
     for name, page in pages.items():
         (out / name).write_text(page.built(pages), encoding="utf-8")

@@ -20,7 +20,7 @@ def scripts(path):
     """The text of a file that the shell reads, at its lines."""
     lines = open(path, encoding="utf-8").read().split("\n")
     begin, end = {"md": ("```sh", "```"), "mk": (None, None)}.get(path.rsplit(".", 1)[-1], ("", ""))
-    if re.search(r"\.[1-9]$", path):
+    if path.endswith(".in"):
         begin, end = ".Bd -literal", ".Ed"
     if begin is None:
         return "\n".join(re.sub(r"^\t[@+-]*", "", x).replace("$$", "$") if x.startswith("\t") else "" for x in lines)

@@ -172,7 +172,7 @@ setup() {
 }
 
 @test "corrmask: the manual page names what it does, and without make it says what is missing" {
-	run -0 grep -c '^\.It Nm corrmask' "$SOURCES/man/corrmask.1"
+	run -0 grep -c '^\.It Nm corrmask' "$SOURCES/man/corrmask.1.in"
 	mkdir empty
 	run -1 env PATH="$PWD/empty" "$BIN/corrmask" demo
 	assert_output "corrmask: make: No such file or directory: the experiments need it (Debian package make)"
@@ -254,7 +254,7 @@ setup() {
 	done | sort > built
 	sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$SOURCES/src/tools.def" > listed
 	sort listed | diff built - || fail "src/tools.def"
-	sed -n '/^\.Bl -tag/,/^\.El/s/^\.It Xr \([a-z0-9]*\) 1$/\1/p' "$SOURCES/man/corrmask.7" | diff listed - || fail "man/corrmask.7"
+	sed -n '/^\.Bl -tag/,/^\.El/s/^\.It Xr \([a-z0-9]*\) 1$/\1/p' "$SOURCES/man/corrmask.7.in" | diff listed - || fail "man/corrmask.7"
 	corrmask list | sed -n '/^From/,/^Experiments/s/^  *\([a-z0-9]*\)  .*/\1/p' | diff listed - || fail "corrmask list"
-	while read -r name; do [ -e "$SOURCES/man/$name.1" ] || fail "man/$name.1"; done < listed
+	while read -r name; do [ -e "$SOURCES/man/$name.1.in" ] || fail "man/$name.1"; done < listed
 }

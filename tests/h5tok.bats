@@ -890,7 +890,7 @@ same_tokens() {
 	need_tool h5tok rankenc scview
 	cp csr_gzip.h5ad cells.h5ad
 	bash -e -o pipefail <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
-		"$BATS_TEST_DIRNAME/../man/h5tok.1")"
+		"$BATS_TEST_DIRNAME/../man/h5tok.1.in")"
 }
 
 @test "h5tok --no-counts: the cells and their columns, of one file or several, without counts; scsample chooses the same ones" {

@@ -25,7 +25,7 @@ for page in sys.argv[1:]:
         path = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
         shown.add(path)
         if re.fullmatch(r"man/[a-z-]+\.\d\.md", path):
-            path = path[:-3]
+            path = path.removesuffix("md") + "in"
         if path == "docs/reference.md":  # make site writes it
             continue
         if not os.path.exists(path):

@@ -30,7 +30,7 @@ made() {
 	mkdir -p copy/src
 	cp -r "$SOURCES" copy/man
 	cp "$SOURCES/../src/tools.def" copy/src
-	sed -i "$2" "copy/man/$1"
+	sed -i "$2" "copy/man/$1.in"
 	run "$PYTHON" copy/man/pages.py "${3:-$BIN}" built
 }
 
@@ -85,7 +85,7 @@ examples() {
 
 @test "examples keep their backslashes: each is written as \\e" {
 	local page
-	for page in "$SOURCES"/*.[1-9]; do
+	for page in "$SOURCES"/*.in; do
 		run grep -nF '\' <(awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } on && code { gsub(/\\[e&-]/, ""); print } on && /^\.Bd -literal/ { code = 1 }' "$page")
 		assert_output ""
 	done
@@ -116,7 +116,7 @@ missing_names() {
 	local doc name target targets
 	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help OF=all | awk '{ print $1 }')
 	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/experiments/*.md docs/guide/*.md; do
-		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157])\b' "$doc" | sort -u); do
+		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157]\.in|[157])\b' "$doc" | sort -u); do
 			[ -e "$name" ] || [[ $name =~ (^|/)[A-Z]+[./] ]] || echo "$doc: $name"
 		done
 		for target in $(grep -oE '`make [^`]*`' "$doc" | tr -d '`' | sed 's/"[^"]*"//g' | tr ' ' '\n' | grep -xE '[a-z][a-z0-9-]+' | sort -u); do

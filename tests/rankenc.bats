@@ -348,7 +348,7 @@ a.write_h5ad("zeros.h5ad")'
 	cp ../lay/csr_gzip.h5ad cells.h5ad
 	# without pipefail: scview -n 2 does not read on, and what writes to it may end by SIGPIPE
 	bash -e <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
-		"$BATS_TEST_DIRNAME/../man/rankenc.1")"
+		"$BATS_TEST_DIRNAME/../man/rankenc.1.in")"
 	assert_file_exist sums   # of the last example
 }
 

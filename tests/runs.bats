@@ -282,7 +282,7 @@ latest() { readlink "results/$1/latest"; }
 		grep -qx -- "$goal" <<< "$experiments" || continue
 		assert_equal "$(known "$goal" "$names")" ""
 		commands=$((commands + 1))
-	done < <(cat README.md docs/{*,*/*}.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+	done < <(cat README.md docs/{*,*/*}.md man/*.in pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
 		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
 	[ $commands -gt 30 ]
 }

@@ -1,4 +1,4 @@
-# The format: scstream was written from man/scstream.5 alone, so what it and the tools agree on is on that page.
+# The format: scstream was written from scstream(5) alone, so what it and the tools agree on is on that page.
 load helper
 
 CASES=$BATS_TEST_DIRNAME/ref/scstream_cases.py

@@ -217,7 +217,7 @@ check-names: ## only its own file and a table name a head, an architecture or an
 # The first line is what people run, with the packages of make deps alone; of the scripts beside the tests only those that make check runs
 check-commands: ## scripts, recipes and examples call no command that the packages of make deps (tests: make deps check) do not bring
 	@python3 -B tests/check_commands.py $(DEPS) -- $(wildcard pipelines/*.sh pipelines/*/*.sh pipelines/*.mk pipelines/*/*.mk examples/*.sh \
-		README.md docs/*.md docs/experiments/*.md man/*.[1-9]) $(filter-out %/install.md,$(wildcard docs/guide/*.md))
+		README.md docs/*.md docs/experiments/*.md man/*.in) $(filter-out %/install.md,$(wildcard docs/guide/*.md))
 	@python3 -B tests/check_commands.py $(DEPS) $(DEPS_CHECK) python3-anndata -- $(wildcard cuda/*.mk docs/*.mk tests/*.mk tests/*.bats tests/*.bash) \
 		tests/analyze.sh tests/smoke.sh $(wildcard tests/faults/*.sh tests/tsan/*.sh tests/golden/*.sh tests/fuzz/*.sh)
 
@@ -228,5 +228,5 @@ check-subjects: ## the subject of a commit has at most 72 characters, and names 
 	! git log --no-merges --format='%h: %s' $(SUBJECTS_SINCE).. | grep -vE '^[0-9a-f]+: .{1,72}$$' && \
 	! git log --no-merges --format='%h: %s' $(SUBJECTS_SINCE).. | grep -vE '^[0-9a-f]+: [^ ][^:]*: [^ ]'
 
-check-sizes: ## no function of more than 60 lines, no file of more than 600, and no manual page of a command of more than 400
-	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/* man/*.1)
+check-sizes: $(MAN)/made ## no function of more than 60 lines, no file of more than 600, and no manual page of a command of more than 400
+	@awk -f tests/check_sizes.awk $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*) $(filter %.1,$(PAGES:%=$(MAN)/%))
