@@ -80,8 +80,8 @@ static int is_store(const char *folder)
 	return found;
 }
 
-/* A new file may lie in a folder that is read, but for stores; none of the folder's files may be replaced. A folder that is written may lie in one that is read, as a
- * model next to that of --init: sctrain itself looks at what is there. */
+/* A new file may lie in a folder that is read, but for stores; none of the folder's files may be replaced. A folder that is written may lie
+ * in one that is read, as a model next to that of --init: sctrain itself looks at what is there. */
 static void compare(const struct named *out, const struct named *other)
 {
 	struct stat st;

@@ -1,4 +1,5 @@
-/* Shared by the tools with a column of labels or of groups, such as donors: which values are none (label/label.h), what is said of them, and the option. */
+/* Shared by the tools with a column of labels or of groups, such as donors: which values are none (label/label.h), what is said of them,
+ * and the option. */
 #pragma once
 
 #include "cli_stream.h"
@@ -14,8 +15,9 @@ enum label_rule label_rule(void);
 /* Open a column of labels or groups, or die. */
 void labels_open(struct labels *l, const struct header *h, const char *column, struct classes *c, const char *file);
 /*
- * After the values of a stream were read: die if they are no labels or there are none, and say how many cells have none, why, and what becomes of them ("are left out").
- * These are rows of --report: set_aside:no_label (no value), set_aside:unknown_label, set_aside:unknown_label:WORD.
+ * After the values of a stream were read: die if they are no labels or there are none, and say how many cells have none, why, and what
+ * becomes of them ("are left out"). These are rows of --report: set_aside:no_label (no value), set_aside:unknown_label,
+ * set_aside:unknown_label:WORD.
  */
 void labels_read(const struct labels *l, const char *column, const char *file, const char *what);
 /* The same of a column whose values need not be labels, such as that of scsample --cap. */

@@ -5,7 +5,8 @@
  * sandbox_start makes a child process. The child goes on; the parent waits for it. The child can read the files of the command line and the
  * system's libraries, and write to what is open: the output, its temporary file, standard error. It cannot make, change or remove files,
  * start programs, use the network or reach other processes (seccomp, Landlock), has no other open files, and its memory and processor time
- * are limited. Without seccomp the program stops. Landlock is left out where the kernel has none (before 5.13). If the child ends well, the parent puts the output in place; if it crashes, the parent says so in one line.
+ * are limited. Without seccomp the program stops. Landlock is left out where the kernel has none (before 5.13). If the child ends well, the
+ * parent puts the output in place; if it crashes, the parent says so in one line.
  *
  * CORRMASK_SANDBOX=no in the environment: no child, no limits (for debuggers and valgrind). Builds with sanitizers have none either.
  */

@@ -231,8 +231,8 @@ static char *data_of(char *const *file, int n)
 }
 
 /*
- * Copy messages from f to standard error. Of make's own lines, "make: *** [FILE:9: demo] Error 1" follows the message of a tool and is left out, unless
- * there was none; "FILE:9: *** TEXT.  Stop." becomes "corrmask NAME: TEXT".
+ * Copy messages from f to standard error. Of make's own lines, "make: *** [FILE:9: demo] Error 1" follows the message of a tool and is left
+ * out, unless there was none; "FILE:9: *** TEXT.  Stop." becomes "corrmask NAME: TEXT".
  */
 static void copy_messages(FILE *f, const char *name)
 {

@@ -471,7 +471,8 @@ static void count_classes(struct run *r)
 	free_list(keep, n);
 }
 
-/* Start after the oldest checkpoint, as the trainer may have to go on from it, behind the last step if the model is finished, or at step 0. So the same command starts a run and continues it. */
+/* Start after the oldest checkpoint, as the trainer may have to go on from it, behind the last step if the model is finished, or at step 0.
+ * So the same command starts a run and continues it. */
 static void resume_from(struct run *r)
 {
 	struct train_state state;

@@ -1,6 +1,6 @@
 /*
- * What was decided about a file, and why: properties in the order in which they are printed, each a text or a list of texts. Nothing is inferred here: all of it
- * is what the reader has noted.
+ * What was decided about a file, and why: properties in the order in which they are printed, each a text or a list of texts. Nothing is
+ * inferred here: all of it is what the reader has noted.
  */
 #pragma once
 

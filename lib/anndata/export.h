@@ -17,9 +17,9 @@
 
 struct h5ad_writer;
 
-/* Create the file `path` (overwritten; messages call it `shown`) for a stream with this header, which must outlive the writer. keep [nkeep]: names of the
- * scalar columns that go to obs; nkeep = 0: all. NULL with e set when the kind has no cells x something matrix, or the
- * file cannot be made. `name` is the stream, for messages. */
+/* Create the file `path` (overwritten; messages call it `shown`) for a stream with this header, which must outlive the writer. keep
+ * [nkeep]: names of the scalar columns that go to obs; nkeep = 0: all. NULL with e set when the kind has no cells x something matrix, or
+ * the file cannot be made. `name` is the stream, for messages. */
 struct h5ad_writer *h5ad_writer_new(
 	const char *path, const char *shown, const struct header *h, char *const *keep, size_t nkeep, const char *name, struct error *e);
 

@@ -1,8 +1,8 @@
 /*
- * Cells from a file: AnnData, as .h5ad of any age or a zarr store; a modality of MuData; 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
- * One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw counts. The matrix is
- * found by a look at the values (values.h), whatever the options. raw/X is tried before X, because X may hold only some of the genes; then the layers
- * that are usually called after counts.
+ * Cells from a file: AnnData, as .h5ad of any age or a zarr store; a modality of MuData; 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x
+ * matrix directory. One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw
+ * counts. The matrix is found by a look at the values (values.h), whatever the options. raw/X is tried before X, because X may hold only
+ * some of the genes; then the layers that are usually called after counts.
  */
 #pragma once
 

@@ -2,8 +2,9 @@
  * Arrays of numbers of one or two dimensions, in HDF5 or in a zarr store, read some rows at a time in bounded memory.
  *
  * HDF5 decodes one chunk at a time on one thread. Here the stored bytes of many chunks are read first (H5Dread_chunk) and then decoded in
- * parallel (h5chunk.h). The chunks of zarr take the same way (zarr.h). A chunk that lies wholly in the wanted rows is decoded to its place. Contiguous data, and everything else that
- * HDF5 itself has to decode, goes through H5Dread. A filter that this program does not have is refused by its name.
+ * parallel (h5chunk.h). The chunks of zarr take the same way (zarr.h). A chunk that lies wholly in the wanted rows is decoded to its place.
+ * Contiguous data, and everything else that HDF5 itself has to decode, goes through H5Dread. A filter that this program does not have is
+ * refused by its name.
  *
  * Files are not trusted. A size in a file is compared with the bytes that are stored before memory is allocated.
  */

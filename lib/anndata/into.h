@@ -44,5 +44,6 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e);
 void h5ad_into_free(struct h5ad_into *w); /* NULL is fine */
 
-/* What is written, for a message: "obsm X_corrmask, X_umap (replaced); obs corrmask_predicted", or "" if all of it was there already. The caller frees it. */
+/* What is written, for a message: "obsm X_corrmask, X_umap (replaced); obs corrmask_predicted", or "" if all of it was there already. The
+ * caller frees it. */
 char *h5ad_into_written(const struct h5ad_into *w);

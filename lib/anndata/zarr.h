@@ -7,7 +7,8 @@
  *
  * A chunk that is not there stands for the array's fill value. Chunks at the end of an array are stored whole.
  *
- * Stores are not trusted. A name never leads out of its folder, nor does a symbolic link (base/beneath.h). Sizes are checked before memory is allocated.
+ * Stores are not trusted. A name never leads out of its folder, nor does a symbolic link (base/beneath.h). Sizes are checked before memory
+ * is allocated.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
  * What the processor can do, and the vectors that kernels with several versions use: the widest that the processor and the build have.
- * CORRMASK_CPU=avx2 or avx512 names others, to compare. CORRMASK_CPU=portable is avx2 with OpenBLAS's kernels for Haswell (nn/blas.h):
- * the same bits on all x86-64 processors with AVX2. (A build for any x86-64 processor, MARCH=, also has generic.) Results in floating point depend on the choice, because sums are split over the lanes of a vector.
+ * CORRMASK_CPU=avx2 or avx512 names others, to compare. CORRMASK_CPU=portable is avx2 with OpenBLAS's kernels for Haswell (nn/blas.h): the
+ * same bits on all x86-64 processors with AVX2. (A build for any x86-64 processor, MARCH=, also has generic.) Results in floating point
+ * depend on the choice, because sums are split over the lanes of a vector.
  */
 #pragma once
 

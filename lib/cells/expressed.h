@@ -20,8 +20,8 @@ struct expressed {
 };
 #define EXPRESSED_NOT UINT32_MAX
 
-/* For a counts stream with header h. Features: genes of `genes` that `with` has too (genes/gene_match.h); they are numbered as in `genes`. -1 with e set:
- * another stream, or ids that name different genes. The names are for messages. */
+/* For a counts stream with header h. Features: genes of `genes` that `with` has too (genes/gene_match.h); they are numbered as in `genes`.
+ * -1 with e set: another stream, or ids that name different genes. The names are for messages. */
 int expressed_init(struct expressed *x, const struct header *h, const char *name, const struct vocab *genes, const struct vocab *with,
 	const char *with_name, struct error *e);
 void expressed_release(struct expressed *x); /* accepts a zeroed struct */
@@ -31,6 +31,6 @@ uint64_t expressed_add(const struct expressed *x, const struct block *b, size_t 
 /* The same as a packed row. */
 uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, struct sparse *to);
 
-/* What the rows of x, packed and all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1. total [x->n]: the molecules
- * that are left of each row, out; 0: none. cell [x->n]; before: thin_before of the stream */
+/* What the rows of x, packed and all of a stream, would have shown with a share p of their molecules (cells/thin.h), 0 < p < 1. total
+ * [x->n]: the molecules that are left of each row, out; 0: none. cell [x->n]; before: thin_before of the stream */
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, uint32_t before, double p);

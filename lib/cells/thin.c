@@ -33,8 +33,8 @@ static double log_choose(double n, double k)
 }
 
 /*
- * Inversion from the mode: u is used up by the probabilities of the mode m, m - 1, m + 1, m - 2, ... A step costs two products, and some sqrt(n p (1 - p))
- * steps are needed.
+ * Inversion from the mode: u is used up by the probabilities of the mode m, m - 1, m + 1, m - 2, ... A step costs two products, and some
+ * sqrt(n p (1 - p)) steps are needed.
  */
 static uint64_t invert(double u, double n, double p)
 {

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 /*
- * Which parts of the molecules the cells of a stream are, by its provenance: a number for each sequence of scsample --thin and --thin --complement, in order,
- * larger for a longer one; 0: all. It is a part of the key of the draws, as draws that were made before would not be independent of what is left.
+ * Which parts of the molecules the cells of a stream are, by its provenance: a number for each sequence of scsample --thin and --thin
+ * --complement, in order, larger for a longer one; 0: all. It is a part of the key of the draws, as draws that were made before would not
+ * be independent of what is left.
  */
 uint32_t thin_before(const struct header *h);
 

@@ -2,10 +2,11 @@
  * The finest term that holds the class of a cell. A term holds the classes at or below it. Probabilities of classes add up to probabilities of
  * terms, P(v) = sum of p over the classes of v.
  *
- * The answer at a threshold t is the first term, from those with the fewest classes on, that holds the likeliest class and has P(v) > t. Without one
- * the answer is that the cell can be of any class. The score of a cell is the largest P of an answer, at any threshold, that does not hold its true class. So
- * the answer at t holds it if the score is at most t, and with t = conformal_threshold of the scores of other cells it does so as often as conformal.h
- * says [conformal risk control, Angelopoulos et al. 2024, along an ontology as in scConform].
+ * The answer at a threshold t is the first term, from those with the fewest classes on, that holds the likeliest class and has P(v) > t.
+ * Without one the answer is that the cell can be of any class. The score of a cell is the largest P of an answer, at any threshold, that
+ * does not hold its true class. So the answer at t holds it if the score is at most t, and with t = conformal_threshold of the scores of
+ * other cells it does so as often as conformal.h says [conformal risk control, Angelopoulos et al. 2024, along an ontology as in
+ * scConform].
  */
 #pragma once
 

@@ -27,8 +27,8 @@ struct hierarchy_scores {
 };
 
 /*
- * truth, predicted [cells] terms, cells > 0. settled [cells] out, may be NULL: the predicted term, but the true one where this is it or lies above it.
- * So a prediction that says more than the label counts as right [the rule of scTab, Fischer et al. 2024].
+ * truth, predicted [cells] terms, cells > 0. settled [cells] out, may be NULL: the predicted term, but the true one where this is it or
+ * lies above it. So a prediction that says more than the label counts as right [the rule of scTab, Fischer et al. 2024].
  */
 void hierarchy_score(struct hierarchy_scores *s, const struct hierarchy *h, const uint32_t *truth, const uint32_t *predicted, size_t cells,
 	uint32_t *settled);

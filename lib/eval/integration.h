@@ -1,6 +1,6 @@
 /*
- * The metrics of an integration of cells from several batches: those of scib-metrics, scIB [Luecken et al. 2022] and BMFM-RNA. How well are cell types
- * apart, and batches together? All start from one search for the nearest neighbours.
+ * The metrics of an integration of cells from several batches: those of scib-metrics, scIB [Luecken et al. 2022] and BMFM-RNA. How well are
+ * cell types apart, and batches together? All start from one search for the nearest neighbours.
  */
 #pragma once
 
@@ -60,8 +60,8 @@ struct integration_scores {
 void integration_scores_release(struct integration_scores *s);
 
 /*
- * The metrics with wanted[metric] of x [n, d], finite; n >= 15, k > 1; not PCR_COMPARISON, which is of two embeddings. -1 with e set if igraph or LAPACK
- * fails.
+ * The metrics with wanted[metric] of x [n, d], finite; n >= 15, k > 1; not PCR_COMPARISON, which is of two embeddings. -1 with e set if
+ * igraph or LAPACK fails.
  */
 int integration_score(struct integration_scores *s, const struct integration_cells *c, const float *x, size_t d,
 	const uint8_t wanted[INTEGRATION_METRICS], struct error *e);

@@ -29,6 +29,7 @@ void metrics_add(struct metrics *m, const uint32_t *truth, const uint32_t *predi
 void metrics_score(struct metrics *m);
 
 /*
- * Mean F1 of the rarest classes by frequency[k], a third of those that occur in m, rounded, at least 1 (ties: lower class). NaN if none occurs. chosen [k], may be NULL: set to 1 for the classes used, else to 0.
+ * Mean F1 of the rarest classes by frequency[k], a third of those that occur in m, rounded, at least 1 (ties: lower class). NaN if none
+ * occurs. chosen [k], may be NULL: set to 1 for the classes used, else to 0.
  */
 double metrics_rare_f1(const struct metrics *m, const uint64_t *frequency, uint8_t *chosen);

@@ -1,8 +1,9 @@
 /*
  * L-BFGS (libLBFGS) on float32 rows. Features are centred, so that a step of the weights does not move all logits; the rows stay sparse, as
- * W (x - m) + b = W x + (b - W m)  and the gradient of W is  sum r x^T - (sum r) m^T.  Weights are divided by the square root of what the Hessian
- * has on its diagonal at W = 0 for a class against the rest. 15 to 40 passes over the rows come within a few per cent of the optimum
- * (tests/unit/test_sparse_probe.c); the folds of a calibration start from 0, as the solution of all rows would tell them of the rows that are left out.
+ * W (x - m) + b = W x + (b - W m)  and the gradient of W is  sum r x^T - (sum r) m^T.  Weights are divided by the square root of what the
+ * Hessian has on its diagonal at W = 0 for a class against the rest. 15 to 40 passes over the rows come within a few per cent of the
+ * optimum (tests/unit/test_sparse_probe.c); the folds of a calibration start from 0, as the solution of all rows would tell them of the
+ * rows that are left out.
  */
 #include "eval/sparse_probe.h"
 

@@ -232,8 +232,8 @@ static int fill_names(
 
 enum { GENOME_LEAST = 10 }; /* genes of a genome that is not called as assemblies are */
 
-/* Count the genomes that stand before ids. More than there can be, or of few genes: none, as they are symbols then. Returns the genes with any before their
- * id. */
+/* Count the genomes that stand before ids. More than there can be, or of few genes: none, as they are symbols then. Returns the genes with
+ * any before their id. */
 static size_t count_genomes(struct gene_names *g, const uint8_t *drop)
 {
 	size_t before = 0, n, genome, k;

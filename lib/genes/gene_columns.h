@@ -3,8 +3,8 @@
  *     ids        the index if at least half of its names are Ensembl ids, else the first other column of which this holds; else the index. An index of whole
  *                numbers numbers the rows, and says nothing: then the first column of symbols, or of other ids
  *     symbols    the first column that is called so; else the index, if the ids are in a column
- * A gene without an id has its symbol for one, or its name in the index.
- * If one genome is before the names, as in GRCh38_ENSG00000223972, it is left out. Names of several genomes stay as they are, so that their genes stay apart.
+ * A gene without an id has its symbol for one, or its name in the index. If one genome is before the names, as in GRCh38_ENSG00000223972,
+ * it is left out. Names of several genomes stay as they are, so that their genes stay apart.
  */
 #pragma once
 

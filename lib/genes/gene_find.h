@@ -1,6 +1,6 @@
 /*
- * Genes of a vocabulary by what people call them: the id, with or without the version of an Ensembl id; or else a symbol, as it is or in upper case. An id names one
- * gene, even if others have it for a symbol; a symbol can name several genes.
+ * Genes of a vocabulary by what people call them: the id, with or without the version of an Ensembl id; or else a symbol, as it is or in
+ * upper case. An id names one gene, even if others have it for a symbol; a symbol can name several genes.
  */
 #pragma once
 

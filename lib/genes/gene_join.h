@@ -1,14 +1,14 @@
 /*
- * Which gene is it? The genes of several tables (files, streams, a vocabulary) as one table. All tables are added before anything is decided, so their order
- * does not matter.
+ * Which gene is it? The genes of several tables (files, streams, a vocabulary) as one table. All tables are added before anything is
+ * decided, so their order does not matter.
  *
  *     same key (gene_name.h)           the same gene, in one table (counts are added) or in several
  *     two Ensembl ids                  two genes, whatever their symbols; two other ids that have symbols, too, if no Ensembl id has these
  *     a gene without an Ensembl id     the gene of another table that has its name for a symbol, or its symbol for a name, if no other gene has; a table with
  *                                      two genes of this name, or two Ensembl ids with this symbol, make the name ambiguous, and the gene stays apart
  *
- * Names are compared through chains (a name of a gene that has another name of a third), and what a chain joins is one gene only if it has at most one Ensembl id and no
- * table has two of its genes. Everything is a hash table; the time is linear in the rows of all tables.
+ * Names are compared through chains (a name of a gene that has another name of a third), and what a chain joins is one gene only if it has
+ * at most one Ensembl id and no table has two of its genes. Everything is a hash table; the time is linear in the rows of all tables.
  */
 #pragma once
 
@@ -55,7 +55,8 @@ struct gene_join {
 };
 void gene_join_release(struct gene_join *j); /* accepts a zeroed struct */
 
-/* Begin a table of n rows, then add each in turn: an id and a symbol, which may be "". id NULL: the row is no gene. -1 with e set: a control character. */
+/* Begin a table of n rows, then add each in turn: an id and a symbol, which may be "". id NULL: the row is no gene. -1 with e set: a
+ * control character. */
 void gene_join_table(struct gene_join *j, const char *name, size_t n);
 int gene_join_row(struct gene_join *j, const char *id, size_t n, const char *symbol, size_t m, struct error *e);
 /* The same for whole tables. drop [id->n] (NULL: none): rows that are no genes. Special tokens of a vocabulary are no genes. */
@@ -64,9 +65,9 @@ int gene_join_texts(
 int gene_join_vocab(struct gene_join *j, const char *name, const struct vocab *v, struct error *e);
 
 /*
- * Decide. -1 with e set: more than VOCAB_MAX genes; or two tables give one id to different genes, as tables with row numbers for ids do: one in 20 ids
- * has the symbol of another id, or nine of ten have other symbols (with `to` that is only counted). In files of two releases of an annotation up to
- * 1.1 % have the symbol of another id, and 44 % have other symbols.
+ * Decide. -1 with e set: more than VOCAB_MAX genes; or two tables give one id to different genes, as tables with row numbers for ids do:
+ * one in 20 ids has the symbol of another id, or nine of ten have other symbols (with `to` that is only counted). In files of two releases
+ * of an annotation up to 1.1 % have the symbol of another id, and 44 % have other symbols.
  */
 int gene_join_finish(struct gene_join *j, struct error *e);
 

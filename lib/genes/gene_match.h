@@ -15,9 +15,9 @@ struct gene_matched {
 };
 
 /*
- * row [from->n] out: the gene of `to`, which is indexed, or GENE_NONE. With `ids` (or NULL), first by the id that this table gives it, if `to` has that; then by an alias of
- * `to` (stream/vocab.h). once: of several
- * rows of `from` that are one gene only the first is it. The names are for messages. -1 with e set, as gene_join_finish.
+ * row [from->n] out: the gene of `to`, which is indexed, or GENE_NONE. With `ids` (or NULL), first by the id that this table gives it, if
+ * `to` has that; then by an alias of `to` (stream/vocab.h). once: of several rows of `from` that are one gene only the first is it. The
+ * names are for messages. -1 with e set, as gene_join_finish.
  */
 struct gene_tables {
 	const struct vocab *from, *to;

@@ -31,13 +31,14 @@ void gene_key(struct gene_key *k, const char *s, size_t n);
 enum gene_kind gene_kind(const char *s, size_t n);
 
 /*
- * Cell Ranger writes the genome before the names of genes: GRCh38_ENSG00000223972, mm10___Xkr4. Returns the length of such a prefix with its underscores, 0: there is
- * none. *genome gets its length without them. A prefix is followed by an Ensembl id (there | and : are such signs too), or is called as assemblies are.
+ * Cell Ranger writes the genome before the names of genes: GRCh38_ENSG00000223972, mm10___Xkr4. Returns the length of such a prefix with
+ * its underscores, 0: there is none. *genome gets its length without them. A prefix is followed by an Ensembl id (there | and : are such
+ * signs too), or is called as assemblies are.
  */
 size_t gene_prefix(const char *s, size_t n, size_t *genome);
 
-/* An Ensembl id with a symbol behind it: ENSG00000000003_TSPAN6, ENSG00000000003.15|TSPAN6. Returns the length of the id, 0: it is no such text; *symbol:
- * where the symbol begins, n: it names none. */
+/* An Ensembl id with a symbol behind it: ENSG00000000003_TSPAN6, ENSG00000000003.15|TSPAN6. Returns the length of the id, 0: it is no such
+ * text; *symbol: where the symbol begins, n: it names none. */
 size_t gene_id_first(const char *s, size_t n, size_t *symbol);
 int gene_assembly(const char *s, size_t n); /* is it called as assemblies are: GRCh38, hg19, mm10, GRCz11? */
 

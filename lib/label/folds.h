@@ -16,9 +16,9 @@ void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, s
 
 /*
  * Folds of whole groups, as stratified as possible [the method of scikit-learn's StratifiedGroupKFold]. Groups are placed one by one, those
- * with the most uneven classes first (of one class: the largest, as GroupKFold; ties: by their draws). Each goes to the fold that makes the class shares most even: the standard
- * deviation of a class's share over the folds, averaged over the classes, becomes smallest (ties: the fold with fewer cells).
- * group [n] < ngroup; nfold <= ngroup, and no fold stays empty.
+ * with the most uneven classes first (of one class: the largest, as GroupKFold; ties: by their draws). Each goes to the fold that makes the
+ * class shares most even: the standard deviation of a class's share over the folds, averaged over the classes, becomes smallest (ties: the
+ * fold with fewer cells). group [n] < ngroup; nfold <= ngroup, and no fold stays empty.
  */
 void folds_grouped(
 	uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint64_t seed);

@@ -29,9 +29,9 @@ void gene_labels_release(struct gene_labels *g); /* accepts a zeroed struct */
 /*
  * Read a user's table: TSV or CSV, gzip accepted, with gene id or symbol, and label. If the first line has a column `label`, it names the
  * columns, and the gene is in the column gene_id, gene or symbol. Else there are two columns, gene and label; or one column for each class,
- * named after it, with genes below, as in Geneformer's dosage_sens_tf_labels.csv. Ids may have an Ensembl version. Symbols are looked up
- * as they are, then in upper case (genes/gene_find.h). The classes are in byte order of their names. v is indexed. -1 with e set: a line too short, a gene with
- * two labels, no gene of the vocabulary.
+ * named after it, with genes below, as in Geneformer's dosage_sens_tf_labels.csv. Ids may have an Ensembl version. Symbols are looked up as
+ * they are, then in upper case (genes/gene_find.h). The classes are in byte order of their names. v is indexed. -1 with e set: a line too
+ * short, a gene with two labels, no gene of the vocabulary.
  */
 int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab *v, struct error *e);
 

@@ -2,8 +2,8 @@
  * Labels: the values of a column as class numbers. Classes are identified by name, so streams may have different category tables.
  * Categorical, text and whole-number columns can hold labels.
  *
- * This is the one place that says which values are no label: a missing or empty one, and words that say so (label_is_none). A cell without a label is of
- * no class; a cell without a group, such as a donor, is left out wherever groups keep cells apart.
+ * This is the one place that says which values are no label: a missing or empty one, and words that say so (label_is_none). A cell without
+ * a label is of no class; a cell without a group, such as a donor, is left out wherever groups keep cells apart.
  */
 #pragma once
 
@@ -36,8 +36,8 @@ int label_is_none(const char *s, size_t n);
 /* -1 with e set if `name` is the name of a column that streams themselves have, and h has one of obs that was called so too. */
 int labels_name_check(const struct header *h, const char *name, const char *file, struct error *e);
 
-/* Read labels from column `name` of streams with header h. -1 with e set: no such column, or it holds floats or lists, or (unless rule is LABEL_VALUES)
- * labels_name_check refuses it. h and c must outlive l. */
+/* Read labels from column `name` of streams with header h. -1 with e set: no such column, or it holds floats or lists, or (unless rule is
+ * LABEL_VALUES) labels_name_check refuses it. h and c must outlive l. */
 int labels_init(struct labels *l, const struct header *h, const char *name, struct classes *c, enum label_rule rule, const char *file,
 	struct error *e);
 void labels_release(struct labels *l); /* accepts a zeroed struct */

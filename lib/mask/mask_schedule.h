@@ -26,8 +26,8 @@ struct mask_schedule {
 	size_t nchoice;
 };
 
-/* Read a number "A", or a range "A:B" with A and B in [0, 1]; for MASK_SCHEDULE_UNIFORM also "A:B:C" with B, C >= A, which gives MASK_SCHEDULE_SHRINK;
- * for MASK_SCHEDULE_CHOICE a list "A,B,...". -1 if the text has another form. */
+/* Read a number "A", or a range "A:B" with A and B in [0, 1]; for MASK_SCHEDULE_UNIFORM also "A:B:C" with B, C >= A, which gives
+ * MASK_SCHEDULE_SHRINK; for MASK_SCHEDULE_CHOICE a list "A,B,...". -1 if the text has another form. */
 int mask_schedule_parse(struct mask_schedule *s, enum mask_schedule_kind kind, const char *text);
 
 /* The value for the global batch of this step. Uses only the seed and the numbers of steps of l. */

@@ -43,8 +43,8 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 void masked_digest(const struct header *h, char hex[33]);
 
 /*
- * What the digest is of, and the file, to be kept with a model and compared by masked_differences: {"loader":{...},"vocabulary":DIGEST,"provenance":[...]},
- * with a digest in the place of what is long. The caller deletes it.
+ * What the digest is of, and the file, to be kept with a model and compared by masked_differences:
+ * {"loader":{...},"vocabulary":DIGEST,"provenance":[...]}, with a digest in the place of what is long. The caller deletes it.
  */
 cJSON *masked_description(const struct header *h);
 /* How the stream differs from the one that was described (NULL: by an earlier version, which kept the digest alone); malloced, NULL: not at all. */

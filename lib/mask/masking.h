@@ -40,7 +40,8 @@ int masking_counted(const struct header *in, const struct masking_columns *c);
  * for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, rank (where the tokens have it),
  * position, target and (value) value, or for counts gene, count and masked. With values as input they are input, input_value, and of values
  * position, target and, if values are hidden, value; of whole cells panel, target and value. Tokens with the column tie get a new order of
- * equal counts in every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
+ * equal counts in every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always
+ * releases both headers.
  */
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e);

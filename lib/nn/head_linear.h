@@ -1,4 +1,5 @@
-/* What the heads of classes and numbers share: their outputs are a linear layer of what they read, z = x W + b. Their names begin with the prefix of the kind. */
+/* What the heads of classes and numbers share: their outputs are a linear layer of what they read, z = x W + b. Their names begin with the
+ * prefix of the kind. */
 #pragma once
 
 #include "nn/model_impl.h"

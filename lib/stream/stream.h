@@ -33,9 +33,12 @@ static inline uint64_t rows_add(uint64_t a, uint64_t b)
 }
 int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
-/* Several streams of one kind as one: their blocks in this order. Columns and categories are joined, and the cells numbered anew, as by
- * concat.h. A file that is named twice, and a copy of another one, are errors. *warning (malloced or NULL): a difference between the headers that is not an error. The rest
- * of this header takes the result as it takes a stream. Memory is 28 bytes a block, and one vocabulary. */
+/*
+ * Several streams of one kind as one: their blocks in this order. Columns and categories are joined, and the cells numbered anew, as by
+ * concat.h. A file that is named twice, and a copy of another one, are errors. *warning (malloced or NULL): a difference between the
+ * headers that is not an error. The rest of this header takes the result as it takes a stream. Memory is 28 bytes a block, and one
+ * vocabulary.
+ */
 struct stream *stream_open_all(const char *const *path, size_t n, char **warning, struct error *e);
 size_t stream_parts(const struct stream *s); /* streams that were opened as this one; 1 for stream_open */
 struct stream *stream_part(struct stream *s, size_t i); /* one of them, for its name and digest; borrowed */

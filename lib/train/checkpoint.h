@@ -44,8 +44,8 @@ int checkpoint_lock(const char *model, struct error *e);
 int checkpoint_clear(const char *model, const char *const *file, struct error *e);
 
 /*
- * Open MODEL/name, a table whose first column is the step, to append rows after `step` finished steps: rows of later steps are cut off, and it is made
- * with the line of column names (tabs between, a line break at the end) when it does not start with it. NULL with e set.
+ * Open MODEL/name, a table whose first column is the step, to append rows after `step` finished steps: rows of later steps are cut off, and
+ * it is made with the line of column names (tabs between, a line break at the end) when it does not start with it. NULL with e set.
  */
 #define CHECKPOINT_TRAIN "train.tsv"
 FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const char *columns, struct error *e);

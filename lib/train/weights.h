@@ -17,8 +17,9 @@ struct weights_report {
 };
 
 /*
- * Tensors go by name, with or without the prefix of the architecture ("bert.") in front. Every tensor of embeddings and encoder must be there with its
- * shape (the message has the name and both shapes); a tensor with no place in the network is an error, as is an untied decoder.
+ * Tensors go by name, with or without the prefix of the architecture ("bert.") in front. Every tensor of embeddings and encoder must be
+ * there with its shape (the message has the name and both shapes); a tensor with no place in the network is an error, as is an untied
+ * decoder.
  */
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e);
 /*

@@ -165,8 +165,8 @@ static void calibrate_sets(struct rule *r, const struct held_out *h, const struc
 	free_all(logit, score);
 }
 
-/* The limits of how strange a cell may be, by predicted class: guess [at->n]. With n cells, 1 / (n + 1) of new ones are stranger than all: fewer cells
- * than that of the wanted share say too little of a class. */
+/* The limits of how strange a cell may be, by predicted class: guess [at->n]. With n cells, 1 / (n + 1) of new ones are stranger than all:
+ * fewer cells than that of the wanted share say too little of a class. */
 static void calibrate_limits(struct rule *r, const struct known *at, const double *strange, const uint32_t *guess, double unknown)
 {
 	FREED double *some = xmalloc(at->n * sizeof *some);

@@ -1,6 +1,7 @@
 /*
- * Calibration of a rule (decide.h) on cells that their method has not seen, and what the rule says of these cells: a promise for new cells is a measurement of
- * the decisions themselves. Of G groups that were held out, such as donors, a share 1 - miss of the cells of a new one is promised if the decisions are right for
+ * Calibration of a rule (decide.h) on cells that their method has not seen, and what the rule says of these cells: a promise for new cells
+ * is a measurement of the decisions themselves. Of G groups that were held out, such as donors, a share 1 - miss of the cells of a new one
+ * is promised if the decisions are right for
  *     sum_g (share of the cells of g) >= (1 - miss) (G + 1)                  [eval/conformal.h]
  */
 #pragma once
@@ -55,20 +56,21 @@ struct calibrated {
 	} unlike;
 };
 
-/* groups: numbers of d->group. coverage: share of the cells whose set has their class; unknown: share of the cells of a class that may be unlike it. -1 with e set:
- * no held-out cell has a class that its method knew. */
+/* groups: numbers of d->group. coverage: share of the cells whose set has their class; unknown: share of the cells of a class that may be
+ * unlike it. -1 with e set: no held-out cell has a class that its method knew. */
 int transfer_calibrate(struct calibrated *c, const struct held_out *h, const struct detail *t, size_t groups, double coverage,
 	double unknown, struct error *e);
 /* coverage, known, unlike and the held-out cells of each class by the rule as it is now. transfer_calibrate ends with it. */
 void transfer_measure(struct calibrated *c, const struct held_out *h, size_t groups);
-/* Of n cells of a new group like those that were held out the share of unlike cells exceeds this limit with a probability of SHIFT_FALSE_ALARM, as Student's t of the shares has
- * it. NaN: too few groups. */
+/* Of n cells of a new group like those that were held out the share of unlike cells exceeds this limit with a probability of
+ * SHIFT_FALSE_ALARM, as Student's t of the shares has it. NaN: too few groups. */
 double unlike_limit(const struct unlike_shares *u, double n);
 /* Cell i of d is a new one, for which this was decided. */
 void calibrated_add(struct calibrated *c, const struct decision *of, const struct embeddings *d, size_t i);
 /*
- * After the last new cell: the shares of the classes among the new cells, from the logits [n, k] that the method gives them. Predictions alone lean to the classes that are
- * frequent in the reference; the shares s maximise the likelihood of the cells, by EM from those of the held-out cells, r [Saerens et al. 2002]:
+ * After the last new cell: the shares of the classes among the new cells, from the logits [n, k] that the method gives them. Predictions
+ * alone lean to the classes that are frequent in the reference; the shares s maximise the likelihood of the cells, by EM from those of the
+ * held-out cells, r [Saerens et al. 2002]:
  *     s_c = mean over cells of   (p_c s_c / r_c) / sum_b (p_b s_b / r_b)
  * With these shares, the coverage and the accuracy of the held-out cells of each class say what is expected of the new ones.
  */

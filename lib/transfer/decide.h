@@ -1,6 +1,6 @@
 /*
- * What is said of a cell. This is the one place that says it: calibration measures these decisions on held-out cells, and whatever is written, counted or
- * reported of cells is taken from them. For the logits z [k] and the distance f of a cell (method_score)
+ * What is said of a cell. This is the one place that says it: calibration measures these decisions on held-out cells, and whatever is
+ * written, counted or reported of cells is taken from them. For the logits z [k] and the distance f of a cell (method_score)
  *     p = softmax(z / T)                                     T: temperature
  *     class = argmax z, the first of equal ones
  *     set = {class} and all c with 1 - p_c <= most_missed
@@ -10,9 +10,10 @@
  *     unknown = unlike, if the rule calls such cells unknown
  *     term = finest_answer(p, finest)                        of labels of unequal detail
  *
- * strange is the sum of two shares, of the held-out cells that are nearer to their reference than the cell is to its own, and of those that are
- * surer of their class. Over the seven largest classes of lung and of blood cells, each left out of the reference in turn (new donors, 50 components),
- * the sum told their cells with a mean AUROC of .82 and .78, the distance alone .75 and .72, the probability alone .81 and .73.
+ * strange is the sum of two shares, of the held-out cells that are nearer to their reference than the cell is to its own, and of those that
+ * are surer of their class. Over the seven largest classes of lung and of blood cells, each left out of the reference in turn (new donors,
+ * 50 components), the sum told their cells with a mean AUROC of .82 and .78, the distance alone .75 and .72, the probability alone .81 and
+ * .73.
  *
  * It is compared with cells that were predicted to be of the same class, as classes differ: with all cells together those of rare classes set the
  * limit of the distance, and of B and myeloid cells that were left out, 0 and .12 were found at a rate of .05, instead of .33 and .78.

@@ -29,8 +29,8 @@ static uint32_t count_classes(const uint8_t *in, size_t k)
 	return n;
 }
 
-/* Which labels are classes, is_class [n]: a label with two classes below its term is coarse. first [terms]: the first label of a term. Returns the classes at or
- * below each term, as labels [o->n, n]. Malloced. */
+/* Which labels are classes, is_class [n]: a label with two classes below its term is coarse. first [terms]: the first label of a term.
+ * Returns the classes at or below each term, as labels [o->n, n]. Malloced. */
 static uint8_t *find_classes(const struct ontology *o, const uint32_t *term, const uint32_t *first, size_t n, uint8_t *is_class)
 {
 	uint8_t *in = xcalloc(o->n, n);

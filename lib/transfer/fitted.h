@@ -11,8 +11,8 @@ struct fitted {
 	size_t all;
 };
 
-/* Learn from rows row[0..n) of d, whose classes are c, of column `label`. o->start is taken if it has as many classes as these rows. -1 with e set: they
- * have fewer than two, or probe_fit fails. */
+/* Learn from rows row[0..n) of d, whose classes are c, of column `label`. o->start is taken if it has as many classes as these rows. -1
+ * with e set: they have fewer than two, or probe_fit fails. */
 int fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *label,
 	const struct probe_options *o, struct error *e);
 void fitted_release(struct fitted *f); /* accepts a zeroed struct */

@@ -1,6 +1,7 @@
 /*
- * What predicts classes. By embeddings: logistic regression, or votes of the nearest cells. By counts: the mean of two probabilities, of a regression on
- * log-normalised genes (eval/sparse_probe.h) and of the correlations of ranks over marker genes (eval/marker_ranks.h), divided by .03.
+ * What predicts classes. By embeddings: logistic regression, or votes of the nearest cells. By counts: the mean of two probabilities, of a
+ * regression on log-normalised genes (eval/sparse_probe.h) and of the correlations of ranks over marker genes (eval/marker_ranks.h),
+ * divided by .03.
  */
 #pragma once
 
@@ -34,9 +35,9 @@ struct method {
 	uint32_t *back;
 };
 
-/* Of rows row[0..n) of d, rising; d, o and c must outlive m. start: a method of most of them, from whose weights the regression begins, so that it needs fewer
- * iterations; or NULL. -1 with e set: the rows have too few classes or cells, or the fit fails; m is released then too. A probe that did not converge is no error: see
- * m->probe.p. */
+/* Of rows row[0..n) of d, rising; d, o and c must outlive m. start: a method of most of them, from whose weights the regression begins, so
+ * that it needs fewer iterations; or NULL. -1 with e set: the rows have too few classes or cells, or the fit fails; m is released then too.
+ * A probe that did not converge is no error: see m->probe.p. */
 int method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
 	const struct method_options *o, const struct method *start, struct error *e);
 void method_release(struct method *m); /* accepts a zeroed struct */

@@ -37,7 +37,8 @@ static char *not_kept(const struct measured *m, size_t groups, const char *unit,
 	return xasprintf("%zu values of column '%s' are too few, it takes %zu", groups, unit, needed);
 }
 
-/* The new cells are not like a group that was held out if more of them are unlike the reference, which needs no labels. Malloced, NULL: they are not more. */
+/* The new cells are not like a group that was held out if more of them are unlike the reference, which needs no labels. Malloced, NULL:
+ * they are not more. */
 static char *many_unlike(const struct calibrated *c, const char *unit)
 {
 	double n = 0, unlike = 0;

@@ -1,5 +1,5 @@
-/* What may be promised of new cells: what the rule does with the groups that were held out, such as donors, if the new cells are no further from the reference than those
- * are from each other. */
+/* What may be promised of new cells: what the rule does with the groups that were held out, such as donors, if the new cells are no further
+ * from the reference than those are from each other. */
 #pragma once
 
 #include "transfer/calibrate.h"

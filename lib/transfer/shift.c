@@ -43,9 +43,9 @@ static void sums_add(struct sums *s, uint32_t c, const struct embeddings *d, siz
 	s->of[c].n++;
 }
 
-/* How far the means of classes first..last of `own` are from those of the other cells, which are all less own (mine: own is among all): the logarithm of the
- * root mean square of the distances over the cells of own, less what the sampling of cells adds to the squares, of which a tenth stays. NaN: no class has two
- * cells of own and one other. */
+/* How far the means of classes first..last of `own` are from those of the other cells, which are all less own (mine: own is among all): the
+ * logarithm of the root mean square of the distances over the cells of own, less what the sampling of cells adds to the squares, of which a
+ * tenth stays. NaN: no class has two cells of own and one other. */
 static double group_distance(const struct sums *own, const struct sums *all, int mine, size_t first, size_t last)
 {
 	double n = 0, within = 0, free_cells = 0, square = 0, noise = 0;

@@ -1,8 +1,8 @@
 /*
- * Do new cells differ from the reference more than its groups, such as donors, differ from each other? Of each group that was held out, the mean features
- * of the cells that were predicted to be of a class are compared with those of all other groups. The distance of the group is the root mean square over its
- * cells, without what the sampling of cells adds to it. Its logarithm has the mean m and the standard deviation s over n groups; with that of the new
- * cells, l,
+ * Do new cells differ from the reference more than its groups, such as donors, differ from each other? Of each group that was held out, the
+ * mean features of the cells that were predicted to be of a class are compared with those of all other groups. The distance of the group is
+ * the root mean square over its cells, without what the sampling of cells adds to it. Its logarithm has the mean m and the standard
+ * deviation s over n groups; with that of the new cells, l,
  *     t = (l - m) / (s sqrt(1 + 1 / n))
  * A new group like them has about Student's distribution with n - 1 degrees of freedom; several groups together are nearer.
  */

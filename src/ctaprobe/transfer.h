@@ -1,5 +1,5 @@
-/* The parts of ctaprobe transfer: transfer.c has the options, transfer_reference.c the cells with known classes, transfer_new.c the new ones, transfer_write.c the
- * predictions, transfer_report.c the rows of --report. What predicts, decides and promises is in lib/transfer. */
+/* The parts of ctaprobe transfer: transfer.c has the options, transfer_reference.c the cells with known classes, transfer_new.c the new
+ * ones, transfer_write.c the predictions, transfer_report.c the rows of --report. What predicts, decides and promises is in lib/transfer. */
 #pragma once
 
 #include "ctaprobe.h"

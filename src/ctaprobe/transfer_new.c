@@ -77,8 +77,8 @@ int new_next(struct stream *in, struct block *b)
 	return got;
 }
 
-/* The median of depth [n]; NaN: n is 0. molecules becomes 0 if these are sums of other values, such as reads or transcripts per million: they are larger than those of molecules, or
- * nearly equal. */
+/* The median of depth [n]; NaN: n is 0. molecules becomes 0 if these are sums of other values, such as reads or transcripts per million:
+ * they are larger than those of molecules, or nearly equal. */
 static double median_depth(uint64_t *depth, size_t n, int *molecules)
 {
 	qsort(depth, n, sizeof *depth, compare_u64);

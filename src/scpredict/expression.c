@@ -1,7 +1,7 @@
 /*
- * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits). By a model of whole cells (sctrain wced): for each gene its value m if it is expressed, the
- * probability that it is, sigmoid(-a), and the released prediction, 0 where the logit a of zero is above 0 and m elsewhere. Values are
- * log-normalised.
+ * scpredict expression. By a model of counts (sctrain nb): the expected counts of masked genes, mu = library size x softmax(logits). By a
+ * model of whole cells (sctrain wced): for each gene its value m if it is expressed, the probability that it is, sigmoid(-a), and the
+ * released prediction, 0 where the logit a of zero is above 0 and m elsewhere. Values are log-normalised.
  */
 #include "scpredict.h"
 #include "cli.h"
