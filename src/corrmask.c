@@ -232,11 +232,12 @@ static char *data_of(char *const *file, int n)
 
 /*
  * Copy messages from f to standard error. Of make's own lines, "make: *** [FILE:9: demo] Error 1" follows the message of a tool and is left
- * out, unless there was none; "FILE:9: *** TEXT.  Stop." becomes "corrmask NAME: TEXT".
+ * out, unless there was none: the first is told then, as "make: *** Waiting for unfinished jobs...." may follow it.
+ * "FILE:9: *** TEXT.  Stop." becomes "corrmask NAME: TEXT".
  */
 static void copy_messages(FILE *f, const char *name)
 {
-	char *line = NULL, *last = NULL;
+	char *line = NULL, *first = NULL;
 	size_t size = 0, prefix = strlen(name);
 	bool any = false;
 	while (getline(&line, &size, f) > 0) {
@@ -250,15 +251,15 @@ static void copy_messages(FILE *f, const char *name)
 				text += prefix + 2;
 			fprintf(stderr, "corrmask %s: %s\n", name, text);
 		} else {
-			free(last);
-			last = xstrdup(line);
+			if (!first)
+				first = xstrdup(line);
 			continue;
 		}
 		any = true;
 	}
-	if (last && !any)
-		fputs(last, stderr);
-	free_all(last, line);
+	if (first && !any)
+		fputs(first, stderr);
+	free_all(first, line);
 }
 
 /* Run make, with the terminal known to stage (common.sh), as standard error leads here. The end of make is that of this program. */
