@@ -14,10 +14,9 @@
 # --keep-models 1    keep models and embeddings
 # More options, and other defaults, are those of measure.sh.
 . "$(dirname "$0")/common.sh"
-. "$here/arms.sh"
 experiment=${1:-}
 [[ -n $experiment && -e $here/$experiment/measure.sh ]] || usage
-# shellcheck disable=SC2034 # also of measure.sh and arms.sh
+# shellcheck disable=SC2034 # also of measure.sh and arms.py
 inputs='' arm='' seed='' out='' logs='' label='' pt_args='' threads=1 device='' keep_models=0
 config=tiny epochs=6 batch=12 lr=0.003 training=sctrain required='' optional='' masks=() more_masks=() learn=() embed=()
 bayes=() # for ctaprobe cells
@@ -25,7 +24,7 @@ made=() kept=(model) # files under --out that are removed, and those that --keep
 # shellcheck source=/dev/null
 . "$here/$experiment/measure.sh"
 options "inputs arm seed out $required" "logs config epochs batch lr pt-args threads device keep-models $optional" "${@:2}"
-# shellcheck disable=SC2034 # of arms.sh
+# shellcheck disable=SC2034 # of arms.py
 GRAPH=$inputs/graph
 logs=${logs:-$out/log} name=$arm-$seed compute=(-@ "$threads") network=(--config "$config")
 [ -z "$device" ] || compute+=(--device "$device")

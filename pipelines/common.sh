@@ -87,6 +87,13 @@ split_note() {
 		'); GROUP=none says that cells are right"
 }
 
+# arm EXPERIMENT ARM: sets task, cells, and the options masks, plain_masks, learn and embed (arms.py), by the variables GRAPH, PMI, SHUFFLED, ONTOLOGY and SIZE
+arm() {
+	local row
+	row=$(python3 -B "$here/arms.py" set "$1" "$2") || { echo "$(basename "$0"): $row" >&2; exit 2; }
+	eval "$row"
+}
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2

@@ -90,7 +90,7 @@ check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.s
 lists := ARMS METHODS STRATEGIES SIZES
 stop = $(if $(strip $1),$(error $1))
 # $(call check_arms,GOALS,EXPERIMENT,VARIABLE): the same if VARIABLE names an arm that the experiment has not in arms.tsv
-check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/arms.sh $2 $(foreach a,$(call given,$3),$(call quote,$a)) | sed 's/^/$3: /')))
+check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell python3 -B $(PIPELINES)/arms.py check $2 $(foreach a,$(call given,$3),$(call quote,$a)) | sed 's/^/$3: /')))
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log
 script = BIN=$(BIN) $(PIPELINES)

@@ -8,10 +8,7 @@
 task=$1 model=$2 tokens=$3
 shift 3
 masks=() learn=()
-[[ $task != */* ]] || {
-	. "$here/arms.sh"
-	arm "${task%/*}" "${task#*/}"
-}
+[[ $task != */* ]] || arm "${task%/*}" "${task#*/}"
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
 	masks+=("$1")
 	shift

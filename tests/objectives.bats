@@ -37,11 +37,11 @@ setup() {
 	assert_equal "$(awk -F '\t' 'NF != 5' "$P/bmfm/cell-types.tsv")" ""
 }
 
-@test "arms.sh: an arm has one name, and is what it says" {
-	run -0 "$P/arms.sh" bmfm expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
+@test "arms.py: an arm has one name, and is what it says" {
+	run -0 "$P/arms.py" check bmfm expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
 	assert_output ""
 	wrong() {
-		run -0 "$P/arms.sh" bmfm wced "$1" wced+hce
+		run -0 "$P/arms.py" check bmfm wced "$1" wced+hce
 		assert_output "$2"
 	}
 	for arm in wced+hce+moved-hce wced+hce+hce wced+r2mae+r2mae wced+hce+r2mae wced+tuned+hce; do
@@ -49,13 +49,24 @@ setup() {
 	done
 	wrong expression+hce "arm 'expression+hce': expected expression without parts"
 	wrong pca+tuned "arm 'pca+tuned': expected pca without parts"
-	run -0 "$P/arms.sh" bmfm wced+term-hce+tuned wced+hce wced+hce+tuned
+	run -0 "$P/arms.py" check bmfm wced+term-hce+tuned wced+hce wced+hce+tuned
 	assert_output "arm 'wced+hce+tuned' is wced+term-hce+tuned"
-	run -0 "$P/arms.sh" table6 random corrmask corrmask-50
+	run -0 "$P/arms.py" check table6 random corrmask corrmask-50
 	assert_output "arm 'corrmask-50' is corrmask"
 	wrong untrained+r2mae "arm 'untrained+r2mae': expected untrained[+labels][+tuned]"
 	wrong wced+ "unknown part '+' of arm 'wced+'"
 	wrong wced+-hce "unknown part '+-hce' of arm 'wced+-hce'"
+	wrong 'wced+a b-hce' "unknown part '+a b-hce' of arm 'wced+a b-hce'"
+	run -0 "$P/arms.py" set bmfm wced+r2mae+moved-hce
+	assert_output "$(printf '%s\n' 'task=wced cells=train.tok' 'masks=(--objective cell --rate-uniform 0.1:0.5 --keep moved --count-kept)' \
+		'plain_masks=(--objective cell)' 'learn=(--head moved:hce,position=1 --ontology "$ONTOLOGY")' 'embed=(--pool token:1)')"
+	run -0 "$P/arms.py" set table6 corrmask-5+50
+	assert_output "$(printf '%s\n' 'task=mlm cells=corpus-${SIZE:-}.tok' 'masks=(--strategy corrmask --lambda 0.05 -g "$GRAPH" --rate 0.5)' \
+		'plain_masks=(--strategy corrmask --lambda 0.05 -g "$GRAPH")' 'learn=()' 'embed=()')"
+	run -1 "$P/arms.py" set table6 corrmask-101
+	assert_output --partial "unknown arm 'corrmask-101' (expected random, "
+	run -2 "$P/arms.py" set table6 random corrmask
+	assert_output --partial "arms.py set EXPERIMENT ARM"
 	run -2 "$P/arm.sh" bmfm --inputs s --arm wced+hce+moved-hce --seed 1 --label l --out never
 	assert_output "arm.sh: arm 'wced+hce+moved-hce': expected wced[+rate][+labels][+tuned]"
 	assert_not_exist never
