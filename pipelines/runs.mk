@@ -106,7 +106,7 @@ NOW := $(or $(OF),$(MAKECMDGOALS))
 set_by_user = $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 of_the_build := BIN BUILD CC CFLAGS CPPFLAGS CUDA CUDA_ARCH CUDA_HOME DESTDIR DEV LDFLAGS LDLIBS MAKE MAKEFLAGS MARCH MPI NVCC OF OWN PREFIX PYTHON SHELL V VARIANT
 unknown = $(shell awk -v of='$(MAKECMDGOALS)' -v check='$(filter-out $(of_the_build),$(set_by_user))' -f $(PIPELINES)/variables.awk $(FILES_MK))
-experiments = $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(FILES_MK))
+experiments = $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\#@* .*/\1/p' $(FILES_MK))
 file_goals = $(filter %.h5ad %.h5 %.mtx %.mtx.gz %.counts %.tok,$(filter-out $(if $(value DATA),data/%.h5ad) $(RESULTS)/%,$(MAKECMDGOALS)))
 
 # $(call plural,N,epoch): "1 epoch", "2 epochs"
@@ -172,12 +172,12 @@ include $(filter-out %/runs.mk,$(FILES_MK))
 in_turn := $(filter-out $(elsewhere),$(MAKECMDGOALS))
 $(foreach g,$(filter $(elsewhere),$(MAKECMDGOALS)),$(eval $g: | $(in_turn))$(eval in_turn += $g))
 
-# For make help: the experiments, and their variables with the values that they have now
-list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
+# For make help: the experiments (NAME: FILES ## TEXT; ##@ those that are the papers' and not for one's own cells), and their variables with the values that they have now
+list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\#@* /  \1\t/p' $1 | expand -t 20
 VARIABLES = $(sort $(shell awk -f $(PIPELINES)/variables.awk $(FILES_MK)))
 help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
 	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; $(call list_variables,)
 list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(if $(filter undefined,$(origin own_$(OF)_$v)),$(call given,$v),$(own_$(OF)_$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
 # make help OF=demo: one experiment
 help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)'$(call near,$(OF)): make help lists them)) \
-	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the values of this call; DATA=, MODEL=, INIT= and SCALE= change some of them:'; $(call list_variables,$(OF))
+	sed -n 's/^$(OF):.*\#\#@* /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the values of this call; DATA=, MODEL=, INIT= and SCALE= change some of them:'; $(call list_variables,$(OF))

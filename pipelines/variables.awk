@@ -31,7 +31,7 @@ head && /^# [A-Z][A-Z0-9_]*  +[^ ]/ {
 	about[file, $2] = text
 	if (!seen[$2]++) all[++variables] = $2
 }
-/^[a-z0-9-]+:.*## / {
+/^[a-z0-9-]+:.*##@? / {
 	sub(/:.*/, "")
 	targets[file] = targets[file] (targets[file] == "" ? "" : " ") $0
 	home[$0] = file

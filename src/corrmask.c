@@ -27,7 +27,7 @@ static int run_target(int argc, char **argv);
 static int run_list(int argc, char **argv);
 
 static const struct cli_command tools[] = {
-	{"list", run_list, NULL, "list the tools and experiments"},
+	{"list", run_list, NULL, "list the tools and experiments; list papers: the experiments of the papers"},
 #define SUBJECT(heading) {heading, NULL, NULL, NULL},
 #define TOOL(name, text) {#name, run_tool, NULL, text},
 #include "tools.def"
@@ -39,6 +39,7 @@ static const struct cli_command tools[] = {
 enum { TOOLS = sizeof tools / sizeof *tools - 1 };
 
 static struct cli_command *commands; /* tools, then experiments */
+static size_t papers; /* place of the heading over the experiments of the papers */
 static char *here, *pipelines; /* the folders of this program and of the Makefile */
 
 /* The folder of the Makefile: installed, or in the sources. */
@@ -80,10 +81,11 @@ static void list_makefiles(glob_t *files)
 	}
 }
 
-/* Call use(line, arg) for every line of the .mk files: those of the main job, of the demo, then all others. */
+/* Call use(line, arg) for every line of the .mk files: those of what people run first, then all others. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
-	static const char *const first[] = {"pretrain/pretrain.mk", "demo/demo.mk"};
+	static const char *const first[] = {"pretrain/pretrain.mk", "annotate/annotate.mk", "embed/embed.mk", "finetune/finetune.mk", "perturb/perturb.mk",
+		"corpus/corpus.mk", "demo/demo.mk"};
 	enum { FIRST = sizeof first / sizeof *first };
 	glob_t files = {0};
 	char *path[FIRST];
@@ -111,13 +113,31 @@ static void add_command(struct cli_command command, size_t *n)
 	commands[*n] = (struct cli_command){0};
 }
 
-/* "demo: FILES ## text" is an experiment. */
+/* How many commands there are, and the mark of the experiments to add: "demo: FILES ## text" is one for one's own cells, "table3: FILES ##@ text" one of
+ * the papers' */
+struct adding {
+	size_t n;
+	const char *mark;
+};
+
 static void add_target(char *line, void *arg)
 {
-	size_t *n = arg, length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
-	const char *text = strstr(line, "## ");
+	struct adding *a = arg;
+	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	const char *text = strstr(line, a->mark);
 	if (length && line[length] == ':' && text)
-		add_command((struct cli_command){xstrndup(line, length), run_target, NULL, xstrdup(text + 3)}, n);
+		add_command((struct cli_command){xstrndup(line, length), run_target, NULL, xstrdup(text + strlen(a->mark))}, &a->n);
+}
+
+static size_t add_targets(size_t n)
+{
+	struct adding a = {n, "## "};
+	each_line(add_target, &a);
+	papers = a.n;
+	add_command((struct cli_command){"Experiments of the papers", NULL, NULL, NULL}, &a.n);
+	a.mark = "##@ ";
+	each_line(add_target, &a);
+	return a.n;
 }
 
 /* data/NAME.h5ad: a corpus to download, of which make knows by a pattern. */
@@ -135,9 +155,17 @@ static bool is_corpus_without_end(const char *word)
 
 static int run_list(int argc, char **argv)
 {
-	if (argc > 1)
-		usage_error("list takes no arguments, but got '%s'", argv[1]);
-	cli_list(commands);
+	bool of_papers = argc == 2 && strcmp(argv[1], "papers") == 0;
+	if (argc > 1 && !of_papers)
+		usage_error("list takes no argument but papers, and got '%s'", argv[argc > 2 ? 2 : 1]);
+	if (of_papers) {
+		cli_list(commands + papers);
+	} else {
+		commands[papers] = (struct cli_command){0};
+		cli_list(commands);
+		if (pipelines)
+			puts("\ncorrmask list papers: experiments for the tables and figures of the papers");
+	}
 	return stdout_lost();
 }
 
@@ -336,9 +364,9 @@ int main(int argc, char **argv)
 	commands = xcalloc(TOOLS + 1, sizeof *commands);
 	memcpy(commands, tools, sizeof tools);
 	if (pipelines)
-		each_line(add_target, &n);
+		n = add_targets(n);
 	else
-		commands[--n] = (struct cli_command){0}; /* no heading */
+		commands[papers = n - 1] = (struct cli_command){0}; /* no heading */
 	if (pipelines && argc > 1 && is_corpus(argv[1]))
 		add_command((struct cli_command){argv[1], run_target, NULL, NULL}, &n);
 	if (pipelines && argc > 1 && is_corpus_without_end(argv[1]))

@@ -87,7 +87,7 @@ done
 sctrain mlm -q --config tiny sim.masked -o one.model
 scembed -q -M one.model sim.tok -o sim.emb
 ctaprobe cells -q --label cell_type sim.emb > report.tsv
-corrmask list > list.txt
+corrmask list papers > list.txt
 scstream sim.tok > header.json
 END
 # shellcheck disable=SC2016 # for the ranks

@@ -10,7 +10,9 @@ setup() {
 @test "corrmask: list has every tool and every target of make help, each once" {
 	run -0 --separate-stderr corrmask list
 	assert_equal "$stderr" ""
-	printf '%s\n' "${lines[@]}" | sed -n 's/^  \([a-z0-9-]*\) .*/\1/p' | sort > listed
+	assert_equal "$(printf '%s\n' "${lines[@]}" | sed -n '/^Exp/{n;s/^ *\([a-z]*\).*/\1/p;n;s/^ *\([a-z]*\).*/\1/p}' | paste -sd ' ')" "pretrain annotate"
+	refute_line --regexp '^  table6 '
+	{ printf '%s\n' "${lines[@]}"; corrmask list papers; } | sed -n 's/^  \([a-z0-9-]*\) .*/\1/p' | sort > listed
 	{
 		echo list
 		find "$BIN" -type f -executable -printf '%f\n' | grep -v '\.so$' | grep -vx corrmask
@@ -162,6 +164,7 @@ setup() {
 	run -2 corrmask
 	assert_line --index 0 "corrmask: name a command"
 	run -2 corrmask list all
+	run -2 corrmask list papers all
 	run -2 sctrain cell
 	assert_line --index 0 --partial "unknown command 'cell' (did you mean cells?)"
 	run -2 scmetric recon

@@ -34,7 +34,7 @@ make_lung() {
 
 @test "every block of README.md and docs/python.md is run by a test of this file" {
 	fences() { grep -oP '^```\K.*' "$SOURCES/$1" | awk 'NR % 2 { print }' | paste -sd ' '; }
-	# README.md: Start, Train, Python. docs/python.md: functions, streams, Dataset, two embeddings, Hugging Face
+	# README.md: Start, The pipe, Python. docs/python.md: functions, streams, Dataset, two embeddings, Hugging Face
 	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh python"
 	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python python python python sh"
 	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 10"
@@ -49,7 +49,7 @@ make_lung() {
 	done < <(sed 's/^make //' commands)
 }
 
-@test "README.md, Train: from a file to the scores of a model" {
+@test "README.md, The pipe: from a file to the scores of a model" {
 	make_lung
 	run -0 run_block "$SOURCES/README.md" 2
 	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
@@ -62,7 +62,7 @@ make_lung() {
 }
 
 # bats test_tags=slow
-@test "README.md, Train: with the file that it makes if there is none" {
+@test "README.md, The pipe: with the file that it makes if there is none" {
 	grep -oP 'make one first: `\K[^`]+' "$SOURCES/README.md" > make_one
 	assert_equal "$(wc -l < make_one)" 1
 	bash -eo pipefail make_one

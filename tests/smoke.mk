@@ -4,7 +4,7 @@
 # SCALE=tiny is smoke_NAME. The tests of the pipelines (tests/*.bats) have the same sizes.
 
 SMOKE := $(B)/smoke
-SMOKE_EXPERIMENTS := $(filter-out clean-runs,$(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(FILES_MK)))
+SMOKE_EXPERIMENTS := $(filter-out clean-runs,$(experiments))
 # The first ones have what others use. More cases: goals with other settings.
 SMOKE_CASES ?= demo reliance finetune genes table6 $(filter-out demo reliance finetune genes table6 %-now report plot-train list-runs,$(SMOKE_EXPERIMENTS)) \
 	demo-data finetune-init fig4-sample download $(filter %-now report plot-train list-runs,$(SMOKE_EXPERIMENTS))

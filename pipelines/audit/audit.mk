@@ -35,11 +35,11 @@ audit_stage = $(call stage_in,$(AUDIT),$1)
 gs_stage = $(call stage_in,$(GS),$1)
 
 .PHONY: table3 table8
-table3: $(AUDIT)/table3.txt ## masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
+table3: $(AUDIT)/table3.txt ##@ masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
 	@cat $<
-table8: $(AUDIT)/table8.txt ## partners within 5-grams, with the paper's values (TOKENS= or DATA=)
+table8: $(AUDIT)/table8.txt ##@ partners within 5-grams, with the paper's values (TOKENS= or DATA=)
 	@cat $<
-genesets: ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
+genesets: ##@ test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
 
 $(call check,table3 table8 genesets,DATA TOKENS MEDIANS TOKEN_TABLE)
 $(call check,genesets,GENESETS GENE_NAMES)

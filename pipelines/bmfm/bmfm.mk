@@ -21,7 +21,7 @@ BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sc
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
 bmfm_stage = $(call stage_in,$(BMFM),$1)
 
-demo-bmfm: ## decode whole cells and learn the Cell Ontology: losses of both, and cells along the lineages
+demo-bmfm: ##@ decode whole cells and learn the Cell Ontology: losses of both, and cells along the lineages
 $(call check,demo-bmfm,BMFM_CELLS BMFM_EPOCHS)
 $(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt $(BMFM)/lineages.svg))
 

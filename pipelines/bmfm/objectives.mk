@@ -139,11 +139,11 @@ $(LEARN)/enough: $(call obj_each,test.counts)
 $(LEARN_RUNS): | $(LEARN)/enough
 endif
 
-combine: ## objectives, masking rates and ontology labels combined: cell types and their separation (DATA= LABEL= SEEDS=)
-bmfm-objectives: ## masked genes, masked values or whole cells, each with and without labels: cell types and batches
-bmfm-ontology: ## labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
-bmfm-learnability: ## which genes whole cells and masked values predict better than others with as many zeros, with and without the gate
-bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
+combine: ##@ objectives, masking rates and ontology labels combined: cell types and their separation (DATA= LABEL= SEEDS=)
+bmfm-objectives: ##@ masked genes, masked values or whole cells, each with and without labels: cell types and batches
+bmfm-ontology: ##@ labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
+bmfm-learnability: ##@ which genes whole cells and masked values predict better than others with as many zeros, with and without the gate
+bmfm-finetune: ##@ a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
 $(call check,$(obj_targets),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
 $(call check_arms,$(obj_targets),bmfm,BMFM_ARMS)

@@ -55,7 +55,7 @@ ZERO_RUNS := $(foreach s,$(ZERO_SPLITS),$(foreach a,$(ZERO_BASELINES) $(zero_gri
 $(eval $(call grid,$(ZERO),$(zero_grid); $(ZERO_SPLITS)))
 $(ZERO)/table.txt: $(ZERO_RUNS) $(ZERO)/grid $(PIPELINES)/bmfm/zeroshot.py
 	@$(table) bmfm/zeroshot $(ZERO) '$(zero_grid)' '$(ZERO_BASELINES)' '$(ZERO_SPLITS)' $(call text,DATA) $(call quote,$(obj_how)) $(whole)
-bmfm-zeroshot: ## networks on an unseen set of cells with other genes: types by both decodings, integration by set
+bmfm-zeroshot: ##@ networks on an unseen set of cells with other genes: types by both decodings, integration by set
 $(eval $(call page,bmfm-zeroshot,$(ZERO),$(ZERO)/table.txt))
 $(call check,bmfm-zeroshot,BMFM_ARMS DATA ONTOLOGY LABELS BMFM_EPOCHS BMFM_BATCH SET_CELLS LEFT_OUT)
 $(call check_arms,bmfm-zeroshot,bmfm,BMFM_ARMS)

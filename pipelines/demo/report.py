@@ -1,5 +1,6 @@
 """table.py demo/report DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS MAXLEN HOW: print the demo's tables from the losses, probes and logs under
 these folders. HOW is a line on the trainings. The figure draws DEMO/points.tsv and DEMO/macro_f1.tsv."""
+import os
 import shutil
 from pathlib import Path
 
@@ -94,6 +95,15 @@ def print_classes(folder, seeds):
         print(f"  {name} {cells:>7}" + "".join(f" {x:>10}" for x in row))
 
 
+def print_next(model, data):
+    command = "corrmask" if os.environ.get("CORRMASK_TERMINAL") else "make"
+    print(f"""
+model: {model} (transformers: BertForMaskedLM.from_pretrained)
+next, with your own files:
+  {command} pretrain DATA={data or 'FOLDER'} HELD_OUT=donor                         train one model on them, with a graph, CorrMask's masks and scores
+  {command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={data or 'new.h5ad'}   label cells from a reference, without a network""")
+
+
 def main(folder, prepared, pretrained, reliance, seeds, data, label, cells, maxlen, how):
     seeds, seeds_text = seeds.split(), seeds
     edges = print_inputs(folder, prepared, data, label, cells, maxlen, how, seeds_text)
@@ -128,7 +138,10 @@ def main(folder, prepared, pretrained, reliance, seeds, data, label, cells, maxl
         for s, f in [*((s, f"{folder}/{s}-{k}.probe.replicates") for s in MODELS), (best, f"{prepared}/{best}.score.replicates")]:
             draws += ([s, k, *row] for row in fields(f)[1:])
     f1_cells = differences(f"{folder}/f1_cells.tsv", draws, pairs, "--pair", "seed", "--draws", "draw", "--metrics", "macro_f1")
+    print_classes(folder, seeds)
     print()
+    stage_times(*(f"{d}/log" for d in (prepared, pretrained, reliance, folder)))
+    print("\nWhat was found")
     why = [no_edges(edges), not_learned(*highest_visible(points, reference, MODELS))]
     if any(why):
         tell(folder, *why)
@@ -136,6 +149,4 @@ def main(folder, prepared, pretrained, reliance, seeds, data, label, cells, maxl
         tell(folder, compared("partner reliance R", *pairs[0], of_r, of_r_cells) if of_r else "", *(compared("macro F1", *pair, f1, f1_cells) for pair in pairs),
              f"Expression of the genes that the networks read has a macro F1 of {float(mean['read'][0]):.3f}.",
              'One seed: nothing can be said about other trainings (SEEDS="1 2").' if len(seeds) == 1 else "")
-    print_classes(folder, seeds)
-    print()
-    stage_times(*(f"{d}/log" for d in (prepared, pretrained, reliance, folder)))
+    print_next(f"{pretrained}/corrmask-{seeds[0]}.model", data)

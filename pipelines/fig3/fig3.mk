@@ -12,7 +12,7 @@ FIG3_SETTINGS := SCALE FIG3_SEEDS
 $(eval $(call run_folder,FIG3,fig3,$(FIG3_SETTINGS)))
 FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
 
-fig3: ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
+fig3: ##@ figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
 $(call check,fig3)
 $(eval $(call page,fig3,$(FIG3),$(FIG3)/table.txt $(FIG3)/fig3.svg))
 

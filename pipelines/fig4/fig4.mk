@@ -17,7 +17,7 @@ $(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
 FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe armstat scview)
 FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4/runs.sh $(FIG4_HOW) 2>/dev/null))
 
-fig4: ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
+fig4: ##@ figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
 $(call check,fig4)
 $(if $(filter-out class sample,$(RANDOM_GENES)),$(error fig4: RANDOM_GENES=$(RANDOM_GENES): expected class or sample))
 $(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))

@@ -26,7 +26,7 @@ OTHER_SETTINGS := TEXT $(if $(value GENOME),GENOME) OTHER_EPOCHS
 $(eval $(call run_folder,OTHER,r2mae-other,$(OTHER_SETTINGS)))
 OTHER_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe armstat)
 
-r2mae-other: ## R2MAE beyond cells: images as counts, texts and genomes as tokens (TEXT= GENOME= SEEDS=)
+r2mae-other: ##@ R2MAE beyond cells: images as counts, texts and genomes as tokens (TEXT= GENOME= SEEDS=)
 $(call check,r2mae-other,GENOME OTHER_EPOCHS)
 $(eval $(call page,r2mae-other,$(OTHER),$(OTHER)/table.txt $(OTHER)/other.svg))
 

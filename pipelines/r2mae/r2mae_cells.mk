@@ -45,7 +45,7 @@ $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
 R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat scview)
 
 .PHONY: r2mae-cells-now
-r2mae-cells: ## masking rates for a model of counts (DATA= LABEL= MORE_LABELS= TARGET= METHODS= SEEDS=)
+r2mae-cells: ##@ masking rates for a model of counts (DATA= LABEL= MORE_LABELS= TARGET= METHODS= SEEDS=)
 $(call check,r2mae-cells,DATA)
 $(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))
 
@@ -73,6 +73,6 @@ r2_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS
 r2_table = $(table) r2mae/table $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
 $(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae/table.py $(PIPELINES)/r2mae/paper.txt
 	@$(r2_table) $(whole)
-r2mae-cells-now: ## the tables of r2mae-cells from the finished runs
+r2mae-cells-now: ##@ the tables of r2mae-cells from the finished runs
 	$(call some_done,$(R2))
 	@$(r2_table)

@@ -9,4 +9,4 @@
 own_r2mae-mlm_STRATEGIES := $(foreach m,random corrmask,$m $(addprefix $m+,10 25 50 r2mae dyn mdlm))
 own_r2mae-mlm_SIZES := 1
 $(eval $(call own,r2mae-mlm,STRATEGIES SIZES,table6))
-r2mae-mlm: ## masking rates for a model of tokens, with the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)
+r2mae-mlm: ##@ masking rates for a model of tokens, with the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)

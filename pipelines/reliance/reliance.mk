@@ -21,7 +21,7 @@ $(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
 RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scmetric armstat scview)
 reliance_stage = $(call stage_in,$(RELIANCE),$1)
 
-reliance: ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
+reliance: ##@ how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
 $(call check,reliance,DATA)
 $(call with_jobs,reliance,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRATEGIES))))
 $(eval $(call page,reliance,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))

@@ -62,12 +62,12 @@ t6_in_stage = $(call stage_in,$(T6_IN),$1)
 t6_threads = $(job_threads)
 
 .PHONY: table6-now table6-inputs table6-runs table6-list
-table6: ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
+table6: ##@ table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
 $(call check,table6 table6-inputs table6-runs table2 table7 fig7,DATA CORPUS $(if $(value MEDIANS),MEDIANS TOKEN_TABLE GENE_NAMES))
 
-table2: ## table 2: what each part of CorrMask gives (DATA= LABEL= SCALE= SEEDS=)
-table7: ## table 7: cell types after pre-training on other tissues (DATA= CORPUS= LABEL= SCALE= SEEDS=)
-fig7: ## figure 7: macro F1 by lambda (DATA= LABEL= SCALE= SEEDS=)
+table2: ##@ table 2: what each part of CorrMask gives (DATA= LABEL= SCALE= SEEDS=)
+table7: ##@ table 7: cell types after pre-training on other tissues (DATA= CORPUS= LABEL= SCALE= SEEDS=)
+fig7: ##@ figure 7: macro F1 by lambda (DATA= LABEL= SCALE= SEEDS=)
 $(foreach t,table2 table7,$(eval $(call own,$t,STRATEGIES SIZES,table6)))
 $(eval $(call own,fig7,STRATEGIES SIZES,table6 $(T6)/fig7.svg))
 ifneq ($(filter table7,$(MAKECMDGOALS)),)
@@ -107,7 +107,7 @@ else
 # A folder of inputs that an older version made has none.
 T6_BASELINES := $(wildcard $(NO_NETWORK:%=$(T6_IN)/%.tsv))
 endif
-table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to copy to another machine
+table6-inputs: $(T6_IN)/about $(T6_BASELINES) ##@ make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)
 
 t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(foreach g,corrmask shuffled,$(if $(filter $g%,$1),$(T6_IN)/$g-$2.graph)))
@@ -144,7 +144,7 @@ t6_table = $(table) table6/table $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.py
 	@$(t6_table) $(whole)
 $(eval $(call figure,$(T6)/fig7,$(T6)/table.txt))
-table6-now: ## table 6 from the finished runs
+table6-now: ##@ table 6 from the finished runs
 	$(call some_done,$(T6))
 	@$(t6_table)
 	@$(draw) table6 $(T6) $(call whole_to,$(T6)/table6.svg)

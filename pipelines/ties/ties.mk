@@ -31,7 +31,7 @@ TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed scred
 ties_stage = $(call stage_in,$(TIES),$1)
 
 .PHONY: ties-now
-ties: ## does a model learn something else if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
+ties: ##@ does a model learn something else if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
 $(call check,ties,DATA)
 $(call check_arms,ties,ties,ARMS)
 $(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
@@ -107,6 +107,6 @@ $(eval $(call grid,$(TIES),$(ARMS); $(TIES_SEEDS)))
 ties_table = $(table) ties/table $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how)) $(PREPARED)
 $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties/table.py
 	@$(ties_table) $(whole)
-ties-now: ## the table of make ties from the finished runs
+ties-now: ##@ the table of make ties from the finished runs
 	$(call some_done,$(TIES))
 	@$(ties_table)
