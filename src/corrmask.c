@@ -84,8 +84,8 @@ static void list_makefiles(glob_t *files)
 /* Call use(line, arg) for every line of the .mk files: those of what people run first, then all others. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
-	static const char *const first[] = {"pretrain/pretrain.mk", "annotate/annotate.mk", "embed/embed.mk", "finetune/finetune.mk", "perturb/perturb.mk",
-		"corpus/corpus.mk", "demo/demo.mk"};
+	static const char *const first[] = {"pretrain/pretrain.mk", "annotate/annotate.mk", "embed/embed.mk", "finetune/finetune.mk",
+		"perturb/perturb.mk", "corpus/corpus.mk", "demo/demo.mk"};
 	enum { FIRST = sizeof first / sizeof *first };
 	glob_t files = {0};
 	char *path[FIRST];
