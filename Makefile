@@ -43,7 +43,7 @@ package = $(lastword $(subst :, ,$1))
 # What the build and the tools need; tests, linters and fuzzing besides; a wheel; Debian packages; the web site
 DEPS := gcc make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin curl \
 	python3 python3-numpy python3-xxhash python3-zstandard
-DEPS_CHECK := g++ libcmocka-dev bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
+DEPS_CHECK := g++ libcmocka-dev bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev libomp-dev clang-format cppcheck shellcheck strace \
 	procps groff-base zsh mypy hdf5-filter-plugin-blosc-serial python3-venv python3-pip python3-scipy python3-h5py python3-sklearn
 DEPS_WHEEL := python3-venv
 DEPS_DEB := debhelper dh-python lintian
