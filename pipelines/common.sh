@@ -45,48 +45,6 @@ awk() {
 	command awk "${arguments[@]}"
 }
 
-# What networks are compared with: statements of awk that fill the array name
-# shellcheck disable=SC2034 # the scripts'
-baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["naive-bayes"] = "naive Bayes of the counts"; name["untrained"] = "untrained network"'
-
-# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
-# shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
-by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
-
-# no_edges EDGES, not_learned LOSS FREQUENCIES: why networks cannot be compared, if they cannot. LOSS is the highest loss of these networks, FREQUENCIES
-# the loss of the table of gene frequencies on the same masked genes (- or nothing: unknown).
-no_edges() {
-	[ "$1" != 0 ] || echo "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
-}
-not_learned() {
-	awk -v loss="$1" -v table="$2" -v small="$([ "${SCALE:-}" != tiny ] || echo ', or leave out SCALE=tiny')" 'BEGIN {
-		if (loss ~ /[0-9]/ && table ~ /[0-9]/ && loss + 0 >= table + 0)
-			printf "No comparison: a network has learned less than the gene frequencies (loss %.2f, not below %.2f). Train longer: EPOCHS=%s.\n", loss, table, small
-	}'
-}
-# highest_visible POINTS REFERENCE STRATEGY...: the highest mean loss of these strategies with visible partners, and that of the gene frequencies
-highest_visible() {
-	awk -F '\t' -v strategies=" ${*:3} " "$by_name"'
-		FILENAME == ARGV[2] { if ($c["masks"] == "visible") table = $c["frequency"]; next }
-		index(strategies, " " $c["strategy"] " ") { sum[$c["strategy"]] += $c["visible"]; n[$c["strategy"]]++ }
-		END { for (s in n) if (most == "" || sum[s] / n[s] > most) most = sum[s] / n[s]; if (most != "") print most, table }' "$1" "$2"
-}
-
-# split_by FOLDER: "split by donor" or "split by cell". The FOLDER of prepared cells has `group` (group.sh) and `settings`.
-split_by() {
-	local by
-	by=$(cat "$1/group")
-	echo "split by ${by:-cell}"
-}
-# split_note FOLDER STREAM: if GROUP=auto found no column, say it, and which columns STREAM has
-split_note() {
-	[ -e "$1/group" ] && [ ! -s "$1/group" ] && grep -qsx 'GROUP = auto' "$1/settings" || return 0
-	echo "note: split by cell: no column such as donor, patient or sample was found. Cells of one donor may then be in both parts." \
-		"GROUP=COLUMN names one$(scview -q --header-tsv "$2" | awk -F '\t' -v label="$(sed -n 's/^LABEL = //p' "$1/settings")" '
-			sub(/^categories:/, "", $1) && $1 != label && $2 > 1 && n < 5 { list = list (n++ ? ", " : "") $1 } END { if (n) print " (such as: " list ")" }
-		'); GROUP=none says that cells are right"
-}
-
 # arm EXPERIMENT ARM: sets task, cells, and the options masks, plain_masks, learn and embed (arms.py), by the variables GRAPH, PMI, SHUFFLED, ONTOLOGY and SIZE
 arm() {
 	local row
@@ -186,23 +144,6 @@ watch() {
 # reported FILE NAME: the last value of NAME in a report, or nothing
 reported() { [ ! -e "$1" ] || awk -F '\t' -v name="$2" '$1 == name { v = $2 } END { print v }' "$1"; }
 
-# stage_times FOLDER...: the stages in these folders of logs, in the order of the run: name, seconds, the largest peak memory of a tool in MB
-stage_times() {
-	local report
-	find "$@" -name '*.report' -printf '%T@ %p\n' 2> /dev/null | sort -n | cut -d ' ' -f 2- | while read -r report; do
-		awk -F '\t' -v stage="$(basename "$report" .report)" '$1 == "seconds" { s = $2 } $1 == "peak_memory_mb" && $2 > m { m = $2 }
-			END { printf "%s\t%.2f\t%d\n", stage, s, m }' "$report"
-	done
-}
-# the same as text, for the end of a report: one line for the stages whose names begin with the same word; each is in the page of the run
-stage_times_text() {
-	printf '%-16s %5s %10s %12s\n' stages runs seconds "peak memory"
-	stage_times "$@" | awk -F '\t' '{ k = $1; sub(/-.*/, "", k) }
-		!(k in n) { name[++kinds] = k }
-		{ n[k]++; t[k] += $2; if ($3 > m[k]) m[k] = $3 }
-		END { for (i = 1; i <= kinds; i++) { k = name[i]; printf "%-16s %5d %10.2f %12s\n", k, n[k], t[k], m[k] + 0 " MB" } }'
-}
-
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it
 whole() {
 	sync "$1.new"
@@ -224,31 +165,4 @@ files() {
 	for word in "${words[@]}"; do
 		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
 	done
-}
-
-# as_table FILE.table CAPTION [WIDTH]: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
-# (page/page.py), and is printed as text: names to the left, numbers to the right; the names of the first column are cut where a line would have more
-# than WIDTH characters
-as_table() {
-	{
-		printf '# %s\n' "$2"
-		cat
-	} > "$1"
-	fold -s -w "${3:-1000}" <<< "$2" | sed 's/ *$//'
-	awk -F '\t' -v width="${3:-0}" 'NR == 1 { next }
-		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
-			if (NF > most) most = NF }
-		END {
-			for (i = 1; i <= most; i++) all += wide[i] + 3 * (i > 1)
-			if (width && all > width && (keep = wide[1] - all + width) > 2) {
-				for (r = 1; r <= rows; r++) if (length(cell[r, 1]) > keep) cell[r, 1] = substr(cell[r, 1], 1, keep - 2) ".."
-				wide[1] = keep
-			}
-			for (r = 1; r <= rows; r++) {
-			line = ""
-			for (i = 1; i <= most; i++)
-				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])
-			sub(/ +$/, "", line)
-			print line
-		} }' "$1"
 }

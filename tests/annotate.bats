@@ -62,7 +62,7 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	# all markers of type1 are stronger in type2, one of type2 is in type1; type4 has few cells
 	cp -r "$(realpath $R)" moved
 	awk -F '\t' -v OFS='\t' '{ k = $1 " " $6 } k ~ /^(type1 type2|type4 type1)$/ || (k == "type2 type1" && $2 == 1) { $11 = 99 } $6 == "type4" { $10 = 9; $11 = 50 } 1' $R/markers.tsv > moved/markers.tsv
-	pipelines/annotate/report.sh moved new.h5ad ref.h5ad cell_type .9 > report
+	pipelines/page/table.py annotate/report moved new.h5ad ref.h5ad cell_type .9 > report
 	grep -q $'^markers-elsewhere\t.*: type1 (in type2)\.$' moved/sentences.tsv
 	# coverage by type: with all sets, as ctaprobe score has it of all cells
 	awk -F '\t' 'FNR == 1 { file++ } file == 1 && $1 == "coverage" { want = $2 } file == 2 && FNR > 2 && $1 != "unknown" { n += $2; hit += $2 * $4 }
@@ -114,15 +114,14 @@ assert set(o.transfer_term_name) & {"type1", "common", "cell"} and (o.transfer_t
 
 # said ID VALUES: does a report of these values, words OF:NAME=VALUE with + for a space in a value, have the sentence ID? 2: one is odd
 said() {
-	local of f word
-	for of in transfer held new run; do : > "$of.values"; done
-	for word in run:coverage=0.9 run:map=X_umap held:accuracy=.9 held:macro_f1=.8 "${@:2}"; do
-		of=${word%%:*} word=${word#*:} word=${word//+/ }
-		printf '%s\t%s\n' "${word%%=*}" "${word#*=}" >> "$of.values"
-	done
-	f=()
-	for of in transfer held new run; do f+=("of=$of" "$of.values"); done
-	awk -f "$BATS_TEST_DIRNAME/../pipelines/annotate/sentences.awk" "${f[@]}" > said.tsv
+	PYTHONPATH=$BATS_TEST_DIRNAME/../pipelines/page /usr/bin/python3 -B - run:coverage=0.9 run:map=X_umap held:accuracy=.9 held:macro_f1=.8 "${@:2}" > said.tsv <<-'P'
+		import sys, table
+		of = {name: {} for name in ("transfer", "held", "new", "run")}
+		for word in sys.argv[1:]:
+		    name, value = word.replace("+", " ").split("=", 1)
+		    of[name.split(":")[0]][name.split(":", 1)[1]] = value
+		print(*map("\t".join, table.spec("annotate/report").Sentences(**of)), sep="\n")
+	P
 	awk -F '\t' 'NF != 2 || $2 ~ /  |NA|nan/ || $2 !~ /[.:?)]$/ { print "odd: " $0; exit 1 }' said.tsv || return 2
 	echo "$1" >> tested
 	cut -f 1 said.tsv | grep -qx "$1"
@@ -236,7 +235,7 @@ said() {
 	not own-new $donors $all new:cells=20 new:unknown=0 new:novel_called_unknown=nan
 	yes columns $donors $all
 	yes scanpy $donors $all
-	diff <(sed -n 's/.*[^_a-z]say("\([a-z-]*\)".*/\1/p' "$BATS_TEST_DIRNAME/../pipelines/annotate/sentences.awk" | sort -u) <(sort -u tested)   # no sentence is forgotten
+	diff <(sed -n 's/.*yield "\([a-z-]*\)".*/\1/p' "$BATS_TEST_DIRNAME/../pipelines/annotate/report.py" | sort -u) <(sort -u tested)   # no sentence is forgotten
 }
 
 @test "annotate: each sentence has the numbers that it speaks of" {

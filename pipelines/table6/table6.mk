@@ -102,7 +102,7 @@ $(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv
 	@cp $(PREPARED)/$*.score.tsv $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
 		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/shuffled-$z.graph $(T6_IN)/pmi-$z.graph)
-	@$(script)/table6/about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' $(whole)
+	@$(table) table6/about $(@D) $(call text,DATA) '$(T6_SIZES)' $(whole)
 else
 # A folder of inputs that an older version made has none.
 T6_BASELINES := $(wildcard $(NO_NETWORK:%=$(T6_IN)/%.tsv))

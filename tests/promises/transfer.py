@@ -12,10 +12,12 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from cells import SHARES, World, scstream, write                        # noqa: E402
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../pipelines/page"))
+import table                                                             # noqa: E402
 
 COVERAGE, UNKNOWN = .9, .1      # what is asked for
 NEW = [40] * 9                  # cells of the new donors, or of three studies
-SENTENCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../pipelines/annotate/sentences.awk")
+SENTENCES = table.spec("annotate/report").Sentences
 ERRORS = 2.6                    # a mean may be on the wrong side of a promise by so many of its standard errors
 
 
@@ -81,12 +83,10 @@ def by_donor(v, donor):
 
 def told(report, run):
     """What the report of make annotate promises of these measurements, by the names of its sentences."""
-    out = subprocess.run(["awk", "-f", SENTENCES, "of=transfer", report, "of=run", "-"], check=True, capture_output=True, text=True,
-                         input="".join("%s\t%s\n" % kv for kv in run.items())).stdout
-    names = {line.split("\t")[0] for line in out.splitlines()}
-    expected = float(out.split("\nexpect\t")[1].split(" % ")[0].rsplit(" ", 1)[1]) / 100 if "expect" in names else np.nan
-    return {"expected": expected, "coverage": "promise" in names and "no-promise-coverage" not in names,
-            "unknown": "promise" in names and "no-promise-unknown" not in names, "accuracy": "right" in names}
+    sentences = dict(SENTENCES(table.values(report), {}, {}, run))
+    expected = float(sentences["expect"].split(" % ")[0].rsplit(" ", 1)[1]) / 100 if "expect" in sentences else np.nan
+    return {"expected": expected, "coverage": "promise" in sentences and "no-promise-coverage" not in sentences,
+            "unknown": "promise" in sentences and "no-promise-unknown" not in sentences, "accuracy": "right" in sentences}
 
 
 def replicate(s, rng, folder):
