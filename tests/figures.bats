@@ -8,14 +8,12 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "fig3/pairs.sh: AUROC of pairs equals scikit-learn's" {
+@test "fig3/recover.py: AUROC of pairs equals scikit-learn's" {
 	scsim --kind b1 --genes 400 --modules 4 -n 30 -o c.tok
-	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph -O tsv -o npmi
-	for what in A C; do $P/fig3/pairs.sh $what vocab cells .; done > got
-	$P/fig3/pairs.sh npmi vocab npmi >> got
-	$PYTHON - <<-'END'
+	PYTHONPATH=$P/page $PYTHON -B - <<-'END'
+		import table
 		import numpy as np
 		from sklearn.metrics import roc_auc_score
 		A, C, N = np.zeros((400, 400)), np.zeros((400, 400)), np.full((400, 400), -2.0)
@@ -37,21 +35,22 @@ setup() {
 		    within += a // 100 == b // 100
 		u, v = np.triu_indices(400, 1)
 		same = u // 100 == v // 100
-		got = {r[0]: [float(x) for x in r[1:]] for r in (l.split() for l in open("got"))}
+		pairs = table.spec("fig3/recover").Pairs("c.tok")
+		got = {"A": pairs.met(True), "C": pairs.met(False), "npmi": pairs.edges(open("npmi").read())}
 		for name, M in (("A", A), ("C", C), ("npmi", N)):
 		    want = roc_auc_score(same, M[u, v])
 		    assert 0.5 < want < 1 and (name == "A" or (M[u, v] <= 0).sum() > 20), (name, want) # some pairs never meet
-		    assert abs(got[name][0] - want) < 2e-6, (name, got[name], want)
-		assert got["npmi"][1] == edges and abs(got["npmi"][2] - within / edges) < 2e-6
+		    assert abs(pairs.auroc(got[name]) - want) < 1e-9, (name, want)
+		assert len(got["npmi"]) == edges and sum(map(pairs.within, got["npmi"])) == within
 		for name, M in (("A", A), ("C", C)):
 		    squares = M.reshape(100, 4, 100, 4).sum((1, 3))
-		    assert (np.loadtxt(f"matrix-{name}.txt") == squares).all(), name
+		    assert (np.array(pairs.matrix(got[name])) == squares).all(), name
 	END
 }
 
 # bats test_tags=slow
 @test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
-	$P/fig3/recover.sh 3 > a
+	$P/page/table.py fig3/recover 3 > a
 	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b
 	run cat b
 	assert_line "A part "

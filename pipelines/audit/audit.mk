@@ -110,13 +110,13 @@ $(GS)/genes.tsv: $(AUDIT)/all.tok | $(GS)/settings
 # Symbols of genes are in the counts, not in the tokens
 $(GS)/names.tsv: $(if $(value TOKENS),$(AUDIT)/all.tok,$(AUDIT)/all.counts) | $(GS)/settings
 	@$(BIN)/scview --vocab $< $(whole)
-$(GS)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/audit/genesets-cells.sh | $(GS)/settings
-	@$(script)/audit/genesets-cells.sh $< $(whole)
+$(GS)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/audit/genesets.py | $(GS)/settings
+	@$(table) audit/genesets cells $< $(whole)
 $(GENESET_GRAPHS:%=$(GS)/%.edges.tsv): $(GS)/%.edges.tsv: $(AUDIT)/%.graph | $(GS)/settings
 	@$(BIN)/depgraph -O tsv -q $< -o $@
 $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.tsv $(GS)/cells.tsv $(GS)/genes.tsv $(GS)/names.tsv \
-		$(PIPELINES)/audit/genesets.sh $(PIPELINES)/audit/genesets.awk
-	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) \
-		$(PIPELINES)/audit/genesets.sh $< $(GS) $(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP) $@
+		$(PIPELINES)/audit/genesets.py
+	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) env $(table) audit/genesets graph $@ $< $(GS) \
+		$(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP)
 $(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/report.py
 	@$(table) audit/report genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)

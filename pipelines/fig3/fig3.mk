@@ -19,14 +19,14 @@ $(eval $(call page,fig3,$(FIG3),$(FIG3)/table.txt $(FIG3)/fig3.svg))
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
 FIG3_FIRST := $(firstword $(FIG3_SEEDS))
-FIG3_NEEDS := $(PIPELINES)/fig3/recover.sh $(PIPELINES)/fig3/pairs.sh $(PIPELINES)/fig3/pairs.awk
+FIG3_NEEDS := $(PIPELINES)/fig3/recover.py
 
 $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'
-	@$(job) $(script)/fig3/recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
+	@$(job) $(table) fig3/recover $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
 $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
-	@$(job) $(script)/fig3/recover.sh $* $(whole)
+	@$(job) $(table) fig3/recover $* $(whole)
 
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.py
 	@$(table) fig3/table $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
