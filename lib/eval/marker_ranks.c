@@ -23,11 +23,10 @@ static double centred_ranks(struct marker_rank *e, size_t n, size_t m)
 	return sqrt(square);
 }
 
-/* Mean and variance [k, d] of the features in each class. */
-static void marker_ranks_moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k,
-	double *mean, double *variance)
+void class_moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k, double *mean,
+	double *variance, double *cells)
 {
-	FREED double *cells = xcalloc(k, sizeof *cells);
+	memset(cells, 0, k * sizeof *cells);
 	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		uint32_t c = y[row[i]];
@@ -58,8 +57,9 @@ static void keep_best(struct marker_rank *best, double square, size_t j)
 	best[i] = (struct marker_rank){square, j};
 }
 
-/* Mark the features that are higher in one of two classes by the most standard deviations, of both classes. */
-static void marker_ranks_choose(const double *a, const double *va, const double *b, const double *vb, size_t d, uint32_t *marked)
+/* Mark the features that are higher in one of two classes by the most standard deviations, of both classes: in [d] of that class. */
+static void marker_ranks_choose(
+	const double *a, const double *va, uint8_t *marked_a, const double *b, const double *vb, uint8_t *marked_b, size_t d)
 {
 	struct marker_rank best[2][MARKERS] = {{{0}}};
 	for (size_t j = 0; j < d; j++) {
@@ -70,7 +70,24 @@ static void marker_ranks_choose(const double *a, const double *va, const double 
 	}
 	for (size_t s = 0; s < 2; s++)
 		for (size_t i = 0; i < MARKERS && best[s][i].value > 0; i++)
-			marked[best[s][i].at] = 1;
+			(s ? marked_a : marked_b)[best[s][i].at] = 1;
+}
+
+static void keep_profiles(struct marker_ranks *r, const double *mean, const double *variance, const double *cells)
+{
+	double all = 0;
+	r->mean = xmalloc((r->k * r->d + 1) * sizeof *r->mean);
+	r->sd = xmalloc((r->d + 1) * sizeof *r->sd);
+	for (size_t j = 0; j < r->k * r->d; j++)
+		r->mean[j] = (float)mean[j];
+	for (size_t c = 0; c < r->k; c++)
+		all += cells[c];
+	for (size_t j = 0; j < r->d; j++) {
+		double within = 0;
+		for (size_t c = 0; c < r->k; c++)
+			within += cells[c] / all * variance[c * r->d + j];
+		r->sd[j] = (float)sqrt(within);
+	}
 }
 
 void marker_ranks_fit(
@@ -78,16 +95,22 @@ void marker_ranks_fit(
 {
 	size_t d = x->d, m = 0;
 	FREED double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
+	FREED double *cells = xmalloc(k * sizeof *cells);
 	uint32_t *at = xcalloc(d + 1, sizeof *at);
-	marker_ranks_moments(x, row, n, y, weight, k, mean, variance);
+	uint8_t *marker = xcalloc(k * d + 1, 1);
+	class_moments(x, row, n, y, weight, k, mean, variance, cells);
 	for (size_t a = 0; a < k; a++)
 		for (size_t b = 0; b < a; b++)
-			marker_ranks_choose(mean + a * d, variance + a * d, mean + b * d, variance + b * d, d, at);
+			marker_ranks_choose(
+				mean + a * d, variance + a * d, marker + a * d, mean + b * d, variance + b * d, marker + b * d, d);
+	for (size_t j = 0; j < k * d; j++)
+		at[j % d] |= marker[j];
 	for (size_t j = 0; j < d; j++)
 		m += at[j];
 	for (size_t j = 0, i = 0; j < d; j++)
 		at[j] = (uint32_t)(at[j] ? i++ : m);
-	*r = (struct marker_ranks){k, m, at, xcalloc(k * m + 1, sizeof *r->type)};
+	*r = (struct marker_ranks){k, m, d, at, xcalloc(k * m + 1, sizeof *r->type), .marker = marker};
+	keep_profiles(r, mean, variance, cells);
 	FREED struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
 	for (size_t c = 0; c < k; c++) {
 		for (size_t j = 0; j < d; j++)
@@ -101,7 +124,7 @@ void marker_ranks_fit(
 
 void marker_ranks_release(struct marker_ranks *r)
 {
-	free_all(r->at, r->type);
+	free_all(r->at, r->type, r->mean, r->sd, r->marker);
 	*r = (struct marker_ranks){0};
 }
 
