@@ -42,19 +42,18 @@ PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GE
 	$(foreach v,RANK_ARGS CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
-prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
 	@echo '  no DATA: simulated cells (scsim)$(call scale,,,; the cells of the paper are not simulated)'
-	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call PREPARED_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
-	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
+	$(call PREPARED_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
-	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),$(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
+	$(call PREPARED_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),$(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
 		$(if $(and $(or $(MIN_CLASS),$(value DATA)),$(value LABEL)),--min-class $(call text,LABEL):$(or $(MIN_CLASS),1)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
@@ -62,7 +61,7 @@ $(PREPARED)/group: $(PREPARED)/cells.counts
 
 # All rules are static pattern rules, so make does not delete their files as intermediate.
 $(PREPARED)/train.counts $(PREPARED)/test.counts: $(PREPARED)/%.counts: $(PREPARED)/cells.counts $(PREPARED)/group
-	$(call prepared_stage,scsample-$*) $(PIPELINES)/split.sh $* 0.25 $(PREPARED)/group $< $@ $(SEED)
+	$(call PREPARED_stage,scsample-$*) $(PIPELINES)/split.sh $* 0.25 $(PREPARED)/group $< $@ $(SEED)
 
 # The cells to pre-train on
 ifeq ($(value CORPUS),)
@@ -70,23 +69,23 @@ $(PREPARED)/corpus.counts $(PREPARED)/corpus.tok: $(PREPARED)/corpus.%: $(PREPAR
 	@ln -sf train.$* $@
 else
 $(PREPARED)/corpus.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
-	$(call prepared_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
+	$(call PREPARED_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
 endif
 
 map_genes = $(if $(value GENE_NAMES),--map $(call text,GENE_NAMES))
 ifeq ($(value MEDIANS),)
 prepared_vocab = -m $(PREPARED)/vocab.tsv
 $(PREPARED)/vocab.tsv: $(PREPARED)/corpus.counts
-	$(call prepared_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
+	$(call PREPARED_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
 else
 prepared_vocab = -m $(call text,MEDIANS) $(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) $(map_genes)
 endif
 PREPARED_TOK := $(PREPARED)/train.tok $(PREPARED)/test.tok $(if $(value CORPUS),$(PREPARED)/corpus.tok)
 $(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv)
-	$(call prepared_stage,rankenc-$*) $(BIN)/rankenc -v $(prepared_vocab) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+	$(call PREPARED_stage,rankenc-$*) $(BIN)/rankenc -v $(prepared_vocab) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 
 $(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
-	$(call prepared_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
+	$(call PREPARED_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 
 # Without a network: logistic regression on log-normalised expression, and on 50 principal components, of all training cells; naive Bayes of their counts
 BASELINES := expression pca
@@ -95,10 +94,10 @@ baseline_expression := expression
 baseline_pca := pca -k 50
 define baseline
 $$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/screduce
-	$$(call prepared_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --train $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
+	$$(call PREPARED_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --train $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
 $(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe
-	$(call prepared_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.emb,$^) $@ -@ $(job_threads)
+	$(call PREPARED_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.emb,$^) $@ -@ $(job_threads)
 $(PREPARED)/naive-bayes.score.tsv: $(PREPARED)/train.counts $(PREPARED)/test.counts $(PREPARED)/group | $(BIN)/ctaprobe
-	$(call prepared_stage,ctaprobe-naive-bayes) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.counts,$^) $@ --naive-bayes
+	$(call PREPARED_stage,ctaprobe-naive-bayes) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.counts,$^) $@ --naive-bayes

@@ -58,8 +58,10 @@ several = $(if $(value $1),$(shell $(PIPELINES)/run.sh several $(call settings,$
 
 # $(eval $(call run_folder,VARIABLE,EXPERIMENT,SETTINGS,@FILE)): VARIABLE is the folder of this run, in which `settings` holds the values of
 # SETTINGS, and before them those of FILE, if given. Files of the run are made after it: ... | $(VARIABLE)/settings. It also moves the link `latest`.
+# $(call VARIABLE_stage,NAME): run the command that follows as a stage of this run (stage_in)
 settings = $(foreach v,$1,$(call quote,$v=$(call given,$v)))
 define run_folder
+$1_stage = $$(call stage_in,$$($1),$$1)
 $1 := $$(shell $$(PIPELINES)/run.sh folder '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings)))
 $$($1)/settings: FORCE
 	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings))
@@ -102,7 +104,6 @@ job = $(if $(in_jobs),$(PIPELINES)/cluster.sh $(call text,CLUSTER) $(call text,C
 
 # What a user set for an experiment must be a variable of it: a misspelled one would change nothing. Files are values too, not targets.
 # OF names an experiment for make help.
-NOW := $(or $(OF),$(MAKECMDGOALS))
 set_by_user = $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 of_the_build := BIN BUILD CC CFLAGS CPPFLAGS CUDA CUDA_ARCH CUDA_HOME DESTDIR DEV LDFLAGS LDLIBS MAKE MAKEFLAGS MARCH MPI NVCC OF OWN PREFIX PYTHON SHELL V VARIANT
 unknown = $(shell awk -v of='$(MAKECMDGOALS)' -v check='$(filter-out $(of_the_build),$(set_by_user))' -f $(PIPELINES)/variables.awk $(FILES_MK))

@@ -33,7 +33,6 @@ ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if 
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
-annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 
 annotate: ## cell types for your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
@@ -45,44 +44,44 @@ endif
 ifeq ($(value DATA),)
 $(ANNOTATE)/all.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@echo '  no DATA: simulated cells (scsim)'
-	$(call annotate_stage,scsim) $(BIN)/scsim -v --genes 1000 --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call ANNOTATE_stage,scsim) $(BIN)/scsim -v --genes 1000 --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
 $(ANNOTATE)/known.counts $(ANNOTATE)/new.counts: $(ANNOTATE)/%.counts: $(ANNOTATE)/all.counts
-	$(call annotate_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --group donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
+	$(call ANNOTATE_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --group donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
 annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL)'!=type5'
 else
 $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
-	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
+	$(call ANNOTATE_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
 		$(reading_others) -@ $(THREADS) -o $@
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
-	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
+	$(call ANNOTATE_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
 annotate_without =
 endif
 
 $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
-	$(call annotate_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) $(annotate_words) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
+	$(call ANNOTATE_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) $(annotate_words) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
 $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
 # A map for the report and for scanpy
 $(ANNOTATE)/new.emb: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
-	$(call annotate_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --train $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
+	$(call ANNOTATE_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --train $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
 $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
-	$(call annotate_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call ANNOTATE_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
-	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
+	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
 		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
-	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
+	$(call ANNOTATE_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
 		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
 # What a biologist can check: the marker genes of the types, in the reference and in the new cells
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
-	$(call annotate_stage,scgenes-markers) $(BIN)/scgenes markers -v $(annotate_words) --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
+	$(call ANNOTATE_stage,scgenes-markers) $(BIN)/scgenes markers -v $(annotate_words) --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
 		--assigned $(ANNOTATE)/new.pred -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
-	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
+	$(call ANNOTATE_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(PIPELINES)/annotate/report.py
 	@$(table) annotate/report $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) $(call text,COVERAGE) $(whole)

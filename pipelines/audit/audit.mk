@@ -31,8 +31,6 @@ GENESETS_SETTINGS := $(AUDIT_SETTINGS) GENESETS GENE_NAMES GENE_SKIP SET_MAX SET
 $(eval $(call run_folder,GS,genesets,$(GENESETS_SETTINGS)))
 AUDIT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen scsample scsim scview)
 audit_of = $(call quote,$(or $(call given,TOKENS),$(call given,DATA),simulated cells (scsim)))
-audit_stage = $(call stage_in,$(AUDIT),$1)
-gs_stage = $(call stage_in,$(GS),$1)
 
 .PHONY: table3 table8
 table3: $(AUDIT)/table3.txt ##@ masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
@@ -56,32 +54,32 @@ $(AUDIT)/all.tok: | $(AUDIT)/settings
 else
 $(AUDIT)/all.counts: | $(AUDIT)/settings $(AUDIT_TOOLS)
 ifeq ($(value DATA),)
-	$(call audit_stage,scsim) $(BIN)/scsim -v --cells $(call scale,800,3000,3000) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call AUDIT_stage,scsim) $(BIN)/scsim -v --cells $(call scale,800,3000,3000) --seed $(SEED) -@ $(THREADS) -o $@
 else
-	$(call audit_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
+	$(call AUDIT_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 ifeq ($(value MEDIANS),)
 $(AUDIT)/vocab.tsv: $(AUDIT)/all.counts
-	$(call audit_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
+	$(call AUDIT_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
 $(AUDIT)/all.tok: $(AUDIT)/vocab.tsv
 endif
 $(AUDIT)/all.tok: $(AUDIT)/all.counts
-	$(call audit_stage,rankenc) $(BIN)/rankenc -v -m $(if $(value MEDIANS),$(call text,MEDIANS),$(AUDIT)/vocab.tsv) \
+	$(call AUDIT_stage,rankenc) $(BIN)/rankenc -v -m $(if $(value MEDIANS),$(call text,MEDIANS),$(AUDIT)/vocab.tsv) \
 		$(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) \
 		-@ $(THREADS) -o $@ $<
 endif
 $(AUDIT)/sample.tok: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,scsample) $(PIPELINES)/audit/sample.sh $(AUDIT_CELLS) $< $@ $(SEED)
+	$(call AUDIT_stage,scsample) $(PIPELINES)/audit/sample.sh $(AUDIT_CELLS) $< $@ $(SEED)
 
 $(AUDIT)/corrmask.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
+	$(call AUDIT_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 # Table 3: of many readings, some with this graph are nearest to the paper's values (maskgen(1), Audit)
 $(AUDIT)/corrmask-rho35.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph-rho35) $(PIPELINES)/graph.sh $< $@ --rho-min 0.35 --seed $(SEED) -@ $(THREADS)
+	$(call AUDIT_stage,depgraph-rho35) $(PIPELINES)/graph.sh $< $@ --rho-min 0.35 --seed $(SEED) -@ $(THREADS)
 $(AUDIT)/corrmask-all.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph-all) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --seed $(SEED) -@ $(THREADS)
+	$(call AUDIT_stage,depgraph-all) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --seed $(SEED) -@ $(THREADS)
 $(AUDIT)/pmi.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call AUDIT_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 AUDITS := random bernoulli pmi pmi-rand corrmask corrmask-100
 audit_bernoulli := --bernoulli
@@ -90,12 +88,12 @@ audit_pmi-rand := --strategy pmi-rand -g $(AUDIT)/pmi.graph
 audit_corrmask := --strategy corrmask -g $(AUDIT)/corrmask.graph
 audit_corrmask-100 := --strategy corrmask --lambda 1 -g $(AUDIT)/corrmask.graph
 $(AUDITS:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.tok $(AUDIT)/corrmask.graph $(AUDIT)/pmi.graph
-	$(call audit_stage,audit-$*) $(BIN)/maskgen -v --audit $(AUDIT)/corrmask.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) \
+	$(call AUDIT_stage,audit-$*) $(BIN)/maskgen -v --audit $(AUDIT)/corrmask.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) \
 		$(audit_$*) -o $@ $<
 AUDITS_RHO35 := random-rho35 pmi-rho35 corrmask-rho35
 audit_corrmask-rho35 := --strategy corrmask -g $(AUDIT)/corrmask-rho35.graph
 $(AUDITS_RHO35:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.tok $(AUDIT)/corrmask-rho35.graph $(AUDIT)/pmi.graph
-	$(call audit_stage,audit-$*) $(BIN)/maskgen -v --audit $(AUDIT)/corrmask-rho35.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) \
+	$(call AUDIT_stage,audit-$*) $(BIN)/maskgen -v --audit $(AUDIT)/corrmask-rho35.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) \
 		$(or $(audit_$*),$(audit_$(*:-rho35=))) -o $@ $<
 
 $(AUDIT)/table3.txt: $(patsubst %,$(AUDIT)/audit.%.tsv,$(AUDITS) $(AUDITS_RHO35)) $(PIPELINES)/audit/report.py
@@ -116,7 +114,7 @@ $(GENESET_GRAPHS:%=$(GS)/%.edges.tsv): $(GS)/%.edges.tsv: $(AUDIT)/%.graph | $(G
 	@$(BIN)/depgraph -O tsv -q $< -o $@
 $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.tsv $(GS)/cells.tsv $(GS)/genes.tsv $(GS)/names.tsv \
 		$(PIPELINES)/audit/genesets.py
-	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) env $(table) audit/genesets graph $@ $< $(GS) \
+	$(call GS_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) env $(table) audit/genesets graph $@ $< $(GS) \
 		$(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP)
 $(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/report.py
 	@$(table) audit/report genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)

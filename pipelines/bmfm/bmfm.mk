@@ -19,38 +19,37 @@ BMFM_SETTINGS := SCALE SEED BMFM_CELLS BMFM_EPOCHS BMFM_LR
 $(eval $(call run_folder,BMFM,bmfm,$(BMFM_SETTINGS)))
 BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sctrain scpredict ctaprobe)
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
-bmfm_stage = $(call stage_in,$(BMFM),$1)
 
 demo-bmfm: ##@ decode whole cells and learn the Cell Ontology: losses of both, and cells along the lineages
 $(call check,demo-bmfm,BMFM_CELLS BMFM_EPOCHS)
 $(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt $(BMFM)/lineages.svg))
 
 $(BMFM)/simulated.counts: | $(BMFM)/settings $(BMFM_TOOLS)
-	$(call bmfm_stage,scsim) $(BIN)/scsim -v --cells $(BMFM_CELLS) --genes 300 --modules 30 --module-share 1 --depth 3000 --types 8 --rarest 0.04 \
+	$(call BMFM_stage,scsim) $(BIN)/scsim -v --cells $(BMFM_CELLS) --genes 300 --modules 30 --module-share 1 --depth 3000 --types 8 --rarest 0.04 \
 		--seed $(SEED) -@ $(THREADS) -o $@
 $(BMFM)/cells.h5ad: $(BMFM)/simulated.counts
-	$(call bmfm_stage,scview) $(BIN)/scview -v -O h5ad -o $@ $<
+	$(call BMFM_stage,scview) $(BIN)/scview -v -O h5ad -o $@ $<
 $(BMFM)/labels.tsv: $(BMFM)/simulated.counts $(PIPELINES)/bmfm/labels.awk
 	@$(BIN)/scview -q -c barcode,cell_type $< | awk -f $(PIPELINES)/bmfm/labels.awk $(whole)
 $(BMFM)/cells.counts: $(BMFM)/cells.h5ad $(BMFM)/labels.tsv
-	$(call bmfm_stage,h5tok) $(BIN)/h5tok -v --obs-table $(BMFM)/labels.tsv -@ $(THREADS) -o $@ $<
+	$(call BMFM_stage,h5tok) $(BIN)/h5tok -v --obs-table $(BMFM)/labels.tsv -@ $(THREADS) -o $@ $<
 $(BMFM)/vocab.tsv: $(BMFM)/cells.counts
-	$(call bmfm_stage,rankenc-fit) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(THREADS) -o $@ $<
+	$(call BMFM_stage,rankenc-fit) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(THREADS) -o $@ $<
 $(BMFM)/cells.tok: $(BMFM)/cells.counts $(BMFM)/vocab.tsv
-	$(call bmfm_stage,rankenc) $(BIN)/rankenc -v -m $(BMFM)/vocab.tsv --cls 2 -@ $(THREADS) -o $@ $<
+	$(call BMFM_stage,rankenc) $(BIN)/rankenc -v -m $(BMFM)/vocab.tsv --cls 2 -@ $(THREADS) -o $@ $<
 $(BMFM)/train.tok $(BMFM)/test.tok: $(BMFM)/%.tok: $(BMFM)/cells.tok
-	$(call bmfm_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.2 --part $* --seed $(SEED) -o $@ $<
+	$(call BMFM_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.2 --part $* --seed $(SEED) -o $@ $<
 
 bmfm_masks = --objective cell --rate 0.2 --bernoulli --keep term --count-kept --batch 32 --seed $(SEED)
 $(BMFM)/test.masked: $(BMFM)/test.tok
-	$(call bmfm_stage,maskgen-test) $(BIN)/maskgen -v $(bmfm_masks) -o $@ $<
+	$(call BMFM_stage,maskgen-test) $(BIN)/maskgen -v $(bmfm_masks) -o $@ $<
 $(BMFM)/bmfm.model/model.safetensors: $(BMFM)/train.tok $(BMFM)/test.masked $(BMFM_ONTOLOGY)
-	$(call bmfm_stage,sctrain) $(PIPELINES)/train.sh wced $(BMFM)/bmfm.model $< $(bmfm_masks) --epochs $(BMFM_EPOCHS) -- --config bmfm-tiny \
+	$(call BMFM_stage,sctrain) $(PIPELINES)/train.sh wced $(BMFM)/bmfm.model $< $(bmfm_masks) --epochs $(BMFM_EPOCHS) -- --config bmfm-tiny \
 		--head term:hce,position=1 --ontology $(BMFM_ONTOLOGY) --eval $(BMFM)/test.masked --lr $(BMFM_LR) --seed $(SEED) -@ $(THREADS)
 $(BMFM)/leaf.pred $(BMFM)/greedy.pred: $(BMFM)/%.pred: $(BMFM)/test.tok $(BMFM)/bmfm.model/model.safetensors
-	$(call bmfm_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(BMFM)/bmfm.model --head term --decode $* -@ $(THREADS) -o $@ $<
+	$(call BMFM_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(BMFM)/bmfm.model --head term --decode $* -@ $(THREADS) -o $@ $<
 $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv: $(BMFM)/%.score.tsv: $(BMFM)/%.pred
-	$(call bmfm_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label term --ontology $(BMFM_ONTOLOGY) -o $@ $<
+	$(call BMFM_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label term --ontology $(BMFM_ONTOLOGY) -o $@ $<
 
 $(BMFM)/report.txt: $(BMFM)/leaf.score.tsv $(BMFM)/greedy.score.tsv $(PIPELINES)/bmfm/report.py
 	@$(table) bmfm/report $(BMFM) $(whole)

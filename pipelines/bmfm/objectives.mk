@@ -47,7 +47,6 @@ OBJ_SETTINGS := DATA LABEL GROUP CELLS SEED $(if $(filter-out 0,$(GENES)),GENES)
 	BMFM_LR BMFM_BATCH BMFM_CONFIG MIN_EXPRESSED
 $(eval $(call run_folder,OBJ,bmfm-inputs,$(OBJ_SETTINGS)))
 OBJ_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc depgraph scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat)
-obj_stage = $(call stage_in,$(OBJ),$1)
 obj_each = $(OBJ_SEEDS:%=$(OBJ)/split-%/$1)
 
 # ---- the cells of a seed ----
@@ -55,7 +54,7 @@ obj_each = $(OBJ_SEEDS:%=$(OBJ)/split-%/$1)
 ifeq ($(value DATA),)
 $(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: | $(OBJ)/settings $(OBJ_TOOLS)
 	@mkdir -p $(@D)
-	$(call obj_stage,scsim-$*) $(BIN)/scsim -v $(OBJ_SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
+	$(call OBJ_stage,scsim-$*) $(BIN)/scsim -v $(OBJ_SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
 $(call obj_each,group): $(OBJ)/split-%/group: $(OBJ)/split-%/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 # The symbol of a simulated gene is MODULE.NUMBER
@@ -71,19 +70,19 @@ $(call obj_each,group): $(OBJ)/split-%/group: $(PREPARED)/group | $(OBJ)/setting
 	@cp $< $@
 endif
 $(call obj_each,terms.counts): %/terms.counts: %/cells.counts %/group $(PIPELINES)/bmfm/terms.awk
-	$(call obj_stage,terms-$(notdir $*)) $(PIPELINES)/bmfm/terms.sh $*/cells.counts $*/group $(call text,LABEL) $(call text,ONTOLOGY) \
+	$(call OBJ_stage,terms-$(notdir $*)) $(PIPELINES)/bmfm/terms.sh $*/cells.counts $*/group $(call text,LABEL) $(call text,ONTOLOGY) \
 		$(call text,LABELS) $@ -@ $(job_threads)
 $(call obj_each,vocab.tsv): %/vocab.tsv: %/terms.counts
-	$(call obj_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(job_threads) -o $@ $<
+	$(call OBJ_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(job_threads) -o $@ $<
 define obj_part
 $(call obj_each,$1.counts): $(OBJ)/split-%/$1.counts: $(OBJ)/split-%/terms.counts $(OBJ)/split-%/group
-	$$(call obj_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(@D)/group $$< $$@ $$*
+	$$(call OBJ_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(@D)/group $$< $$@ $$*
 $(call obj_each,$1.tok): %/$1.tok: %/$1.counts %/vocab.tsv
-	$$(call obj_stage,rankenc-$1-$$(notdir $$*)) $$(BIN)/rankenc -v -m $$*/vocab.tsv --cls 2 -@ $$(job_threads) -o $$@ $$<
+	$$(call OBJ_stage,rankenc-$1-$$(notdir $$*)) $$(BIN)/rankenc -v -m $$*/vocab.tsv --cls 2 -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach p,train test,$(eval $(call obj_part,$p)))
 $(call obj_each,graph): %/graph: %/train.tok
-	$(call obj_stage,depgraph-$(notdir $*)) $(PIPELINES)/graph.sh $< $@ -@ $(job_threads)
+	$(call OBJ_stage,depgraph-$(notdir $*)) $(PIPELINES)/graph.sh $< $@ -@ $(job_threads)
 
 # ---- its runs ----
 

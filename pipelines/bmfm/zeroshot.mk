@@ -21,7 +21,6 @@ ZERO_SEEDS := $(OBJ_SEEDS)
 
 ZERO_SETTINGS := DATA LABEL SET_CELLS $(if $(value DATA),,SEED) $(if $(filter-out 0,$(GENES)),GENES) ONTOLOGY LABELS BMFM_EPOCHS BMFM_LR BMFM_BATCH BMFM_CONFIG
 $(eval $(call run_folder,ZERO,bmfm-zeroshot,$(ZERO_SETTINGS)))
-zero_stage = $(call stage_in,$(ZERO),$1)
 # DATA is looked at only if these are its files
 zero_now := $(filter bmfm-zeroshot%,$(MAKECMDGOALS))
 ZERO_OUT := $(or $(LEFT_OUT),$(if $(value DATA),$(if $(zero_now),$(shell $(PIPELINES)/with-files.sh $(call text,DATA) sh -c 'seq $$#' -)),1 2 3 4))
@@ -30,17 +29,17 @@ ZERO_SPLITS := $(foreach k,$(ZERO_SEEDS),$(ZERO_OUT:%=%-$k))
 ifeq ($(value DATA),)
 zero_files = $(foreach k,1 2 3 4,$(ZERO)/set$k.h5ad)
 $(ZERO)/set4.h5ad: | $(ZERO)/settings $(OBJ_TOOLS)
-	$(call zero_stage,scsim) $(PIPELINES)/bmfm/sim-sets.sh $(ZERO) $(SET_CELLS) $(SEED) $(OBJ_SIM) --batch-effect 0.4
+	$(call ZERO_stage,scsim) $(PIPELINES)/bmfm/sim-sets.sh $(ZERO) $(SET_CELLS) $(SEED) $(OBJ_SIM) --batch-effect 0.4
 $(ZERO)/shared.counts: $(ZERO)/set4.h5ad
-	$(call zero_stage,h5tok) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) '' $(zero_files)
+	$(call ZERO_stage,h5tok) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) '' $(zero_files)
 else
 $(ZERO)/shared.counts: | $(ZERO)/settings $(OBJ_TOOLS)
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) none
-	$(call zero_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) \
+	$(call ZERO_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) \
 		$(call text,LABELS) $(reading_word)
 endif
 $(ZERO_SPLITS:%=$(ZERO)/without-%/group): $(ZERO)/without-%/group: $(ZERO)/shared.counts
-	$(call zero_stage,scsample-$*) $(PIPELINES)/bmfm/leave-out.sh $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)
+	$(call ZERO_stage,scsample-$*) $(PIPELINES)/bmfm/leave-out.sh $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)
 
 ZERO_RUN = $(PIPELINES)/arm.sh bmfm --logs $(ZERO)/log --label term --left-out coarse --ontology $(call text,ONTOLOGY) --config $(call text,BMFM_CONFIG) \
 	--epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) --threads $(job_threads) --keep-models $(KEEP_MODELS)

@@ -40,7 +40,6 @@ $(if $(value INIT),$(eval $(call model,$(FT),INIT,$(ft_vocab),TOKEN_TABLE)))
 # Cells of a model that reads values are whole; what reads them cuts them
 ft_values = $(call ft_whole,--objective cell)
 ft_whole = $(if $(value INIT),$$(awk -F '\t' '$$1 == "cls" && $$2 { print "$1 --max-len $(MAXLEN)" }' $(FT)/model.tsv))
-ft_stage = $(call stage_in,$(FT),$1)
 
 FT_STARTS := scratch $(if $(value INIT),init,random corrmask)
 ft_pretrained := random pmi pmi-rand corrmask
@@ -65,7 +64,7 @@ else
 $(FT)/test.tok: $(PREPARED)/test.counts
 $(FT)/learn.tok: $(PREPARED)/train.counts
 $(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/model.tsv
-	$(call ft_stage,rankenc-$*) $(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $(filter %.counts,$^) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
+	$(call FT_stage,rankenc-$*) $(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $(filter %.counts,$^) $@ $(map_genes) $(RANK_ARGS) -@ $(THREADS)
 endif
 
 # $(call ft_split,DIR,TOKENS,GROUP,STAGE,OPTION-OF-MASKGEN): DIR/train.tok for training and DIR/valid.masked for validation
@@ -75,20 +74,20 @@ $1/train.tok $1/valid.tok: $1/%.tok: $2 $3
 $1/valid.masked: $1/valid.tok
 	$$(call $4,maskgen-valid) $$(BIN)/maskgen -v --strategy none $5 --keep $$(call text,LABEL) --batch $$(FT_BATCH) -o $$@ $$<
 endef
-$(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(PREPARED)/group,ft_stage,$$(ft_values)))
+$(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(PREPARED)/group,FT_stage,$$(ft_values)))
 
 define ft_start
 $$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1) | $$(PRETRAINED_TOOLS)
-	$$(call ft_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
+	$$(call FT_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
 		--strategy none $$(ft_values) --keep $$(call text,LABEL) --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--label $$(call text,LABEL) $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked $$(FT_STOP) $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)
 endef
 $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 
 $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
-	$(call ft_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(FT)/$*.model $(call ft_whole) -@ $(THREADS) -o $@ $<
+	$(call FT_stage,scpredict-$*) $(BIN)/scpredict cells -v -M $(FT)/$*.model $(call ft_whole) -@ $(THREADS) -o $@ $<
 $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok $(PREPARED)/group
-	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
+	$(call FT_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
 
 # Without a network, from all cells that are not for the test
 $(NO_NETWORK:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $(FT)/settings

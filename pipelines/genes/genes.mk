@@ -27,7 +27,6 @@ GC_ARGS     ?=
 GC_SETTINGS := $(FT_SETTINGS) GENE_LABELS FOLDS GC_EPOCHS GC_LR GC_ARGS $(if $(value CROSS),CROSS)
 $(eval $(call run_folder,GC,genes,$(GC_SETTINGS)))
 GC_FOLDS := $(shell seq 0 $$(($(FOLDS) - 1)))
-gc_stage = $(call stage_in,$(GC),$1)
 
 own_genes_LABEL = $(label_if_there)
 $(if $(value DATA),$(eval $(call own,genes,LABEL)))
@@ -55,25 +54,25 @@ endif
 define gc_start
 $$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv \
 		$$(call ft_needs,$1)
-	$$(call gc_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh genes $$(GC)/$1-$$*.model $$< \
+	$$(call GC_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh genes $$(GC)/$1-$$*.model $$< \
 		--strategy none $$(ft_values) --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) --seed $$(SEED) -@ $$(THREADS)
 $$(GC)/$1.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.pred)
-	$$(call gc_stage,ctaprobe-$1) $$(BIN)/ctaprobe genes -v --gene-scores $$(GC)/$1.genes.tsv --roc $$(GC)/$1.roc.tsv -o $$@ $$^
+	$$(call GC_stage,ctaprobe-$1) $$(BIN)/ctaprobe genes -v --gene-scores $$(GC)/$1.genes.tsv --roc $$(GC)/$1.roc.tsv -o $$@ $$^
 $$(GC)/$1.cross.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred)
-	$$(call gc_stage,ctaprobe-$1-cross) $$(BIN)/ctaprobe genes -v -o $$@ $$^
+	$$(call GC_stage,ctaprobe-$1-cross) $$(BIN)/ctaprobe genes -v -o $$@ $$^
 $$(GC_FOLDS:%=$$(GC)/$1-%.pred): $$(GC)/$1-%.pred: $$(FT)/test.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scpredict-$1-$$*) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
+	$$(call GC_stage,scpredict-$1-$$*) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
 $$(GC_FOLDS:%=$$(GC)/$1-%.cross.pred): $$(GC)/$1-%.cross.pred: $$(GC)/cross.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scpredict-$1-$$*-cross) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
+	$$(call GC_stage,scpredict-$1-$$*-cross) $$(BIN)/scpredict genes -v -M $$(GC)/$1-$$*.model $$(call ft_whole) -@ $$(THREADS) -o $$@ $$<
 endef
 $(foreach m,$(STARTS),$(eval $(call gc_start,$m)))
 
 # The cells of other tissues in the vocabulary of the models
 $(GC)/cross.counts: | $(GC)/settings
-	$(call gc_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
+	$(call GC_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
 $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT),$(FT)/model.tsv,$(if $(value MEDIANS),,$(PREPARED)/vocab.tsv))
-	$(call gc_stage,rankenc-cross) $(if $(value INIT),$(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v $(prepared_vocab) \
+	$(call GC_stage,rankenc-cross) $(if $(value INIT),$(PIPELINES)/tokens.sh $(FT)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v $(prepared_vocab) \
 		--max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 
 $(eval $(call grid,$(GC),$(STARTS)))

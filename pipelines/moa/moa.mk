@@ -29,7 +29,6 @@ MOA_REPEATS ?= $(call scale,2,5,5)
 MOA_SETTINGS := DATA LABEL DRUG MOA_FOLDS MOA_REPEATS SEED $(if $(value DATA),,SCALE) \
 	$(if $(value MODEL),MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS POOL HIDDEN_LAYER,$(if $(value $v),$v)) $(if $(embed_maxlen),MAXLEN))
 $(eval $(call run_folder,MOA,moa,$(MOA_SETTINGS)))
-moa_stage = $(call stage_in,$(MOA),$1)
 MOA_METHODS := expression pca $(if $(value MODEL),model)
 
 moa: ## predict mechanisms of action of drugs that the probe has not seen (DATA= LABEL= DRUG= MODEL=)
@@ -39,21 +38,21 @@ $(call stop,$(if $(filter moa,$(MAKECMDGOALS)),$(if $(value MODEL),$(if $(value 
 
 ifeq ($(value DATA),)
 $(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
-	$(call moa_stage,scsim) $(PIPELINES)/moa/simulate.sh $@ $(call text,DRUG) $(call scale,200,1000,1000) $(SEED)
+	$(call MOA_stage,scsim) $(PIPELINES)/moa/simulate.sh $@ $(call text,DRUG) $(call scale,200,1000,1000) $(SEED)
 else
 $(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,DRUG)
-	$(call moa_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
+	$(call MOA_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif
 $(MOA)/expression.emb $(MOA)/pca.emb: $(MOA)/%.emb: $(MOA)/cells.counts
-	$(call moa_stage,screduce-$*) $(BIN)/screduce $(baseline_$*) -v --train $< -@ $(THREADS) -o $@ $<
+	$(call MOA_stage,screduce-$*) $(BIN)/screduce $(baseline_$*) -v --train $< -@ $(THREADS) -o $@ $<
 $(MOA)/model.emb: $(EMBED)/embedding.emb | $(MOA)/settings
 	@ln -sfr $< $@
 $(MOA_METHODS:%=$(MOA)/%.score.tsv): $(MOA)/%.score.tsv: $(MOA)/%.emb
-	$(call moa_stage,ctaprobe-$*) $(BIN)/ctaprobe cells -v --label $(call text,LABEL) --group $(call text,DRUG) --every-class --folds $(MOA_FOLDS) \
+	$(call MOA_stage,ctaprobe-$*) $(BIN)/ctaprobe cells -v --label $(call text,LABEL) --group $(call text,DRUG) --every-class --folds $(MOA_FOLDS) \
 		--repeats $(MOA_REPEATS) --seed $(SEED) -@ $(THREADS) -o $@ $<
 # Not of expression: a wide input has no silhouettes worth their time
 $(MOA)/pca.bio.tsv $(MOA)/model.bio.tsv: $(MOA)/%.bio.tsv: $(MOA)/%.emb
-	$(call moa_stage,scmetric-$*) $(BIN)/scmetric integration -v --preset bmfm --label $(call text,LABEL) --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call MOA_stage,scmetric-$*) $(BIN)/scmetric integration -v --preset bmfm --label $(call text,LABEL) --seed $(SEED) -@ $(THREADS) -o $@ $<
 $(MOA)/table.txt: $(MOA_METHODS:%=$(MOA)/%.score.tsv) $(patsubst %,$(MOA)/%.bio.tsv,$(filter-out expression,$(MOA_METHODS))) $(PIPELINES)/moa/report.py
 	@$(table) moa/report $(MOA) $(call text,DATA) $(call text,LABEL) $(call text,DRUG) $(MOA_METHODS) $(whole)

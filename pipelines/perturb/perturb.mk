@@ -29,7 +29,6 @@ PERTURBED ?= $(call scale,30,150,2000)
 PERTURB_SETTINGS := $(if $(value MODEL),$(PREPARED_SETTINGS) MODEL,$(PRETRAINED_SETTINGS)) STATE FROM TO DELETE $(if $(value TRUTH),TRUTH) PERTURBED
 $(eval $(call run_folder,PERTURB,perturb,$(PERTURB_SETTINGS)))
 PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed scview)
-perturb_stage = $(call stage_in,$(PERTURB),$1)
 perturb_model = $(if $(value MODEL),$(call found_model,$(PERTURB)),$(PRETRAINED)/random-$(SEED).model)
 $(if $(value MODEL),$(eval $(call model,$(PERTURB),MODEL,MEDIANS,TOKEN_TABLE)))
 
@@ -43,14 +42,14 @@ endif
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
 
 $(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)
-	$(call perturb_stage,scsample) $(BIN)/scsample -v --where $(call text,STATE)=$(call text,FROM) --where $(call text,STATE)=$(call text,TO) \
+	$(call PERTURB_stage,scsample) $(BIN)/scsample -v --where $(call text,STATE)=$(call text,FROM) --where $(call text,STATE)=$(call text,TO) \
 		--cap $(call text,STATE):$(PERTURBED) --seed $(SEED) -o $@ $<
 $(PERTURB)/cells.tok: $(PERTURB)/cells.counts $(if $(value MODEL),$(PERTURB)/model.tsv,$(PREPARED)/vocab.tsv)
-	$(call perturb_stage,rankenc) $(if $(value MODEL),$(PIPELINES)/tokens.sh $(PERTURB)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v \
+	$(call PERTURB_stage,rankenc) $(if $(value MODEL),$(PIPELINES)/tokens.sh $(PERTURB)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v \
 		-m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 $(PERTURB)/shift.tsv: $(PERTURB)/cells.tok $(PREPARED)/group $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors) \
 		$(PIPELINES)/perturb/shift.sh
-	$(call perturb_stage,shift) $(PIPELINES)/perturb/shift.sh $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \
+	$(call PERTURB_stage,shift) $(PIPELINES)/perturb/shift.sh $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \
 		$(call text,DELETE) $(MAXLEN) $(PREPARED)/group -@ $(THREADS)
 $(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/expression.sh
 	@$(script)/perturb/expression.sh $< $(call text,STATE) $(call text,FROM) $(call text,TO) $(whole)

@@ -58,7 +58,6 @@ T6_EPOCHS := $(if $(filter file,$(origin EPOCHS)),$(call scale,1,3,3),$(EPOCHS))
 T6_SETTINGS := CONFIG T6_EPOCHS BATCH LR FT_EPOCHS FT_LR FT_ARGS $(if $(value PT_ARGS),PT_ARGS) $(ft_stop)
 $(eval $(call run_folder,T6,table6,$(T6_IN_SETTINGS) $(T6_SETTINGS),$(INPUTS:%=@$(T6_IN)/settings)))
 T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed scpredict ctaprobe armstat)
-t6_in_stage = $(call stage_in,$(T6_IN),$1)
 t6_threads = $(job_threads)
 
 .PHONY: table6-now table6-inputs table6-runs table6-list
@@ -83,19 +82,19 @@ $(T6_IN)/test.tok $(T6_IN)/corpus.tok $(T6_IN)/group: $(T6_IN)/%: | $(T6_IN)/set
 	@cp $(PREPARED)/$* $@
 
 $(T6_IN)/labelled.tok: $(T6_IN)/learn.tok
-	$(call t6_in_stage,scsample-labelled) $(PIPELINES)/table6/sample.sh $(LABELLED) $< $@ $(SEED)
-$(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,t6_in_stage))
+	$(call T6_IN_stage,scsample-labelled) $(PIPELINES)/table6/sample.sh $(LABELLED) $< $@ $(SEED)
+$(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,T6_IN_stage))
 
 $(T6_SIZES:%=$(T6_IN)/corpus-%.tok): $(T6_IN)/corpus-%.tok: $(T6_IN)/corpus.tok
-	$(call t6_in_stage,scsample-$*) $(PIPELINES)/table6/sample.sh $* $< $@ $(SEED)
+	$(call T6_IN_stage,scsample-$*) $(PIPELINES)/table6/sample.sh $* $< $@ $(SEED)
 $(T6_IN)/corpus-0.tok: $(T6_IN)/learn.tok
-	$(call t6_in_stage,scsample-0) $(BIN)/scsample -v -n 12 --seed $(SEED) -o $@ $<
+	$(call T6_IN_stage,scsample-0) $(BIN)/scsample -v -n 12 --seed $(SEED) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/corpus-%.tok
-	$(call t6_in_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
+	$(call T6_IN_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
 $(T6_SIZES:%=$(T6_IN)/shuffled-%.graph): $(T6_IN)/shuffled-%.graph: $(T6_IN)/corrmask-%.graph
-	$(call t6_in_stage,depgraph-shuffle-$*) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(t6_threads) -o $@ $<
+	$(call T6_IN_stage,depgraph-shuffle-$*) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(t6_threads) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
-	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
+	$(call T6_IN_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
 # The scores without a network are inputs, as they need the counts.
 T6_BASELINES := $(NO_NETWORK:%=$(T6_IN)/%.tsv)
 $(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv

@@ -28,7 +28,6 @@ TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
 TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
 TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric armstat scsample scsim scview)
-ties_stage = $(call stage_in,$(TIES),$1)
 
 .PHONY: ties-now
 ties: ##@ does a model learn something else if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
@@ -37,12 +36,11 @@ $(call check_arms,ties,ties,ARMS)
 $(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
 
 # A split has a folder of its own; * is its seed.
-ties_split = $(TIES)/split-$1
 ties_each = $(TIES_SEEDS:%=$(TIES)/split-%/$1)
 ifeq ($(value DATA),)
 $(call ties_each,cells.counts): $(TIES)/split-%/cells.counts: | $(TIES)/settings $(TIES_TOOLS)
 	@mkdir -p $(@D)
-	$(call ties_stage,scsim-$*) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
+	$(call TIES_stage,scsim-$*) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
 ties_cells = $(TIES)/split-%/cells.counts
 else
 ties_cells = $(PREPARED)/cells.counts
@@ -50,11 +48,11 @@ endif
 define ties_part
 $(call ties_each,$1.counts): $(TIES)/split-%/$1.counts: $(ties_cells) $(PREPARED)/group | $(TIES)/settings $(TIES_TOOLS)
 	@mkdir -p $$(@D)
-	$$(call ties_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(PREPARED)/group $$< $$@ $$*
+	$$(call TIES_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(PREPARED)/group $$< $$@ $$*
 endef
 $(foreach p,train test,$(eval $(call ties_part,$p)))
 $(call ties_each,vocab.tsv): %/vocab.tsv: %/train.counts
-	$(call ties_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit -o $@ $<
+	$(call TIES_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit -o $@ $<
 
 ties_encode_random := --ties random
 ties_encode_group := --ties group
@@ -62,11 +60,11 @@ ties_encode_value := --ties group --value
 # $1: encoding, $2: train or test
 define ties_tokens
 $(call ties_each,$1.$2.tok): %/$1.$2.tok: %/$2.counts %/vocab.tsv
-	$$(call ties_stage,rankenc-$1-$2-$$(notdir $$*)) $$(BIN)/rankenc -v -m $$*/vocab.tsv --max-len $$(MAXLEN) $(ties_encode_$1) -@ $$(job_threads) -o $$@ $$<
+	$$(call TIES_stage,rankenc-$1-$2-$$(notdir $$*)) $$(BIN)/rankenc -v -m $$*/vocab.tsv --max-len $$(MAXLEN) $(ties_encode_$1) -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach e,median random group value,$(foreach p,train test,$(eval $(call ties_tokens,$e,$p))))
 $(call ties_each,graph): %/graph: %/median.train.tok
-	$(call ties_stage,depgraph-$(notdir $*)) $(PIPELINES)/graph.sh $< $@ -@ $(job_threads)
+	$(call TIES_stage,depgraph-$(notdir $*)) $(PIPELINES)/graph.sh $< $@ -@ $(job_threads)
 
 # What the models are measured on: random masks, and probes of partner reliance
 ties_measure_test := --strategy random --rate 0.15
@@ -76,7 +74,7 @@ ties_objective_value := --objective value
 # $1: encoding, $2: test, hidden or visible
 define ties_masks
 $(call ties_each,$1.$2.masked): %/$1.$2.masked: %/$1.test.tok %/graph
-	$$(call ties_stage,maskgen-$1-$2-$$(notdir $$*)) $$(BIN)/maskgen -v $(ties_measure_$2) $(ties_objective_$1) --seed $$(subst split-,,$$(notdir $$*)) -@ $$(job_threads) -o $$@ $$<
+	$$(call TIES_stage,maskgen-$1-$2-$$(notdir $$*)) $$(BIN)/maskgen -v $(ties_measure_$2) $(ties_objective_$1) --seed $$(subst split-,,$$(notdir $$*)) -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach e,median random group value,$(foreach m,test hidden visible,$(eval $(call ties_masks,$e,$m))))
 
