@@ -3,9 +3,10 @@
 
     depth.py CELLS.counts LABEL DONOR [SEED...]
 
-A quarter of the donors are test cells (scsample --group), thinned by scsample --thin. Prints the macro F1 of logistic regression on expression, on 50
-components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells of the same depth, and of multinomial
-naive Bayes. The tools must be on PATH; needs corrmask.
+A quarter of the donors are test cells (scsample --group), thinned by scsample --thin. Prints the macro F1 of logistic regression (penalty chosen on
+the training cells) on expression, on 50 components and on the latent vector of sctrain nb, as it is and with scembed --recalibrate by training cells
+of the same depth, and of multinomial naive Bayes. "thinned": the classifier, and components, learned from training cells of the same depth, too.
+The tools must be on PATH; needs corrmask.
 """
 import json
 import os
@@ -29,13 +30,13 @@ def train_network(cells):
     tool("sctrain", "nb", "-q", "--force", "-c", "network.json", "-o", "model", "masked")
 
 
-def vectors(arm, cells, fit, out):
+def vectors(arm, cells, reference, fit, out):
     if arm == "nb":
         tool("scembed", "-q", "-M", "model", "-o", out, cells)
     elif arm == "nb recalibrated":
         tool("scembed", "-q", "-M", "model", "--recalibrate", fit, "-o", out, cells)
     else:
-        tool("screduce", *(["pca", "-k", 50] if arm == "components" else ["expression"]), "--hvg", 0, "--train", "train.counts", "-q", "-o", out, cells)
+        tool("screduce", *(["pca", "-k", 50] if arm == "components" else ["expression"]), "--hvg", 0, "--train", reference, "-q", "-o", out, cells)
 
 
 def macro_f1(label, train, test, *how):
@@ -54,13 +55,16 @@ def main(cells, label, donor, seeds):
             for part in thin if depth != "1" else ():
                 tool("scsample", "-q", "--thin", depth, "--seed", seed, "-o", "thin", part + ".counts")
                 tool("scsample", "-q", "--min-genes", int(part == "test"), "-o", thin[part], "thin")  # the same cells for all arms
-            score = {"naive Bayes": macro_f1(label, "train.counts", thin["test"], "--naive-bayes")}
-            for arm in "expression", "components", "nb", "nb recalibrated":
-                vectors(arm, "train.counts", "train.counts", "train.emb")
-                vectors(arm, thin["test"], thin["train"], "test.emb")
-                score[arm] = macro_f1(label, "train.emb", "test.emb", "-C", 0.01)
-            for arm, f1 in score.items():
-                print(seed, depth, arm, f"{f1:.4f}", sep="\t", flush=True)
+            references = ["train.counts", *([thin["train"]] if depth != "1" else [])]
+            for reference in references:
+                thinned = ", thinned" * (reference != "train.counts")
+                score = {"naive Bayes": macro_f1(label, reference, thin["test"], "--naive-bayes")}
+                for arm in "expression", "components", "nb", "nb recalibrated":
+                    vectors(arm, reference, reference, thin["train"] if arm == "nb recalibrated" and thinned else "train.counts", "train.emb")
+                    vectors(arm, thin["test"], reference, thin["train"], "test.emb")
+                    score[arm] = macro_f1(label, "train.emb", "test.emb", "--search", 3)
+                for arm, f1 in score.items():
+                    print(seed, depth, arm + thinned, f"{f1:.4f}", sep="\t", flush=True)
 
 
 if __name__ == "__main__":

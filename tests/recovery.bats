@@ -34,7 +34,7 @@ setup() {
 
 @test "examples/depth.py: a row for each depth and arm" {
 	/usr/bin/python3 "$BATS_TEST_DIRNAME/../examples/depth.py" cells.counts cell_type donor 1 >depth.tsv
-	assert_equal "$(awk -F '\t' 'NR > 1 && $4 > 0 && $4 <= 1 { n++ } END { print n }' depth.tsv)" 20
+	assert_equal "$(awk -F '\t' 'NR > 1 && $4 > 0 && $4 <= 1 { n++ } END { print n }' depth.tsv)" 35
 	run -1 /usr/bin/python3 "$BATS_TEST_DIRNAME/../examples/depth.py" cells.counts
 	for run in "depth.py nothing.counts cell_type donor" "recovery.py nothing.counts"; do
 		run -1 /usr/bin/python3 "$BATS_TEST_DIRNAME"/../examples/$run
