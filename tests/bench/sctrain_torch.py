@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The peer of bench_sctrain: transformers' BertForMaskedLM with torch's AdamW on the same shape, same threads.
+masked: its decoder sees the masked rows alone, as ours does; without it, all rows, as people run it.
 
-    sctrain_torch.py [bf16] [v2] [THREADS [STEPS [LENGTH BATCH]...]]      (needs torch and transformers; the median of STEPS after one warm-up)
+    sctrain_torch.py [bf16] [v2] [masked] [THREADS [STEPS [LENGTH BATCH]...]]      (needs torch and transformers; the median of STEPS after one warm-up)
 """
 import resource
 import sys
@@ -15,7 +16,7 @@ except ImportError as e:
 
 words = [a for a in sys.argv[1:] if not a.isdigit()]
 sys.argv[1:] = [a for a in sys.argv[1:] if a.isdigit()]
-bf16, v2 = "bf16" in words, "v2" in words
+bf16, v2, masked = "bf16" in words, "v2" in words, "masked" in words
 threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 shapes = [int(x) for x in sys.argv[3:]] or [256, 12, 2048, 1]
@@ -35,7 +36,12 @@ for length, batch in zip(shapes[::2], shapes[1::2]):
         t, u = time.time(), time.process_time()
         opt.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
-            loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels).loss
+            if masked:
+                rows = labels != -100
+                hidden = model.bert(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[rows]
+                loss = torch.nn.functional.cross_entropy(model.cls(hidden).float(), labels[rows])
+            else:
+                loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()
@@ -44,5 +50,5 @@ for length, batch in zip(shapes[::2], shapes[1::2]):
             took.append(t)
             cpu.append(u)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f"torch {torch.__version__}{' autocast bf16' if bf16 else ''} length {length} batch {batch} threads {threads} tokens_per_s {batch * length / sorted(took)[len(took) // 2]:.0f} (best {batch * length / min(took):.0f}) "
+    print(f"torch {torch.__version__}{' autocast bf16' if bf16 else ''}{' masked rows' if masked else ''} length {length} batch {batch} threads {threads} tokens_per_s {batch * length / sorted(took)[len(took) // 2]:.0f} (best {batch * length / min(took):.0f}) "
           f"peak_mb {peak:.0f} wall {min(took):.3f} cpu {min(cpu):.3f}", flush=True)
