@@ -57,7 +57,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static const char *label, *batch, *keys;
 static int preset, centred;
-static long long exact = 100000;
+static long long exact = 30000;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
@@ -66,7 +66,7 @@ static struct option_def options[] = {
 	{0, "embedding", OPT_STRING, &keys, "KEY,...", "of an AnnData file, arrays of obsm; the first is before integration", .changes = 1},
 	{0, "centred", OPT_FLAG, &centred, NULL, "also score embeddings minus the mean of the batch", .needs = "batch-key", .changes = 1},
 	{0, "preset", OPT_CHOICE, &preset, OPT_WORDS(presets), "metrics and their means (default scib-metrics)", .changes = 1},
-	{0, "exact-cells", OPT_INT, &exact, "N", "with more than N cells: approximate neighbours, random cells (default 100000)", 1,
+	{0, "exact-cells", OPT_INT, &exact, "N", "with more than N cells: approximate neighbours, random cells (default 30000)", 1,
 		UINT32_MAX, .changes = 1},
 	{0},
 };
