@@ -527,3 +527,23 @@ a.write_h5ad("per_" + sys.argv[1])' $of.h5ad
 	assert_equal "$(value untested:rare report)" "$(scview -c label_set new.s | grep -cw rare)"
 	assert_equal "$(scview -c untested new.s | grep -c '^1$')" "$(value untested_cells report)"
 }
+
+@test "transfer --unlike: cells of a type that the reference lacks are in the first clusters; given clusters; any number of threads" {
+	scsim -q --cells 900 --genes 300 --types 4 --rarest 0.1 --donors 6 --depth 1500 --seed 3 -o all.counts
+	scsample -q --test-fraction 0.34 --group donor --part test -o new.counts all.counts
+	scsample -q --test-fraction 0.34 --group donor --part train all.counts | scsample -q --where 'cell_type!=type2' -o ref.counts -
+	for t in 1 2; do ctaprobe transfer -q -@ $t --reference ref.counts --label cell_type --group donor --unlike $t.tsv -o $t.pred new.counts; done
+	cmp 1.tsv 2.tsv
+	cmp 1.pred 2.pred
+	# the column has the places of the table; the first half of type2's cells come before nine tenths of the others
+	scview -q -c cell_type,unlike 1.pred | tail -n +2 > cells
+	assert_equal "$(cut -f 2 cells | sort -n | uniq -c | awk '{ print $2, $1 }')" "$(tail -n +2 1.tsv | cut -f 1,3 | tr '\t' ' ')"
+	sort -k 2,2n cells | awk '$1 == "type2" { mine[++n] = others } $1 != "type2" { others++ }
+		END { exit !(n > 20 && mine[int(n / 2)] < others / 10) }'
+	ctaprobe transfer -q --reference ref.counts --label cell_type --group donor --unlike own.tsv --clusters cell_type -o own.pred new.counts
+	assert_equal "$(sed -n 2p own.tsv | cut -f 2)" type2
+	run -1 ctaprobe transfer -q --reference ref.counts --label cell_type --unlike x.tsv --clusters nothing new.counts
+	assert_output --partial "no column 'nothing'"
+	run -2 ctaprobe transfer -q --reference ref.counts --label cell_type --clusters cell_type new.counts
+	assert_file_not_exist x.tsv
+}

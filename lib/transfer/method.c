@@ -84,7 +84,7 @@ static uint32_t *drawn_rows(
 }
 
 /* Regression on genes: the classes of the rows are numbered for it, and coarse labels after them. */
-static int genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, struct error *e)
+static int genes_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, int components, struct error *e)
 {
 	size_t all = m->o->detail ? m->o->detail->labels : m->c->n, learned;
 	uint32_t *local = xmalloc(all * sizeof *local), *y = xcalloc(d->n, sizeof *y), k = 0, labels = 0;
@@ -113,6 +113,8 @@ static int genes_fit(struct method *m, const struct embeddings *d, const uint32_
 	int failed = sparse_probe_fit(&m->genes, &d->sparse, rows, learned, y, k, weight, under, genes_penalty, e);
 	centroids_fit(&m->centroids, &d->sparse, row, n, y, weight, labels);
 	marker_ranks_fit(&m->ranks, &d->sparse, rows, learned, y, weight, k);
+	if (components && !failed)
+		failed = components_fit(&m->components, &d->sparse, rows, learned, y, k, m->o->threads, e);
 	m->n = n;
 	free_all(weight, drawn, local, y, under, rows);
 	return failed;
@@ -142,7 +144,7 @@ int method_fit(struct method *m, const struct embeddings *d, const uint32_t *row
 	const struct method_options *o, const struct method *start, struct error *e)
 {
 	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
-	int failed = d->x ? embeddings_fit(m, d, row, n, start, e) : genes_fit(m, d, row, n, e);
+	int failed = d->x ? embeddings_fit(m, d, row, n, start, e) : genes_fit(m, d, row, n, o->components && !start, e);
 	if (failed)
 		method_release(m);
 	return failed;
@@ -154,6 +156,7 @@ void method_release(struct method *m)
 	sparse_probe_release(&m->genes);
 	centroids_release(&m->centroids);
 	marker_ranks_release(&m->ranks);
+	components_release(&m->components);
 	free_all(m->back, m->own, m->y);
 	*m = (struct method){0};
 }

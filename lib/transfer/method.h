@@ -9,6 +9,7 @@
 #include "eval/sparse_probe.h"
 #include "transfer/detail.h"
 #include "transfer/fitted.h"
+#include "transfer/unlike.h"
 
 struct method_options {
 	size_t nearest; /* so many neighbours vote; 0: logistic regression */
@@ -17,6 +18,7 @@ struct method_options {
 	int threads;
 	uint32_t seed; /* of the cells that are drawn from a large reference */
 	const char *label; /* in messages */
+	int components; /* of counts: they are fitted too, unless a fit starts from another one */
 	const struct detail *detail; /* labels of unequal detail, of counts; NULL: each class of d->y is one of the method */
 };
 
@@ -32,6 +34,7 @@ struct method {
 	struct sparse_probe genes; /* of counts, instead of probe and x, of the classes in back [genes.k] */
 	struct centroids centroids;
 	struct marker_ranks ranks;
+	struct components components; /* or none */
 	uint32_t *back;
 };
 

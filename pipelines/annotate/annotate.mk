@@ -16,6 +16,7 @@
 # UNKNOWN    call cells unknown that are less like the reference than all but this share of its own; default: .05, where that can be promised
 # MIN_CELLS  leave out types of the reference with fewer cells
 # KEEP_UNKNOWN_LABELS  1: words such as unknown and none are types of REFERENCE, too (corrmask(7))
+# CLUSTERS   obs column of DATA with clusters or labels, which the list of unlike clusters has instead of its own
 # ONTOLOGY   OBO file, such as the Cell Ontology's cl-basic.obo: types of REFERENCE may be its terms, at any level, and each cell gets the finest one that holds
 
 REFERENCE ?=
@@ -23,12 +24,13 @@ LABEL     ?= cell_type
 GROUP     ?= auto
 COVERAGE  ?= 0.9
 UNKNOWN   ?=
+CLUSTERS  ?=
 MIN_CELLS ?= 2
 # given by the user: combine, which shares the name, has a default
 annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
 own_annotate_ONTOLOGY = $(annotate_ontology)
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE) \
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CLUSTERS),CLUSTERS) MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE) \
 	$(foreach v,REFERENCE_LAYER KEEP_UNKNOWN_LABELS,$(if $(value $v),$v))
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
@@ -72,7 +74,8 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
 	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
-		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) $(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) --unlike $(ANNOTATE)/unlike.tsv $(if $(value CLUSTERS),--clusters $(call text,CLUSTERS)) \
+		$(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call ANNOTATE_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
 		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
@@ -84,4 +87,4 @@ $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)
 	$(call ANNOTATE_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(PIPELINES)/annotate/report.py
-	@$(table) annotate/report $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) $(call text,COVERAGE) $(whole)
+	@$(table) annotate/report $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) $(call text,COVERAGE) $(call text,CLUSTERS) $(whole)

@@ -8,6 +8,10 @@ from table import as_table, columns, fold, header_lines, plain, put, reported, r
 TYPES = ("Types: cells of the reference (ref), F1 and coverage of those that were held out; new cells, those unlike the reference, mean size of the label sets and "
          "mean probability")
 
+SHOWN, MOST = 8, 18  # clusters, and characters of a list in a line
+UNLIKE = ("Clusters of the new cells, the most unlike the reference first (column transfer_unlike). One is always first, whether the reference lacks a type or "
+          "not: look at the genes. lacks: marker genes of the predicted type that are low; has more of: genes above that type. All: unlike.tsv")
+
 
 def n(text):
     """The number of a text, 0 of none."""
@@ -225,7 +229,21 @@ def elsewhere(path):
             yield f"{c} (in {max(others, key=others.count)})"
 
 
-def main(folder, data, reference, label, coverage):
+def few(names, apart=" "):
+    """As many of the first names as fit, at least a part of one."""
+    names = names.split(apart)
+    while len(names) > 1 and len(apart.join(names)) > MOST:
+        names.pop()
+    return apart.join(names)[:MOST] or "-"
+
+
+def clusters(path, own):
+    """The first of the list of unlike clusters; small ones, whose means are uncertain, only if they are the user's own."""
+    for r in [r for r in rows(path) if own or int(r["cells"]) >= 5][:SHOWN]:
+        yield [r["cluster" if own else "place"], r["cells"], few(r["types"], " | "), few(r["lacks"]), few(r["more"])]
+
+
+def main(folder, data, reference, label, coverage, own_clusters=""):
     transfer, held = values(f"{folder}/log/ctaprobe-transfer.report"), values(f"{folder}/held-out.score.tsv")
     new = score(folder, label, transfer.get("labels:coarse"))
     cells = columns(f"{folder}/new.pred", "assigned", "probability", "in_set")
@@ -241,5 +259,7 @@ def main(folder, data, reference, label, coverage):
     for text in (*(text for _, text in said), "", f"corrmask annotate: {data or 'simulated cells'}", f"reference: {reference}", ""):
         print("\n  ".join(fold(text, 78)))
     as_table(f"{folder}/types.table", TYPES, [["type", "ref", "F1", "cover", "new", "unlike", *(["F1 new"] if new else []), "set", "prob"], *types(transfer, held, new, cells)], 80)
+    print()
+    as_table(f"{folder}/unlike.table", UNLIKE, [[own_clusters or "place", "cells", "predicted", "lacks", "has more of"], *clusters(f"{folder}/unlike.tsv", own_clusters)], 80)
     print()
     stage_times(f"{folder}/log")

@@ -1,5 +1,5 @@
 """Figures of make genesets: are the strongest edges pairs of known gene sets?"""
-from plot import Arm, Series, arms, plot
+from plot import Series, plot
 
 GRAPHS = {"corrmask": ("CorrMask, 2,000 genes", "m-corrmask"), "corrmask-all": ("CorrMask, all genes", "m-corrmask"), "pmi": ("PMI", "m-pmi")}
 
@@ -14,11 +14,3 @@ def genesets(t):
     return "Edges within a gene set", [
         plot("Edges within a gene set" if precise else "No edge joins two genes of sets", precise + chance, "k strongest edges",
              "share of edges within a gene set", log_x=True, y_range=(0, None), note="Lines up and down: 95 % intervals.")]
-
-
-def docs_genesets(t):
-    looks = dict(GRAPHS.values())
-    return "Edges within a gene set", [
-        arms(name, [Arm(f"{r['graph']}, {int(r['k']):,} edges", r.number(column), look=looks[r["graph"]]) for r in t("genesets.tsv")],
-             "pairs of one gene set among the edges, times random pairs", log=True, line=1, include=(1, 20), note="Line: as many as random pairs.")
-        for name, column in (("Reactome", "reactome_ratio"), ("Protein complexes", "complexes_ratio"))]

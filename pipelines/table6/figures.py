@@ -1,6 +1,6 @@
 """Figures of make table6: macro F1 by the number of pre-training cells (the paper's figure 5), the rarest classes (figure 6), and by lambda (figure 7)."""
 from chart import METHODS, tint
-from plot import Series, forest, plot
+from plot import Series, plot
 
 SUFFIXES = ("", "+10", "+25", "+50", "+r2mae", "+dyn", "+mdlm")
 STAGES = {"finetune": "Cell types, fine-tuned", "probe": "Cell types, linear probe"}
@@ -51,11 +51,3 @@ def fig7(t):
     return "Macro F1 by lambda", [
         plot(title, [Series("", sorted((share(r["arm"]), *r.spread()) for r in rows if (r["stage"], r["cells"]) == (stage, most)), "m-corrmask")],
              "lambda (0: random masks)", "macro F1", x_range=(-0.1, 1.1), note=NOTE) for stage, title in STAGES.items()]
-
-
-def docs_table6(t):
-    words = {"macro_f1": "macro F1", "accuracy": "accuracy", "rare_f1": "F1 of the rarest third", "fine": "Fine-tuned", "probe": "Linear probe"}
-    return "CorrMask minus random masks", forest(
-        [r for r in t("table6-differences.tsv") if r["method"] == "CorrMask"], lambda r: words[r["metric"].partition("_")[0]],
-        lambda r: words[r["metric"].partition("_")[2]], "mean low high", "CorrMask minus random masks", lambda r: "m-corrmask",
-        note="Lines: 95 % intervals over five seeds.")

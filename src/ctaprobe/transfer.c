@@ -42,6 +42,10 @@ static struct option_def options[] = {
 		"call cells unknown that are less like the reference than all but this share of its own (default 0.05, where promised)", 0,
 		0.99, .changes = 1},
 	{0, "Output", OPT_GROUP},
+	{0, "unlike", OPT_OUTPUT, &transfer_set.unlike, "FILE",
+		"also write a table of clusters of the new cells, the most unlike the reference first", .modes = COUNTS},
+	{0, "clusters", OPT_STRING, &transfer_set.clusters, "COL", "with --unlike: these clusters or labels of the new cells",
+		.modes = COUNTS, .needs = "unlike"},
 	{0, "held-out", OPT_OUTPUT, &transfer_set.held_out, "FILE", "also write the predictions of the cells that were held out"},
 	{0},
 };
@@ -71,6 +75,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct calibrated c;
 	struct predictions p;
 	struct written w;
+	struct unlike u = {0};
 	cli_init(&transfer_cli, argc, argv);
 	transfer_check_options();
 	cli_blas(&transfer_cli);
@@ -88,13 +93,18 @@ int ctaprobe_transfer(int argc, char **argv)
 	calibrated_mix(&c, p.logit, p.scored);
 	promises_make(&r.promised, &c, r.group, r.classes.name);
 	c.rule.calls_unknown = given(&transfer_set.unknown) || !r.promised.why[PROMISE_UNKNOWN];
-	transfer_write_new(&w, &p, &r, &c.rule);
+	if (transfer_set.unlike)
+		transfer_unlike(&u, &p, &r);
+	transfer_write_new(&w, &p, &r, &c.rule, &u);
 	if (transfer_set.held_out)
 		transfer_write_held_out(&r, &c.rule);
 	transfer_report(&r, &c, &p, &w);
 	calibrated_release(&c);
 	reference_release(&r);
 	stream_free(in);
-	free_all(p.logit, p.far, p.there, p.known, w.may_be);
+	unlike_release(&u);
+	sparse_release(&p.cells);
+	classes_release(&p.clusters);
+	free_all(p.logit, p.far, p.there, p.known, p.class, p.cluster, w.may_be);
 	return 0;
 }

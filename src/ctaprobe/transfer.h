@@ -1,15 +1,17 @@
 /* The parts of ctaprobe transfer: transfer.c has the options, transfer_reference.c the cells with known classes, transfer_new.c the new
- * ones, transfer_write.c the predictions, transfer_report.c the rows of --report. What predicts, decides and promises is in lib/transfer. */
+ * ones, transfer_write.c the predictions, transfer_unlike.c the clusters that are unlike the reference, transfer_report.c the rows of --report. What
+ * predicts, decides and promises is in lib/transfer. */
 #pragma once
 
 #include "ctaprobe.h"
 #include "transfer/promise.h"
+#include "transfer/unlike.h"
 
 #define BETWEEN " | " /* classes of a set, as text */
 #define UNKNOWN "unknown"
 
 struct transfer_options {
-	const char *reference, *calibration, *held_out, *label, *group, *ontology;
+	const char *reference, *calibration, *held_out, *label, *group, *ontology, *unlike, *clusters;
 	long long nearest, folds;
 	double inverse_penalty, coverage, unknown;
 	int as_given;
@@ -51,7 +53,10 @@ struct predictions {
 	const size_t *row; /* [n] rising rows of the stream; NULL: all */
 	double *logit, *far; /* [scored, classes], [scored] */
 	uint8_t *there, *known; /* [n] of new cells: it has values; the reference has a cell of the same */
-	size_t logit_cap, far_cap, there_cap, known_cap;
+	struct sparse cells; /* with --unlike: packed */
+	uint32_t *class, *cluster; /* [scored] predicted; of --clusters, or NULL */
+	struct classes clusters;
+	size_t logit_cap, far_cap, there_cap, known_cap, class_cap, cluster_cap;
 };
 
 /* The next block of new cells. 0: the end; of a stream that is indexed the next call begins again. Dies on errors. */
@@ -61,14 +66,19 @@ void new_match_depth(struct reference *r, struct stream *in);
 /* Predict the new cells, and add them to c. */
 void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct calibrated *c);
 
+/* --unlike: find the clusters, and write their table. */
+void transfer_unlike(struct unlike *u, const struct predictions *p, const struct reference *r);
+
 /* What was written. */
 struct written {
 	uint64_t cells, unknown, empty, of_untested, known;
 	uint64_t term_cells, term_sum; /* with an answer or any class, and the classes of these answers */
 	uint64_t *may_be; /* [classes] cells that may be of an untested class */
 };
-/* Write the predictions of new cells to -o, those of held-out cells, with their folds, to --held-out. */
-void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule);
+/* Write the predictions of new cells to -o, with their places in the list u (of no clusters: no column), those of held-out cells, with their folds,
+ * to --held-out. */
+void transfer_write_new(
+	struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule, const struct unlike *u);
 void transfer_write_held_out(const struct reference *r, const struct rule *rule);
 
 /* The notes and the rows of --report. */

@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
+#include "label/label.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ struct gathered {
 	struct expressed expressed; /* of counts */
 	int x, cell; /* columns; x -1: counts */
 	size_t bytes;
+	struct predictions *keep; /* where the cells, and their clusters, are kept; NULL: nowhere */
+	struct labels clusters;
 };
 
 static void gathered_init(struct gathered *g, const struct stream *in, const struct reference *r)
@@ -42,7 +45,19 @@ static void gathered_clear(struct gathered *g)
 static void gathered_release(struct gathered *g)
 {
 	expressed_release(&g->expressed);
+	labels_release(&g->clusters);
 	embeddings_release(&g->d);
+}
+
+/* For the list of clusters that are unlike the reference. */
+static void keep_cell(struct gathered *g, const struct block *b, size_t i)
+{
+	struct predictions *to = g->keep;
+	expressed_pack(&g->expressed, b, i, &to->cells);
+	if (!g->clusters.classes)
+		return;
+	grow(to->cluster, to->cluster_cap, to->cells.n);
+	to->cluster[to->cells.n - 1] = labels_at(&g->clusters, b, i);
 }
 
 /* Add the cells of b. there [b->rows] out: which have values */
@@ -62,6 +77,8 @@ static void transfer_gather(struct gathered *g, const struct block *b, uint8_t *
 			there[i] = (g->d.depth[g->d.n] = expressed_add(&g->expressed, b, i, &g->d.sparse)) > 0;
 		if (!there[i])
 			continue;
+		if (g->keep)
+			keep_cell(g, b, i);
 		if (v) {
 			embedding_check(v, k, ((const uint64_t *)b->col[g->cell].data)[i], name);
 			memcpy(g->d.x + g->d.n * k, v, k * sizeof *v);
@@ -137,6 +154,7 @@ static void score_gathered(struct predictions *p, size_t first, struct gathered 
 	size_t k = r->classes.n, n = g->d.n, at = 0;
 	grow(p->logit, p->logit_cap, (p->scored + n + 1) * k);
 	grow(p->far, p->far_cap, p->scored + n + 1);
+	grow(p->class, p->class_cap, p->scored + n + 1);
 	double *logit = p->logit + p->scored * k;
 	if (n)
 		method_score(&r->method, &g->d, NULL, n, logit, p->far + p->scored);
@@ -146,6 +164,7 @@ static void score_gathered(struct predictions *p, size_t first, struct gathered 
 		if (!p->there[i])
 			continue;
 		transfer_decide(&c->rule, logit + at * k, p->far[p->scored + at], &d);
+		p->class[p->scored + at] = d.class;
 		calibrated_add(c, &d, &g->d, at++);
 	}
 	free_all(d.p, d.in_set);
@@ -158,8 +177,11 @@ void new_predict(struct predictions *p, struct stream *in, const struct referenc
 	struct block b = {0};
 	struct gathered g;
 	size_t first = 0;
-	*p = (struct predictions){.in = in};
+	*p = (struct predictions){.in = in, .cells.d = r->d.d};
 	gathered_init(&g, in, r);
+	g.keep = transfer_set.unlike ? p : NULL;
+	must(transfer_set.clusters &&
+		labels_init(&g.clusters, stream_header(in), transfer_set.clusters, &p->clusters, LABEL_VALUES, stream_name(in), &failure));
 	while (new_next(in, &b)) {
 		grow(p->there, p->there_cap, p->n + b.rows);
 		grow(p->known, p->known_cap, p->n + b.rows);

@@ -124,7 +124,7 @@ void reference_read(struct reference *r, const struct stream *new)
 	if (o->group)
 		read_groups(r);
 	r->options = (struct method_options){(size_t)o->nearest, o->inverse_penalty, o->as_given, (int)transfer_cli.threads,
-		(uint32_t)transfer_cli.seed, o->label, o->ontology ? &r->detail : NULL};
+		(uint32_t)transfer_cli.seed, o->label, o->unlike != NULL, o->ontology ? &r->detail : NULL};
 	must((r->d.x && (header_kind(h, "embedding", name, &failure) || header_need(h, "x", F32, FIXED, name, &failure) < 0)) ||
 		header_need(h, "cell", U64, SCALAR, name, &failure) < 0);
 	if (r->d.x)

@@ -9,17 +9,18 @@
 #include <xxhash.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
-	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", NULL};
+	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", NULL};
 
 struct writer {
 	const struct reference *r;
 	const struct rule *rule;
+	const struct unlike *unlike; /* NULL: no list */
 	struct written *to;
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
 	int logit, predicted, probability, label_set, in_set, likeness, assigned, fold, untested, in_reference, fine_label, term, term_name,
-		term_classes; /* -1: none */
+		term_classes, place; /* -1: none */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
 };
@@ -57,7 +58,7 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	size_t k = r->classes.n;
 	struct header *h = &w->h;
 	const struct detail *t = rule->detail;
-	*w = (struct writer){.r = r, .rule = rule, .fold = -1, .in_reference = -1, .fine_label = -1, .term = -1};
+	*w = (struct writer){.r = r, .rule = rule, .fold = -1, .in_reference = -1, .fine_label = -1, .term = -1, .place = -1};
 	w->d.p = xmalloc(k * sizeof *w->d.p);
 	w->d.in_set = xmalloc(k);
 	w->order = xmalloc(k * sizeof *w->order);
@@ -202,6 +203,8 @@ static void write_cells(struct writer *w, struct stream *to, const struct predic
 		block_take(&w->out, w->map, &in, row, n);
 		for (size_t i = 0; i < n; i++, at++) {
 			int there = !p->there || p->there[at];
+			if (w->place >= 0)
+				put_u32(w, w->place, i, there ? w->unlike->place[scored] : MISSING_CODE);
 			put_cell(w, i, there ? p->logit + scored * w->rule->k : NULL, there ? p->far[scored] : 0);
 			scored += (size_t)there;
 			uint32_t y = w->fine_label >= 0 ? w->r->held.d->y[at] : 0;
@@ -222,11 +225,26 @@ static void write_cells(struct writer *w, struct stream *to, const struct predic
 	free(row);
 }
 
-void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule)
+/* A column of the places in the list, 1 the most unlike. */
+static void add_places(struct writer *w, const struct unlike *u)
+{
+	FREED char **name = xcalloc(u->n + 1, sizeof *name);
+	for (size_t i = 0; i < u->n; i++)
+		name[i] = xasprintf("%zu", i + 1);
+	w->unlike = u;
+	if (u->place)
+		w->place = header_add_categorical(&w->h, "unlike", name, u->n);
+	for (size_t i = 0; i < u->n; i++)
+		free(name[i]);
+}
+
+void transfer_write_new(
+	struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule, const struct unlike *u)
 {
 	struct writer to;
 	*w = (struct written){.may_be = xcalloc(r->classes.n, sizeof *w->may_be)};
 	writer_init(&to, r, rule, stream_header(p->in), 1);
+	add_places(&to, u);
 	to.to = w;
 	write_cells(&to, cli_create(&transfer_cli, &to.h, stream_expected(p->in)), p);
 	writer_release(&to);

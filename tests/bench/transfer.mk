@@ -23,7 +23,11 @@ bench-transfer-pairs: $(TRANSFER)/ready $(if $(SCANVI),$(TRANSFER)-scanvi/ready)
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py pairs $(TRANSFER)/pairs/pairs.tsv
 	@$(TRANSFER)/bin/python tests/bench/transfer_pairs.py means $(TRANSFER)/pairs/pairs.tsv
 
+bench-transfer-unlike: $(TRANSFER)/ready | all ## are cells of a type that the reference lacks in the first clusters of ctaprobe transfer --unlike? (FOLDER=)
+	@[ -n "$(FOLDER)" ] || { echo 'bench-transfer-unlike: FOLDER= with the files of transfer_pairs.py is needed' >&2; exit 2; }
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer_unlike.py $(BIN) $(FOLDER)
+
 bench-transfer-size: $(TRANSFER)/ready | all ## CPU time, memory and macro F1 beside CellTypist, by the number of reference cells (SIZES=, or ours of mixed real cells: MANY=FILE.h5ad CELLS=)
 	@export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=python; $(TRANSFER)/bin/python tests/bench/transfer_size.py \
 		$(if $(MANY),many $(BIN) $(TRANSFER)/many $(MANY) $(or $(CELLS),1000000),run $(BIN) $(TRANSFER)/size $(or $(SIZES),5000 50000 200000))
-.PHONY: bench-transfer bench-transfer-pairs bench-transfer-size
+.PHONY: bench-transfer bench-transfer-pairs bench-transfer-unlike bench-transfer-size
