@@ -172,7 +172,7 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
 			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
 	depgraph_describe(h, &sample, genes, n);
-	graph_build(g, (uint32_t)h->vocab.n, edge, n);
+	graph_build(g, (uint32_t)h->vocab.n, edge, n, !pmi);
 	say_edges(g, genes, sample.n);
 }
 
@@ -214,13 +214,18 @@ static void print_stats(FILE *f, const struct graph *g)
 
 static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const char *weight)
 {
-	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s\n", weight, strcmp(weight, "rho") ? "count" : "overlap");
+	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s%s\n", weight, graph_overlap(weight),
+		g->pooled ? "\tpooled" : "");
 	for (uint32_t a = 0; a < g->n; a++)
 		for (uint64_t k = g->offset[a]; k < g->offset[a + 1]; k++) {
 			uint32_t b = g->neighbour[k];
-			if (b > a)
-				fprintf(f, "%u\t%s\t%s\t%u\t%s\t%s\t%.9g\t%u\n", a, v->id[a], v->symbol[a], b, v->id[b], v->symbol[b],
-					(double)g->weight[k], g->overlap[k]);
+			if (b < a)
+				continue;
+			fprintf(f, "%u\t%s\t%s\t%u\t%s\t%s\t%.9g\t%u", a, v->id[a], v->symbol[a], b, v->id[b], v->symbol[b],
+				(double)g->weight[k], g->overlap[k]);
+			if (g->pooled)
+				fprintf(f, "\t%.9g", (double)g->pooled[k]);
+			fputc('\n', f);
 		}
 }
 
@@ -293,7 +298,7 @@ int main(int argc, char **argv)
 			header_drop(&h, h.col[h.ncol - 1].name);
 		free(h.kind);
 		h.kind = xstrdup("graph");
-		graph_columns(&h, weight, m.name, m.n);
+		graph_columns(&h, weight, g.pooled != NULL, m.name, m.n);
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h, ROWS_UNKNOWN);
 		must(graph_write(&g, m.of, m.n, out, &failure));

@@ -40,12 +40,13 @@ same_as_reference() {
 	shift
 	depgraph "${d[@]}" "$tok.tok" -o got.graph
 	edges got.graph > got.txt
+	depgraph -O tsv got.graph > got.tsv
 	$PYTHON "$BATS_TEST_DIRNAME/ref/graph.py" "$tok.txt" 2 "$@" > ref.txt
 	$PYTHON - <<-'END'
 		ref = {}
 		for line in open("ref.txt"):
-		    u, v, rho, n, _ = line.split()
-		    ref[int(u), int(v)] = ref[int(v), int(u)] = float(rho), int(n)
+		    u, v, rho, n, pooled = line.split()
+		    ref[int(u), int(v)] = ref[int(v), int(u)] = float(rho), int(n), float(pooled)
 		got = {}
 		for line in open("got.txt"):
 		    u, v, rho, n = line.split()
@@ -53,6 +54,8 @@ same_as_reference() {
 		    got[int(u), int(v)] = float(rho), int(n)
 		assert len(got) > 100 and got.keys() == ref.keys(), (len(got), len(ref))
 		worst = max(abs(got[k][0] - ref[k][0]) for k in ref)
+		for u, _, _, v, _, _, rho, n, pooled in [line.rstrip("\n").split("\t") for line in open("got.tsv")][1:]:
+		    assert abs(float(pooled) - ref[int(u), int(v)][2]) < 1e-5, (u, v, pooled)
 		assert worst < 1e-5 and all(got[k][1] == ref[k][1] for k in ref), worst
 		print(f"{len(got) // 2} edges, largest difference {worst:.1e}")
 	END
@@ -179,7 +182,8 @@ same_as_reference() {
 	depgraph -O tsv a.graph -o a.tsv
 	depgraph --leiden 1,3 a.graph -o mod.graph
 	depgraph --leiden 1,3 a.graph | cmp - mod.graph
-	cmp <(scview -c token,neighbour,rho,overlap a.graph) <(scview -c token,neighbour,rho,overlap mod.graph)
+	cmp <(scview -c token,neighbour,rho,overlap,pooled a.graph) <(scview -c token,neighbour,rho,overlap,pooled mod.graph)
+	cmp <(depgraph --shuffle -O tsv a.graph | cut -f 7- | sort) <(cut -f 7- a.tsv | sort)
 	depgraph --leiden 3 -O graphml a.graph -o a.graphml
 	edges a.graph > e.txt
 	scview -c token,module_1,module_3 mod.graph > mod.tsv
@@ -202,8 +206,8 @@ same_as_reference() {
 		for k, x in want.items():
 		    assert abs(float(stats[k]) - x) < 1e-3, (k, stats[k], x)
 		rows = [l.rstrip("\n").split("\t") for l in open("a.tsv")]
-		assert rows[0] == "token_a gene_a symbol_a token_b gene_b symbol_b rho overlap".split()
-		got = {(int(r[0]), int(r[3])): (float(r[6]), int(r[7])) for r in rows[1:]}
+		assert rows[0] == "token_a gene_a symbol_a token_b gene_b symbol_b rho overlap pooled".split()
+		got = {(int(r[0]), int(r[3])): (float(r[6]), int(r[7]), float(r[8])) for r in rows[1:]}
 		assert len(got) == len(E) // 2 and all(abs(got[a, b][0] - r) < 1e-5 and got[a, b][1] == k for a, b, r, k in E if a < b)
 		# modules: numbered by size, none without neighbours, no worse than one module for all
 		M = np.array([[int(x) for x in l.split()] for l in list(open("mod.tsv"))[1:]])
@@ -231,8 +235,8 @@ same_as_reference() {
 		for x in g.findall(".//g:edge", ns):
 		    a, b = sorted(int(float(node[x.get(k)]["token"])) for k in ("source", "target"))
 		    assert (a, b) not in seen
-		    seen[a, b] = float(values(x)["rho"]), float(values(x)["overlap"])
-		assert seen.keys() == got.keys() and all(abs(seen[k][0] - got[k][0]) < 1e-6 and seen[k][1] == got[k][1] for k in got)
+		    seen[a, b] = tuple(float(values(x)[k]) for k in ("rho", "overlap", "pooled"))
+		assert seen.keys() == got.keys() and all(abs(x - y) < 1e-6 for k in got for x, y in zip(seen[k], got[k]))
 		import pandas as pd             # and a.tsv as a user would open it
 		T = pd.read_csv("a.tsv", sep="\t")
 		assert len(T) == len(got) and abs((T.rho < 0).mean() - float(stats["negative_share"])) < 1e-6 and T.overlap.dtype == np.int64

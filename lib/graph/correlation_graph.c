@@ -13,6 +13,7 @@ struct pair {
 	uint32_t overlap;
 	float rho; /* over those cells */
 	double c; /* |C| */
+	float pooled; /* C */
 	int wanted;
 };
 
@@ -85,7 +86,9 @@ static void correlation_score(struct pair *p, struct scratch *s, const struct co
 	p->overlap = both(s, x, p->v);
 	uint64_t P = sum_products(s, p->overlap, k->r + p->u * L, k->r + p->v * L);
 	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
-	p->c = fabs((double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v])));
+	double c = (double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v]));
+	p->pooled = (float)c;
+	p->c = fabs(c);
 	if (p->overlap >= par->min_overlap && p->overlap && p->c >= par->rho_min)
 		p->rho = local_rho(s, p->overlap, x->max_len);
 }
@@ -179,7 +182,7 @@ struct edge *correlation_edges(
 		if (!pair[i].wanted || (p->positive && pair[i].rho < 0))
 			continue;
 		uint32_t a = x->token[pair[i].u], b = x->token[pair[i].v];
-		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap};
+		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap, pair[i].pooled};
 	}
 	qsort(edge, m, sizeof *edge, by_token);
 	free(pair);

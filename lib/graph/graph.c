@@ -8,17 +8,18 @@
 
 void graph_release(struct graph *g)
 {
-	free_all(g->offset, g->neighbour, g->weight, g->overlap, g->module);
+	free_all(g->offset, g->neighbour, g->weight, g->overlap, g->pooled, g->module);
 	*g = (struct graph){0};
 }
 
-void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
+void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m, int pooled)
 {
 	*g = (struct graph){.n = n,
 		.offset = xcalloc((size_t)n + 2, sizeof *g->offset),
 		.neighbour = xcalloc(2 * m, 4),
 		.weight = xcalloc(2 * m, 4),
-		.overlap = xcalloc(2 * m, 4)};
+		.overlap = xcalloc(2 * m, 4),
+		.pooled = pooled ? xcalloc(2 * m, sizeof *g->pooled) : NULL};
 	uint64_t *at = g->offset + 1; /* at[u]: next free index of row u; at the end the end of row u */
 	for (size_t i = 0; i < m; i++) {
 		at[edge[i].u + 1]++;
@@ -33,6 +34,8 @@ void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
 			g->neighbour[k] = larger ? edge[i].v : edge[i].u;
 			g->weight[k] = edge[i].weight;
 			g->overlap[k] = edge[i].overlap;
+			if (pooled)
+				g->pooled[k] = edge[i].pooled;
 		}
 }
 
@@ -46,12 +49,14 @@ void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
 		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
 			uint32_t a = to[u], b = to[g->neighbour[k]];
 			if (u < g->neighbour[k] && a < n && b < n)
-				edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k]};
+				edge[m++] = (struct edge){
+					a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k], g->pooled ? g->pooled[k] : 0};
 		}
 	if (m)
 		qsort(edge, m, sizeof *edge, by_genes);
+	int pooled = g->pooled != NULL;
 	graph_release(g);
-	graph_build(g, n, edge, m);
+	graph_build(g, n, edge, m, pooled);
 }
 
 void graph_shuffle(struct graph *g, uint32_t seed)
@@ -73,7 +78,7 @@ void graph_shuffle(struct graph *g, uint32_t seed)
 	free_all(order, to, linked);
 }
 
-static const char *overlap_name(const char *weight)
+const char *graph_overlap(const char *weight)
 {
 	return strcmp(weight, "npmi") == 0 ? "count" : "overlap";
 }
@@ -83,12 +88,14 @@ const char *graph_weight(const struct header *h)
 	return header_find(h, "npmi") >= 0 ? "npmi" : "rho";
 }
 
-void graph_columns(struct header *h, const char *weight, char *const *name, size_t nmodule)
+void graph_columns(struct header *h, const char *weight, int pooled, char *const *name, size_t nmodule)
 {
 	header_add(h, "token", U32);
 	header_add_ragged(h, "neighbour", id_type(h->vocab.n), "neighbour");
 	header_add_ragged(h, weight, F32, "neighbour");
-	header_add_ragged(h, overlap_name(weight), U32, "neighbour");
+	header_add_ragged(h, graph_overlap(weight), U32, "neighbour");
+	if (pooled)
+		header_add_ragged(h, "pooled", F32, "neighbour");
 	for (size_t i = 0; i < nmodule; i++)
 		header_add(h, name[i], I32);
 }
@@ -107,9 +114,11 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
 			block_set_id(&b, 1, had + i, g->neighbour[g->offset[u] + i]);
 		memcpy((float *)b.col[2].data + had, g->weight + g->offset[u], m * 4);
 		memcpy((uint32_t *)b.col[3].data + had, g->overlap + g->offset[u], m * 4);
+		if (g->pooled)
+			memcpy((float *)b.col[4].data + had, g->pooled + g->offset[u], m * 4);
 		b.group[0].offset[b.rows] = had + m;
 		for (size_t i = 0; i < nmodule; i++)
-			((int32_t *)b.col[4 + i].data)[b.rows - 1] = module[i][u];
+			((int32_t *)b.col[4 + !!g->pooled + i].data)[b.rows - 1] = module[i][u];
 		if (block_full(&b) || u + 1 == g->n) {
 			bad = stream_write(out, &b, e);
 			block_reset(&b, stream_header(out));
@@ -127,7 +136,7 @@ static int take_row(struct graph *g, uint32_t u, const uint32_t *v, size_t n, ui
 	return 0;
 }
 
-static int take_block(struct graph *g, const struct block *b, const int col[5], struct stream *in, struct error *e)
+static int take_block(struct graph *g, const struct block *b, const int col[6], struct stream *in, struct error *e)
 {
 	const struct header *h = stream_header(in);
 	int group = h->col[col[1]].group;
@@ -140,10 +149,13 @@ static int take_block(struct graph *g, const struct block *b, const int col[5], 
 		g->neighbour[had + i] = block_id(b, col[1], i);
 	memcpy(g->weight + had, b->col[col[2]].data, items * sizeof *g->weight);
 	memcpy(g->overlap + had, b->col[col[3]].data, items * sizeof *g->overlap);
+	if (col[5] >= 0) {
+		g->pooled = xrealloc(g->pooled, had + items + 1, sizeof *g->pooled);
+		memcpy(g->pooled + had, b->col[col[5]].data, items * sizeof *g->pooled);
+	}
 	for (size_t i = 0; i < items; i++)
-		if (!isfinite(g->weight[had + i]))
-			return error_set(e, "%s: a weight of neighbour %u is %g", stream_name(in), g->neighbour[had + i],
-				(double)g->weight[had + i]);
+		if (!isfinite(g->weight[had + i]) || (g->pooled && !isfinite(g->pooled[had + i])))
+			return error_set(e, "%s: a weight of neighbour %u is not finite", stream_name(in), g->neighbour[had + i]);
 	for (size_t r = 0; r < b->rows; r++, g->n++) {
 		if (g->n == h->vocab.n || ((const uint32_t *)b->col[col[0]].data)[r] != g->n)
 			return error_set(e, "%s: row %u is not the vocabulary's next entry", stream_name(in), g->n);
@@ -161,7 +173,8 @@ static int check_both_rows(const struct graph *g, const char *name, struct error
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
 			int64_t back = graph_find(g, g->neighbour[k], u);
-			if (back < 0 || memcmp(g->weight + k, g->weight + back, sizeof *g->weight) || g->overlap[k] != g->overlap[back])
+			if (back < 0 || memcmp(g->weight + k, g->weight + back, sizeof *g->weight) || g->overlap[k] != g->overlap[back] ||
+				(g->pooled && g->pooled[k] != g->pooled[back]))
 				return error_set(e, "%s: token %u has neighbour %u, but not the other way round with the same numbers",
 					name, u, g->neighbour[k]);
 		}
@@ -172,15 +185,17 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	int col[5] = {0};
+	int col[6] = {0};
 	if (header_kind(h, "graph", name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
 		(col[1] = header_need(h, "neighbour", U32, RAGGED, name, e)) < 0 ||
 		(col[2] = header_need(h, weight, F32, RAGGED, name, e)) < 0 ||
-		(col[3] = header_need(h, overlap_name(weight), U32, RAGGED, name, e)) < 0 ||
+		(col[3] = header_need(h, graph_overlap(weight), U32, RAGGED, name, e)) < 0 ||
 		(module && (col[4] = header_need(h, module, I32, SCALAR, name, e)) < 0))
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
-		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, overlap_name(weight));
+		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, graph_overlap(weight));
+	if ((col[5] = header_beside(h, "pooled", F32, col[1], name, e)) == -2)
+		return -1;
 	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset), .module = module ? xcalloc(h->vocab.n, 4) : NULL};
 	struct block b = {0};
 	int got;

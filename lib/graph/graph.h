@@ -11,6 +11,7 @@ struct graph {
 	uint32_t *neighbour; /* [offset[n]] ascending within a row; every edge is in both rows */
 	float *weight; /* [offset[n]] local Spearman rho, or NPMI */
 	uint32_t *overlap; /* [offset[n]] cells with both genes, or number of times that they are adjacent */
+	float *pooled; /* [offset[n]] correlation over all cells; NULL: not known */
 	int32_t *module; /* [n] -1: none; NULL: not read */
 };
 
@@ -18,10 +19,11 @@ struct edge {
 	uint32_t u, v; /* tokens, u < v */
 	float weight;
 	uint32_t overlap;
+	float pooled;
 };
 
-/* The graph of m edges in order of (u, v), over n vocabulary rows. */
-void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m);
+/* The graph of m edges in order of (u, v), over n vocabulary rows. pooled: the edges have it. */
+void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m, int pooled);
 
 /* Gene u becomes gene to[u] of n; edges of genes with to[u] >= n are dropped. g has no modules. */
 void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n);
@@ -32,8 +34,8 @@ void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n);
  */
 void graph_shuffle(struct graph *g, uint32_t seed);
 
-/* Add the columns of a graph stream to a header that has none: those for `weight`, and nmodule columns of modules. */
-void graph_columns(struct header *h, const char *weight, char *const *name, size_t nmodule);
+/* Add the columns of a graph stream to a header that has none: those for `weight`, pooled if it is not 0, and nmodule columns of modules. */
+void graph_columns(struct header *h, const char *weight, int pooled, char *const *name, size_t nmodule);
 int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, struct stream *out, struct error *e);
 
 /* Read a whole graph stream whose weights are in column `weight`: "rho" (with "overlap") or "npmi" (with "count"), see graph_weight.
@@ -42,6 +44,7 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
  * that is not finite. */
 int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e);
 const char *graph_weight(const struct header *h); /* "npmi" if there is such a column, else "rho" */
+const char *graph_overlap(const char *weight); /* the column beside it: "count" of "npmi", else "overlap" */
 void graph_release(struct graph *g); /* accepts a zeroed struct */
 
 /* XXH3-128 of edges, weights and modules, 32 hex digits. */

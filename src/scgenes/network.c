@@ -78,12 +78,12 @@ int scgenes_network(int argc, char **argv)
 	if ((uint64_t)nearest >= g.n)
 		die("%s: --nearest %lld, but there are %zu genes", stream_name(in), nearest, g.n);
 	FREED struct edge *edge = network_join(&g, &edges);
-	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges);
+	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges, 0);
 	header_init(&h, "graph");
 	vocab_copy(&h.vocab, &stream_header(in)->vocab);
 	cJSON_Delete(h.provenance);
 	h.provenance = cJSON_Duplicate(stream_header(in)->provenance, 1);
-	graph_columns(&h, "rho", NULL, 0);
+	graph_columns(&h, "rho", 0, NULL, 0);
 	cli_provenance(&network_cli, &h, "");
 	struct stream *out = cli_create(&network_cli, &h, ROWS_UNKNOWN);
 	must(graph_write(&graph, NULL, 0, out, &failure));

@@ -163,7 +163,7 @@ static void make_ring(struct graph *g, const struct vocab *v)
 			edge[m++] = (struct edge){a, b, 0.5f, 1};
 		}
 	}
-	graph_build(g, (uint32_t)v->n, edge, m);
+	graph_build(g, (uint32_t)v->n, edge, m, 0);
 	free(edge);
 }
 

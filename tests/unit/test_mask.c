@@ -52,7 +52,7 @@ static void random_graph(struct graph *g, struct rng *r, double density)
 		for (uint32_t v = u + 1; v < VOCAB; v++)
 			if (rng_unit(r) < density)
 				edge[m++] = (struct edge){u, v, (float)(2 * rng_unit(r) - 1), 200};
-	graph_build(g, VOCAB, edge, m);
+	graph_build(g, VOCAB, edge, m, 0);
 }
 
 static int masked(const struct trial *t, uint32_t p)
@@ -291,7 +291,7 @@ static void partners_go_together(void **state)
 	for (uint32_t u = SPECIAL; u + 1 < VOCAB; u += 2)
 		edge[m++] = (struct edge){u, u + 1, 0.5f, 200};
 	struct graph g;
-	graph_build(&g, VOCAB, edge, m);
+	graph_build(&g, VOCAB, edge, m, 0);
 	struct mask_plan plan = {
 		.strategy = MASK_CORRMASK, .partners = 5, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *mk = masker_new(&plan);
@@ -320,7 +320,7 @@ static void partners_go_together(void **state)
 static void modules_go_together(void **state)
 {
 	struct graph g;
-	graph_build(&g, VOCAB, NULL, 0);
+	graph_build(&g, VOCAB, NULL, 0, 0);
 	g.module = xcalloc(VOCAB, sizeof *g.module);
 	for (int32_t u = 0; u < VOCAB; u++)
 		g.module[u] = u < SPECIAL || u >= 200 ? -1 : u / 10;
@@ -378,7 +378,7 @@ static void spans_go_whole(void **state)
 		edge[m++] = (struct edge){u + 1, u + 2, 0.5f, 20};
 	}
 	struct graph g;
-	graph_build(&g, VOCAB, edge, m);
+	graph_build(&g, VOCAB, edge, m, 0);
 	struct mask_plan plan = {.strategy = MASK_PMI, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *mk = masker_new(&plan);
 	struct trial t = {.n = 240};
@@ -411,7 +411,7 @@ static void weighted_partners(void **state)
 	for (uint32_t v = 0; v < 20; v++)
 		edge[v] = (struct edge){SPECIAL, SPECIAL + 1 + v, v < 10 ? 0 : (v < 15 ? -0.2f : 0.6f), 200};
 	struct graph g;
-	graph_build(&g, VOCAB, edge, 20);
+	graph_build(&g, VOCAB, edge, 20, 0);
 	for (int weighted = 0; weighted < 2; weighted++) {
 		struct mask_plan plan = {.strategy = MASK_CORRMASK,
 			.weighted = weighted,
@@ -552,7 +552,7 @@ static void stamp_wraps(void **state)
 {
 	struct edge e = {SPECIAL, SPECIAL + 1, 1, 200};
 	struct graph g;
-	graph_build(&g, VOCAB, &e, 1);
+	graph_build(&g, VOCAB, &e, 1, 0);
 	struct mask_plan plan = {
 		.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *m = masker_new(&plan);
@@ -615,7 +615,7 @@ static void columns_of_partners(void **state)
 	uint32_t gene[G], plain[G];
 	for (uint32_t i = 0; i < G / 4; i++)
 		e[i] = (struct edge){SPECIAL + 2 * i, SPECIAL + 2 * i + 1, 1, 200};
-	graph_build(&g, SPECIAL + G, e, G / 4);
+	graph_build(&g, SPECIAL + G, e, G / 4, 0);
 	struct mask_plan p = {.strategy = MASK_COLUMNS, .seed = 7, .vocab = SPECIAL + G, .nspecial = SPECIAL, .partners = 5}, with = p;
 	with.graph = &g;
 	double together[2] = {0};

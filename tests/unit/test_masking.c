@@ -76,7 +76,7 @@ static int setup(void **state)
 	header_add_ragged(&header, "module", I32, "token");
 	for (uint32_t i = 0; i + 1 < GENES; i++) /* a chain */
 		edge[i] = (struct edge){SPECIAL + i, SPECIAL + i + 1, 0.5f, 200};
-	graph_build(&graph, SPECIAL + GENES, edge, GENES - 1);
+	graph_build(&graph, SPECIAL + GENES, edge, GENES - 1, 0);
 	return write_cells(ROWS, GENES);
 }
 
