@@ -273,6 +273,25 @@ same_as_reference() {
 	assert_not_exist x
 }
 
+@test "depgraph refuses a graph whose correlations over all cells are not finite, or differ between both rows of an edge" {
+	depgraph --min-overlap 50 s.tok -o a.graph
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		from corrmask import stream
+		for name, value in ("same", None), ("nan", float("nan")), ("other", 2):
+		    graph = stream.read("a.graph")
+		    blocks = list(graph)
+		    if value is not None:
+		        blocks[0]["pooled"][1].setflags(write=True)
+		        blocks[0]["pooled"][1][0] = value
+		    stream.write(name + ".graph", graph.header, blocks)
+	P
+	depgraph -O stats same.graph
+	for f in nan other; do
+		run -1 depgraph -O stats $f.graph
+		assert_output --partial "$f.graph: "
+	done
+}
+
 @test "depgraph: a gene that is constant in the sample has no neighbours and changes none, though --rho-min is 0" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
 		import numpy as np, corrmask.stream as scstream
