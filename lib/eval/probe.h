@@ -10,7 +10,8 @@
 
 #include <stdint.h>
 
-#define PROBE_TOL 1e-4 /* what the tools set */
+#define PROBE_TOL 1e-4 /* of genes, and of transfer */
+#define PROBE_TOL_CELL 1e-5 /* of ctaprobe cells, times the training cells */
 
 struct probe_options {
 	double c; /* inverse strength of the penalty, > 0 */

@@ -14,7 +14,7 @@ static void classes_train(struct fitted *f, const struct embeddings *d, const ui
 	const struct fitted *start, const struct classes *c, const char *what)
 {
 	struct probe_options o = {.c = inverse_penalty,
-		.tol = PROBE_TOL,
+		.tol = PROBE_TOL_CELL * (double)n / fmax(inverse_penalty, 1), /* weights are at most C times the gradient away */
 		.max_iter = (int)cells_set.max_iter,
 		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,

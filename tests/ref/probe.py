@@ -160,7 +160,7 @@ def compare(train, test, pred_path, metrics_path, C=1.0, standardize=0):
     scale = StandardScaler().fit(xa) if standardize else None
     za = scale.transform(xa) if scale else xa
     # scikit-learn's lbfgs also stops when the objective changes by less than 2e-9 of itself, a few 1e-3 short in the weights here. Its newton-cg
-    # has the same objective and goes on. Ours ends at a gradient of 1e-4, 1e-3 away where C is 10.
+    # has the same objective and goes on. Ours ends at a gradient of 1e-5 a cell; the less penalty, the further from the optimum that can be.
     fit = LogisticRegression(C=C, tol=1e-9, max_iter=10000, solver="newton-cg").fit(za, ya)
     known = list(fit.classes_)
     logit, truth, cells, labels, guess = predictions(pred_path)
@@ -171,7 +171,7 @@ def compare(train, test, pred_path, metrics_path, C=1.0, standardize=0):
     at = [list(labels).index(c) for c in known]
     assert np.isneginf(np.delete(logit, at, 1)).all(), "a class without training cells has a logit"
     got = logit[:, at]
-    close("logits", got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), 1.5e-3)
+    close("logits", got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), 1e-2 * max(C, 0.1))
     assert (guess == fit.classes_[want.argmax(1)]).all(), "other predictions"
     metrics(pred_path, metrics_path)
 
