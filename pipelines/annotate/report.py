@@ -173,7 +173,7 @@ class Sentences:
     def go_on(self):
         drawn = self.run["map"]
         yield "columns", True, (f"annotated.h5ad has in obs transfer_assigned (type{' or unknown' if self.applied else ''}), transfer_predicted, transfer_probability, "
-                                f"transfer_label_set, transfer_likeness, and in obsm {drawn}. In scanpy:")
+                                f"transfer_label_set, transfer_likeness, transfer_unlike, and in obsm {drawn}. In scanpy:")
         yield "scanpy", True, ("sc.pl.umap(adata" if drawn == "X_umap" else f'sc.pl.embedding(adata, "{drawn}"') + ', color="transfer_assigned")'
 
     def __iter__(self):
@@ -234,7 +234,10 @@ def few(names, apart=" "):
     names = names.split(apart)
     while len(names) > 1 and len(apart.join(names)) > MOST:
         names.pop()
-    return apart.join(names)[:MOST] or "-"
+    if len(names[0]) <= MOST:
+        return apart.join(names) or "-"
+    name, _, count = names[0].rpartition(" ")
+    return f"{name[:MOST - 3 - len(count)]}.. {count}"
 
 
 def clusters(path, own):
@@ -260,6 +263,8 @@ def main(folder, data, reference, label, coverage, own_clusters=""):
         print("\n  ".join(fold(text, 78)))
     as_table(f"{folder}/types.table", TYPES, [["type", "ref", "F1", "cover", "new", "unlike", *(["F1 new"] if new else []), "set", "prob"], *types(transfer, held, new, cells)], 80)
     print()
-    as_table(f"{folder}/unlike.table", UNLIKE, [[own_clusters or "place", "cells", "predicted", "lacks", "has more of"], *clusters(f"{folder}/unlike.tsv", own_clusters)], 80)
-    print()
+    unlike = [*clusters(f"{folder}/unlike.tsv", own_clusters)]
+    if unlike:
+        as_table(f"{folder}/unlike.table", UNLIKE, [[own_clusters or "place", "cells", "predicted", "lacks", "has more of"], *unlike], 80)
+        print()
     stage_times(f"{folder}/log")

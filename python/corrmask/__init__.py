@@ -177,7 +177,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
     layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]; reference_layer: that of the reference
     round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
-    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set and KEY_likeness, to obsm
+    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set, KEY_likeness and
+    KEY_unlike (place of the cell's cluster in the list uns[KEY_unlike] of clusters, the most unlike the reference first), to obsm
     tables of the types, KEY_logit and KEY_in_set, to uns["corrmask"][KEY] the method and what is promised, and to uns[KEY] a table of what was measured on the
     reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
     import numpy
@@ -201,8 +202,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
              _file(adata, folder, "new", [], layer)], progress=progress)
         donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
         run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
-             "--coverage", str(coverage), *([] if unknown is None else ["--unknown", str(unknown)]), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report", "-o", new, counts],
-            progress=progress)
+             "--coverage", str(coverage), *([] if unknown is None else ["--unknown", str(unknown)]), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report",
+             "--unlike", new + ".unlike", "-o", new, counts], progress=progress)
         made = stream.to_anndata(new)
         with stream.read(new) as predictions:
             classes, said = predictions.header["labels"], predictions.header["said"]
@@ -212,8 +213,9 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
                          for path in (new, known))
         no_label = [frame["name"].str.startswith(("set_aside:no_label", "set_aside:unknown_label")) for frame in (rows, sampled)]
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
+        clusters = pandas.read_csv(new + ".unlike", sep="\t", keep_default_na=False, quoting=3)
     rows = _place(adata, [str(name) for name in found.index])
-    for name in ("assigned", "predicted", "probability", "label_set", "likeness"):
+    for name in ("assigned", "predicted", "probability", "label_set", "likeness", "unlike"):
         column = found[name].array.take(rows, allow_fill=True)
         adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
     for name in ("logit", "in_set"):
@@ -221,6 +223,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         values[rows < 0] = numpy.nan if name == "logit" else 0
         adata.obsm["%s_%s" % (key_added, name)] = pandas.DataFrame(values, adata.obs_names, classes)
     adata.uns[key_added] = report
+    adata.uns[key_added + "_unlike"] = clusters
     adata.uns["corrmask"] = {**adata.uns.get("corrmask", {}), key_added: said}
     return adata if copy else None
 
