@@ -56,8 +56,8 @@ GROUP scsample --test-fraction .5 --part test a.counts --group COL
 GROUP scsample --hvg 20 a.counts --batch-key COL
 GROUP scperturb shift deleted.emb --group COL
 """
-# Options with a column that is no label: numbers, values that a user names, columns to copy, and the tables of armstat.
-OTHERS = {"ctaprobe cells --target", "ctaprobe cells --fold-column", "ctaprobe score --target", "maskgen --keep", "maskgen --module", "scperturb shift --state",
+# Options with a column that is no label: numbers, clusters, values that a user names, columns to copy, and the tables of armstat.
+OTHERS = {"ctaprobe cells --target", "ctaprobe transfer --clusters", "ctaprobe cells --fold-column", "ctaprobe score --target", "maskgen --keep", "maskgen --module", "scperturb shift --state",
           "scgenes genesets --module"}
 # Where words cannot be labels: 'unknown' is what transfer calls cells, and words are no terms.
 KEPT_REFUSED = {"transfer": "'unknown'", "--ontology": "'unknown'"}

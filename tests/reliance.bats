@@ -165,7 +165,7 @@ setup() {
 	run -0 $PYTHON - <<-'END'
 		from collections import Counter
 		import numpy as np
-		read = lambda f: [(int(a), int(b), float(w), int(o)) for a, _, _, b, _, _, w, o in (l.split("\t") for l in list(open(f))[1:])]
+		read = lambda f: [(int(a), int(b), float(w), int(o)) for a, _, _, b, _, _, w, o, _ in (l.split("\t") for l in list(open(f))[1:])]
 		s, a = read("s.edges"), read("a.edges")
 		assert sorted((w, o) for *_, w, o in s) == sorted((w, o) for *_, w, o in a)
 		def degrees(e):
