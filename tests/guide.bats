@@ -97,7 +97,7 @@ run_page() {
 	refute_line --regexp "^scview: .*(already|nothing)"
 	# the graph of the table is the one that the table is from; the map went beside the embedding
 	cd "$BATS_TEST_TMPDIR/howto"
-	cmp <(scview own.graph) <(scview my.graph)
+	cmp <(scview own.graph) <(scview -c token,neighbour,rho,overlap my.graph)
 	[ "$(depgraph -O tsv own.graph | wc -l)" -gt 100 ]
 	run -0 $PYTHON -W ignore -c 'if 1:
 		import anndata, numpy as np

@@ -31,7 +31,7 @@ broken_links() {
 			grep -q "^#compdef .*$t" "$dir/share/zsh/site-functions/_corrmask"
 		done
 		run -0 "$dir/bin/corrmask" list
-		assert_line --partial "  table6 "
+		assert_line --partial "  pretrain "
 		assert_file_exist "$dir/share/man/man5/scstream.5"
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
 		assert_file_exist "$dir/share/corrmask/pipelines/demo/demo.mk"
