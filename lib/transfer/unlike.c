@@ -398,16 +398,18 @@ static void score_clusters(struct unlike *u, const struct work *w)
 	size_t d = w->r->d, n = w->x->n;
 	FREED double *of = xmalloc((2 * d + 1) * sizeof *of);
 	FREED uint32_t *row = xmalloc((n + 1) * sizeof *row);
+	FREED size_t *end = xcalloc(u->n + 1, sizeof *end); /* of the rows of a cluster, after those of the clusters before */
 	RELEASED(sparse_row_release) struct sparse_row x = {0};
+	for (size_t c = 1; c < u->n; c++)
+		end[c] = end[c - 1] + u->of[c - 1].cells;
+	for (uint32_t i = 0; i < n; i++)
+		if (u->place[i] != MISSING_CODE)
+			row[end[u->place[i]]++] = i;
 	for (size_t c = 0; c < u->n; c++) {
 		const uint32_t *cells = u->cells + c * u->k;
-		size_t m = 0;
-		for (uint32_t i = 0; i < n; i++)
-			if (u->place[i] == c)
-				row[m++] = i;
 		for (uint32_t k = 1; k < u->k; k++)
 			u->of[c].class = cells[k] > cells[u->of[c].class] ? k : u->of[c].class;
-		score_cluster(&u->of[c], w, row, &x, of, of + d);
+		score_cluster(&u->of[c], w, row + end[c] - u->of[c].cells, &x, of, of + d);
 	}
 }
 

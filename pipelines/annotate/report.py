@@ -236,8 +236,8 @@ def few(names, apart=" "):
         names.pop()
     if len(names[0]) <= MOST:
         return apart.join(names) or "-"
-    name, _, count = names[0].rpartition(" ")
-    return f"{name[:MOST - 3 - len(count)]}.. {count}"
+    name, space, count = names[0].rpartition(" ")
+    return f"{name[:MOST - 3 - len(count)]}.. {count}" if space else count[:MOST]
 
 
 def clusters(path, own):
