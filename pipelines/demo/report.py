@@ -97,11 +97,13 @@ def print_classes(folder, seeds):
 
 def print_next(model, data):
     command = "corrmask" if os.environ.get("CORRMASK_TERMINAL") else "make"
+    train, label = (f"{command} pretrain DATA={data or 'FOLDER'} HELD_OUT=donor",
+                    f"{command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={data or 'new.h5ad'}")
     print(f"""
 model: {model} (transformers: BertForMaskedLM.from_pretrained)
 next, with your own files:
-  {command} pretrain DATA={data or 'FOLDER'} HELD_OUT=donor                         train one model on them, with a graph, CorrMask's masks and scores
-  {command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={data or 'new.h5ad'}   label cells from a reference, without a network""")
+  {train:{len(label)}}   train one model on them, with a graph, CorrMask's masks and scores
+  {label}   label cells from a reference, without a network""")
 
 
 def main(folder, prepared, pretrained, reliance, seeds, data, label, cells, maxlen, how):
