@@ -10,6 +10,7 @@ html_theme = "furo"
 html_title = "corrmask"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+exclude_patterns = ["examples/skill"] # a file for agents, no page
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"sidebar_hide_name": False}

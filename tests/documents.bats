@@ -157,3 +157,57 @@ a.write_h5ad("new.h5ad")'
 	OMP_NUM_THREADS=1 PATH=$PWD/bin:$PATH PYTHONPATH=$SOURCES/python run -0 run_block "$SOURCES/docs/python.md" 1
 	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
 }
+
+# bats test_tags=slow
+@test "the skill for agents: names of its folder, at most 80 lines, and every command runs" {
+	skill=$SOURCES/examples/skill/corrmask/SKILL.md
+	assert_equal "$(awk '/^---$/ { n++; next } n == 1 && $1 == "name:" { print $2 }' "$skill")" "$(basename "$(dirname "$skill")")"
+	[ "$(wc -l < "$skill")" -le 80 ]
+	scsim -q --cells 200 --genes 40 --modules 4 --types 3 --rarest .25 --targets 4 --donors 6 --depth 500 --seed 2 | scview -q -O h5ad -o sim.h5ad -
+	$PYTHON -W ignore -c 'import anndata, numpy
+a = anndata.read_h5ad("sim.h5ad")
+a.obsm["X_pca"] = numpy.random.default_rng(1).normal(size=(200, 5))
+a.write_h5ad("cells.h5ad")
+a[:150].copy().write_h5ad("atlas.h5ad")
+a[150:].copy().write_h5ad("new.h5ad")'
+	awk '/^```/ { on = $0 == "```sh"; next } on' "$skill" > commands
+	assert_equal "$(grep -c '^# [0-9]*\. ' commands)" 10
+	run -0 bash -eo pipefail commands
+	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
+	for f in annotate/latest/annotated.h5ad pretrain/latest/model/model.safetensors embed/latest/embedded.h5ad finetune/latest/report.txt \
+		perturb/latest/table.txt; do assert_file_not_empty results/$f; done
+	# the folders and columns that it names are there
+	h5tok -q --list-obs results/annotate/latest/annotated.h5ad | grep -q '^transfer_unlike'
+}
+
+# nextflow MODULE NAME=VALUE...: the script of a module of examples/nf-core, with its variables filled in as Nextflow does
+nextflow() {
+	$PYTHON - "$SOURCES/examples/nf-core/modules/nf-core/corrmask/$1/main.nf" "${@:2}" <<-'P'
+		import re, sys
+		value = dict(v.split("=", 1) for v in sys.argv[2:])
+		script = open(sys.argv[1]).read().split("script:")[1].split('"""')[1]
+		print(re.sub(r"\\(.)|\$\{(.*?)\}|\$([\w.]+)", lambda m: m[1] or value[m[2] or m[3]], script, flags=re.S))
+	P
+}
+
+@test "examples/nf-core: the scripts of the modules run, and make sections of MultiQC" {
+	scsim -q --cells 200 --genes 60 --modules 6 --types 3 --rarest .25 --donors 6 --depth 500 --seed 2 | scview -q -O h5ad -o new.h5ad -
+	$PYTHON -W ignore -c 'import anndata, numpy
+a = anndata.read_h5ad("new.h5ad")
+for k in "ab":
+    a.obsm["X_" + k] = numpy.random.default_rng(ord(k)).normal(size=(200, 5))
+a.write_h5ad("cells.h5ad")'
+	nextflow integration args= task.cpus=1 batch=donor label=cell_type "embeddings.join(',')=X_a,X_b" prefix=s1 h5ad=cells.h5ad > integration.sh
+	run -0 bash -euo pipefail integration.sh
+	assert_equal "$(sed -n 4p s1.integration_mqc.tsv | cut -f 1-3)" $'Sample\tisolated_labels\tkmeans_nmi'
+	paste <(sed 1d s1.integration.tsv | cut -f 1-3) <(tail -n 3 s1.integration_mqc.tsv | $PYTHON -c 'import sys
+for row in zip(*(line.rstrip("\n").split("\t") for line in sys.stdin)): print(*row, sep="\t")' | sed 1d) | awk -F '\t' '$1 != $4 || $2 != $5 || $3 != $6 { exit 1 }'
+	assert_equal "$(tail -n 2 s1.integration_mqc.tsv | cut -f 1 | paste -sd ' ')" "s1:X_a s1:X_b"
+	assert_file_not_empty s1.report.tsv
+	nextflow annotate args='SCALE=tiny' task.cpus=1 label=cell_type prefix=s1 h5ad=new.h5ad reference=cells.h5ad > annotate.sh
+	run -0 bash -euo pipefail annotate.sh
+	for f in s1.annotated.h5ad s1.annotate.html s1.annotate.txt; do assert_file_not_empty $f; done
+	assert_equal "$(sed -n 4p s1.types_mqc.tsv | tr '\t' '\n' | sort | paste -sd ' ')" "Sample type1 type2 type3"
+	assert_equal "$(tail -n 1 s1.types_mqc.tsv | awk '{ for (i = 2; i <= NF; i++) n += $i; print $1, n }')" "s1 200"
+	assert_not_exist results
+}
