@@ -265,8 +265,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	@for p in $(PAGES); do install -D -m 644 $(MAN)/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
 		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
-	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
-	install -D -m 644 data/blood-cells.obo "$(SHARE)/data/blood-cells.obo"
+	@for f in catalog.tsv blood-cells.obo pbmc3k_sample.h5ad pbmc4k_sample.h5ad; do install -D -m 644 data/$$f "$(SHARE)/data/$$f" || exit 1; done
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 

@@ -25,6 +25,11 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 # The ids of the sentences of the newest report, in one line
 sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '\n' ' '; }
 
+@test "annotate: without files, blood cells: those of the type that the reference lacks come first in the list" {
+	run -0 pipelines annotate THREADS=1 RESULTS=blood
+	assert_line --regexp '^ +1 +[0-9]+ +CD4 T cells [0-9]+ +CD3D .*CD79A'
+}
+
 @test "annotate: types of new cells in a copy of the file, and a report; nothing is made twice" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
 	assert_line --regexp "^type1 +[0-9]+ "

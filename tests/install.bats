@@ -36,6 +36,7 @@ broken_links() {
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
 		assert_file_exist "$dir/share/corrmask/pipelines/demo/demo.mk"
 		assert_file_exist "$dir/share/corrmask/data/catalog.tsv"
+		assert_file_exist "$dir/share/corrmask/data/pbmc3k_sample.h5ad"
 		assert_file_exist "$dir/share/doc/corrmask/README.md"
 		assert_equal "$(comm -23 <(broken_links "$dir/share/doc/corrmask" | sort) <(broken_links "$BATS_TEST_DIRNAME/.." | sort))" ""
 		PYTHONPATH="$dir/lib/corrmask/python" PYTHONDONTWRITEBYTECODE=1 $PYTHON -c 'import corrmask.stream'

@@ -2,12 +2,12 @@
 # report that says how far they can be trusted.
 #
 #     make annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad      the answer is results/annotate/latest/annotated.h5ad
-#     make annotate                                                         simulated cells, of which two types are not in the reference
+#     make annotate                                                         blood cells of two donors (data/make_pbmc.py); the reference has no B cells
 #
 # How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the report also has the
 # scores of the new cells. No network is needed: types are told by logistic regression on the genes that both files have and by ranks over
 # marker genes (docs/experiments/transfer.md).
-# DATA       AnnData or 10x file with the new cells; without DATA and REFERENCE, cells are simulated
+# DATA       AnnData or 10x file with the new cells
 # REFERENCE  AnnData or 10x file, or several, with known cell types
 # REFERENCE_LAYER  layer of REFERENCE with the raw counts, as LAYER of DATA
 # LABEL      obs column of REFERENCE with the cell type
@@ -30,7 +30,7 @@ MIN_CELLS ?= 2
 annotate_ontology := $(if $(filter-out undefined file,$(origin ONTOLOGY)),$(value ONTOLOGY))
 own_annotate_ONTOLOGY = $(annotate_ontology)
 
-ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CLUSTERS),CLUSTERS) MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED $(if $(value DATA),,SCALE) \
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CLUSTERS),CLUSTERS) MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED \
 	$(foreach v,REFERENCE_LAYER KEEP_UNKNOWN_LABELS,$(if $(value $v),$v))
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
@@ -38,27 +38,25 @@ ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scg
 
 annotate: ## cell types for your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
+own_annotate_DATA := $(realpath $(PIPELINES)/../data/pbmc4k_sample.h5ad)
+own_annotate_REFERENCE := $(realpath $(PIPELINES)/../data/pbmc3k_sample.h5ad)
+ifeq ($(value DATA)$(value REFERENCE),)
+$(eval $(call own,annotate,DATA REFERENCE))
+else
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
+endif
+annotate_without = $(if $(filter annotate,$(OWN)),--where $(call text,LABEL)'!=B cells')
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(or $(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?),$(call several,DATA)),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
 endif
 
-ifeq ($(value DATA),)
-$(ANNOTATE)/all.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
-	@echo '  no DATA: simulated cells (scsim)'
-	$(call ANNOTATE_stage,scsim) $(BIN)/scsim -v --genes 1000 --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
-$(ANNOTATE)/known.counts $(ANNOTATE)/new.counts: $(ANNOTATE)/%.counts: $(ANNOTATE)/all.counts
-	$(call ANNOTATE_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --group donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
-annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL)'!=type5'
-else
 $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+	$(if $(filter annotate,$(OWN)),@echo '  no DATA: blood cells of two donors (10x Genomics). The reference lacks B cells: look for them in the list of clusters')
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call ANNOTATE_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
 		$(reading_others) -@ $(THREADS) -o $@
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	$(call ANNOTATE_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
-annotate_without =
-endif
 
 $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
 	$(call ANNOTATE_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) $(annotate_words) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
