@@ -119,9 +119,8 @@ static struct option_def *tables[4]; /* the last is NULL */
 
 static _Noreturn void print_help(const struct cli *c)
 {
-	char *help = opt_help(tables);
+	FREED char *help = opt_help(tables);
 	printf("Usage: %s [OPTION...]%s%s\n%s\n\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "", c->summary, help);
-	free(help);
 	exit(stdout_lost());
 }
 
@@ -132,9 +131,8 @@ static void print_words(const struct cli *c, int argc, char **argv)
 	int manual = argc == 2 && strcmp(argv[1], "--manual") == 0;
 	if (!manual && (argc != 2 || strcmp(argv[1], "--completion") != 0))
 		return;
-	char *words = opt_words(tables, manual ? c->mode ? c->mode : 1 : 0);
+	FREED char *words = opt_words(tables, manual ? c->mode ? c->mode : 1 : 0);
 	fputs(words, stdout);
-	free(words);
 	exit(stdout_lost());
 }
 
@@ -236,7 +234,7 @@ static void read_operands(struct cli *c, char **given)
 		must(cli_manifest(given, &c->noperand, &c->operand, &failure));
 	size_t n = 0;
 	static char standard_input[] = "-";
-	char **file = xcalloc((size_t)(c->noperand + ngiven) + 1, sizeof *file);
+	FREED char **file = xcalloc((size_t)(c->noperand + ngiven) + 1, sizeof *file);
 	if (c->operands && !c->noperand)
 		file[n++] = standard_input;
 	for (int i = 0; i < c->noperand; i++)
@@ -245,7 +243,6 @@ static void read_operands(struct cli *c, char **given)
 		if (given[i][0] == '@')
 			file[n++] = given[i] + 1;
 	cli_check_files(tables, file, (int)n, c->common & CLI_LISTS, &c->output);
-	free(file);
 	raise_file_limit(n);
 }
 

@@ -225,7 +225,7 @@ void embeddings_check(const struct stream *s, const struct wanted *w)
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
 {
 	struct columns c;
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	*d = (struct embeddings){.s = s};
 	open_columns(&c, d, w);
 	d->d = c.x < 0 ? (w->genes ? w->genes : &stream_header(s)->vocab)->n : stream_header(s)->col[c.x].n;
@@ -251,7 +251,6 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 		progress_cells(d->rows, stream_expected(s));
 	}
 	say_left_out(d, &c, w);
-	block_release(&b);
 	expressed_release(&c.expressed);
 	labels_release(&c.label);
 	labels_release(&c.group);

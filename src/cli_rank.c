@@ -135,9 +135,8 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
 			warn("column %s does not follow the new order of genes and is dropped", counts->col[i].name);
 	encoder_describe(&r->enc, &h);
-	char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
+	FREED char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
 	header_provenance(&h, "rankenc", how);
-	free(how);
 	r->expected = cells;
 	r->to = cli_create(r->cli, &h, cells);
 	header_release(&h);
@@ -167,9 +166,8 @@ char *ranking_commit(struct ranking *r)
 	must_flush(r->to, &r->out);
 	check_matched(r);
 	double percent = percent_of_counts(enc);
-	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
+	FREED char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
 	info("%zu of %zu genes%s are in the vocabulary", r->known, r->genes, share);
-	free(share);
 	if (!enc->all)
 		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
 	if (percent < min_matched(COUNTS))
@@ -187,10 +185,9 @@ char *ranking_commit(struct ranking *r)
 	cli_cut(enc->cut, enc->cells, enc->lost, enc->tokens, enc->max_len);
 	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
-	char *full =
+	FREED char *full =
 		enc->max_len == SIZE_MAX ? xstrdup("") : xasprintf(", %" PRIu64 " cells of full length (%zu)", enc->full, enc->max_len);
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens%s", enc->cells, enc->kept, enc->tokens, full);
-	free(full);
 	must_commit(r->to);
 	return summary;
 }

@@ -265,7 +265,7 @@ static char *data_of(char *const *file, int n)
  */
 static void copy_messages(FILE *f, const char *name)
 {
-	char *line = NULL, *first = NULL;
+	FREED char *line = NULL, *first = NULL;
 	size_t size = 0, prefix = strlen(name);
 	bool any = false;
 	while (getline(&line, &size, f) > 0) {
@@ -287,7 +287,6 @@ static void copy_messages(FILE *f, const char *name)
 	}
 	if (first && !any)
 		fputs(first, stderr);
-	free_all(first, line);
 }
 
 /* Run make, with the terminal known to stage (common.sh), as standard error leads here. The end of make is that of this program. */

@@ -373,9 +373,8 @@ static void h5tok_make_header(struct job *j, struct header *h)
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
-	char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
+	FREED char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
 	header_provenance(h, "h5tok", options_given);
-	free(options_given);
 	if (!want.annotation)
 		explain_provenance(h->provenance, j->decided);
 }

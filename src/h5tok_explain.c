@@ -183,7 +183,7 @@ static int look_at_all(const struct asked *asked, struct gene_join *genes, struc
 
 int explain_files(const struct cli *c, const struct asked *asked, struct gene_join *genes)
 {
-	struct obs obs = {0};
+	RELEASED(obs_release) struct obs obs = {0};
 	int bad = 0, *table = xmalloc((size_t)c->noperand * sizeof *table);
 	cJSON *files = cJSON_CreateArray(), *file;
 	for (int i = 0; i < c->noperand; i++) {
@@ -202,7 +202,6 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 	explain_report(c, files);
 	print_table(c, files);
 	cJSON_Delete(files);
-	obs_release(&obs);
 	free(table);
 	return bad;
 }

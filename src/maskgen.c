@@ -326,13 +326,12 @@ static void make_plan(struct run *r)
 static void read_panel(struct run *r)
 {
 	const struct vocab *v = &stream_header(r->in)->vocab;
-	uint8_t *seen = cli_gene_list("--panel", panel, v, stream_name(r->in));
+	FREED uint8_t *seen = cli_gene_list("--panel", panel, v, stream_name(r->in));
 	uint32_t n = 0;
 	r->column = xmalloc(v->n * sizeof *r->column);
 	for (size_t i = v->nspecial; i < v->n; i++)
 		if (!seen[i])
 			r->column[n++] = (uint32_t)i;
-	free(seen);
 	if (!n)
 		die("--panel: %s: all genes of %s are in it: none is left to mask", panel, stream_name(r->in));
 	r->plan.column = r->column;
@@ -574,13 +573,12 @@ static void run_release(struct run *r)
 
 int main(int argc, char **argv)
 {
-	struct run r = {0};
+	RELEASED(run_release) struct run r = {0};
 	cli_init(&cli, argc, argv);
 	maskgen_check_options(&r);
 	open_inputs(&r);
 	maskgen_open_output(&r);
 	mask_all(&r);
 	maskgen_finish(&r);
-	run_release(&r);
 	return 0;
 }

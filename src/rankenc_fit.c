@@ -176,7 +176,7 @@ static void check_copies(const struct learning *l, int i)
 
 static void open_cells(struct learning *l)
 {
-	struct strmap row = {0};
+	RELEASED(strmap_release) struct strmap row = {0};
 	if (l->o->after)
 		open_state(l, &row);
 	for (int i = 0; i < l->n; i++) {
@@ -193,7 +193,6 @@ static void open_cells(struct learning *l)
 		else
 			must(gene_join_vocab(&l->join, stream_name(s), &stream_header(s)->vocab, &failure));
 	}
-	strmap_release(&row);
 	if (l->o->after)
 		return;
 	join_genes(l);

@@ -53,12 +53,11 @@ static int check_shape(const struct countmat *m, struct error *e)
 
 static int open_group(struct countmat *m, struct store *s, const char *path, struct error *e)
 {
-	struct texts t = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	int64_t shape[2] = {0};
 	if (store_attribute_texts(s, path, "encoding-type", &t) && store_attribute_texts(s, path, "h5sparse_format", &t))
 		texts_clear(&t);
 	FREED char *format = t.n ? texts_dup(&t, 0) : xstrdup("");
-	texts_release(&t);
 	int known = store_attribute_numbers(s, path, "shape", shape, 2) == 0 ||
 		store_attribute_numbers(s, path, "h5sparse_shape", shape, 2) == 0;
 	int r = 0;

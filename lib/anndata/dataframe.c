@@ -398,11 +398,11 @@ static char *find_index(struct store *s, const char *path, const struct texts *n
 
 int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path, const char *const *index, uint64_t nrow, struct error *e)
 {
-	struct texts names = {0};
+	RELEASED(texts_release) struct texts names = {0};
 	int r = 0;
 	*f = (struct dataframe){.where = xasprintf("%s: %s", s->name, path)};
 	store_names(s, path, &names);
-	char *name = find_index(s, path, &names, index, nrow);
+	FREED char *name = find_index(s, path, &names, index, nrow);
 	if (name)
 		r = open_index(f, s, path, name, e);
 	else
@@ -411,8 +411,6 @@ int dataframe_open_arrays(struct dataframe *f, struct store *s, const char *path
 		r = error_set(e, "%s: %" PRIu64 " names, expected %" PRIu64, f->index.where, f->nrow, nrow);
 	if (r == 0)
 		r = open_columns(f, s, path, &names, e);
-	free(name);
-	texts_release(&names);
 	if (r)
 		dataframe_release(f);
 	return r;

@@ -64,7 +64,7 @@ static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, stru
 	hid_t string = c->field >= 0 ? H5Tget_member_type(mem, 0) : H5Tcopy(mem);
 	size_t step = H5Tget_size(mem);
 	int r = 0;
-	char *buf = xcalloc(n < STRETCH ? n : STRETCH, step);
+	FREED char *buf = xcalloc(n < STRETCH ? n : STRETCH, step);
 	for (size_t done = 0; done < n && r == 0;) {
 		size_t k = n - done < STRETCH ? n - done : STRETCH;
 		r = values_read_rows(c->dataset, mem, row + done, k, buf, c->where, e);
@@ -75,7 +75,6 @@ static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, stru
 		}
 		done += k;
 	}
-	free(buf);
 	H5Tclose(mem);
 	H5Tclose(string);
 	return r;
@@ -90,11 +89,10 @@ static int read_integers(struct dataframe_column *c, uint64_t row, size_t n, int
 		return h5array_i64(&c->values, row, n, out, threads, e);
 	if (H5Tget_size(c->field) == 8)
 		return values_read_rows(c->dataset, c->field, row, n, out, c->where, e);
-	int8_t *b = xmalloc(n); /* booleans */
+	FREED int8_t *b = xmalloc(n); /* booleans */
 	int r = values_read_rows(c->dataset, c->field, row, n, b, c->where, e);
 	for (size_t i = 0; i < n && r == 0; i++)
 		out[i] = b[i];
-	free(b);
 	return r;
 }
 

@@ -117,9 +117,8 @@ static void make_rest(struct h5ad_writer *w)
 	for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
 		H5Gclose(h5out_group(&w->h5, w->h5.file, empty[i], "dict", "0.1.0"));
 	hid_t uns = h5out_group(&w->h5, w->h5.file, "uns", "dict", "0.1.0");
-	char *text = cJSON_PrintUnformatted(w->header->provenance);
+	FREED char *text = cJSON_PrintUnformatted(w->header->provenance);
 	h5out_string(&w->h5, uns, H5AD_PROVENANCE, text);
-	free(text);
 	H5Gclose(uns);
 }
 

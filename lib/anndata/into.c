@@ -142,9 +142,8 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 		h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
 	f->set = h5out_id(o, H5Dcreate2(obsm, f->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
 	h5out_encoding(o, f->set, "array", "0.2.0");
-	char *text = cJSON_PrintUnformatted(w->header->provenance);
+	FREED char *text = cJSON_PrintUnformatted(w->header->provenance);
 	h5out_text_attribute(o, f->set, H5AD_PROVENANCE, text);
-	free(text);
 	H5Pclose(create);
 	H5Sclose(space);
 }
@@ -516,7 +515,7 @@ int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
 	int bad = 0;
 	*absent = w->ncell - w->added;
 	hid_t obs = h5out_id(o, H5Gopen2(o->file, "obs", H5P_DEFAULT));
-	char **order = xcalloc(w->obs.ncol + w->nscalar, sizeof *order);
+	FREED char **order = xcalloc(w->obs.ncol + w->nscalar, sizeof *order);
 	size_t n = 0;
 	while (n < w->obs.ncol) {
 		order[n] = w->obs.col[n].name;
@@ -533,7 +532,6 @@ int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
 			h5out_ok(o, H5Adelete(obs, "column-order"));
 		h5out_text_list(o, obs, "column-order", order, n);
 	}
-	free(order);
 	H5Gclose(obs);
 	export_said(o, w->header, w->key);
 	for (size_t i = 0; i < w->nfixed; i++) {

@@ -11,13 +11,12 @@ static const char *const gene_names[] = {"var_names", "Gene", "gene_names", "gen
 
 static int open_obs(struct h5ad *h, struct error *e)
 {
-	struct h5array matrix = {0};
+	RELEASED(h5array_release) struct h5array matrix = {0};
 	int r = h5array_open(&matrix, &h->store, "matrix", e);
 	if (r == 0 && matrix.ndim != 2)
 		r = error_set(e, "%s: 1 dimension, expected genes x cells", matrix.where);
 	if (r == 0)
 		r = dataframe_open_arrays(&h->obs, &h->store, "col_attrs", cell_names, matrix.dim[1], e);
-	h5array_release(&matrix);
 	return r;
 }
 

@@ -49,7 +49,7 @@ static int no_array(struct h5ad *h, const char *path, struct error *e)
 
 int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads, struct error *e)
 {
-	struct h5array a = {0};
+	RELEASED(h5array_release) struct h5array a = {0};
 	const char *group = h->reader->obsm;
 	if (!group)
 		return error_set(e, "%s: %s, which holds no embeddings", h->path, h->reader->name);
@@ -71,6 +71,5 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 		*x = xlarge(h->ncell * *d + 1, sizeof **x);
 		bad = obsm_read_rows(&a, *x, h->ncell, threads, e);
 	}
-	h5array_release(&a);
 	return bad ? -1 : 0;
 }

@@ -74,7 +74,7 @@ static void drop_other_genomes(struct h5ad *h)
 /* Is the sign of a reader in the store? */
 static int has_sign(struct store *s, const char *sign)
 {
-	struct texts names = {0};
+	RELEASED(texts_release) struct texts names = {0};
 	int there = 0;
 	if (strncmp(sign, "*/", 2))
 		return store_has(s, sign);
@@ -83,7 +83,6 @@ static int has_sign(struct store *s, const char *sign)
 		FREED char *name = texts_dup(&names, i), *path = xasprintf("%s/%s", name, sign + 2);
 		there = store_type(s, name) == STORE_GROUP && store_has(s, path);
 	}
-	texts_release(&names);
 	return there;
 }
 

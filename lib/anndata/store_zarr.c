@@ -105,16 +105,14 @@ static int attribute_numbers(struct store *s, const char *path, const char *name
 
 static char *text_at(struct store *s, const char *path)
 {
-	struct zarr_array a = {0};
-	struct texts t = {0};
+	RELEASED(zarr_array_release) struct zarr_array a = {0};
+	RELEASED(texts_release) struct texts t = {0};
 	struct error e;
 	char *text = NULL;
 	if (dimensions(s, path) != 0 || zarr_array_open(&a, s, path, &e))
 		return NULL;
 	if (a.kind == ZARR_TEXTS && zarr_read_texts(&a, 0, 1, &t, &e) == 0)
 		text = texts_dup(&t, 0);
-	texts_release(&t);
-	zarr_array_release(&a);
 	return text;
 }
 

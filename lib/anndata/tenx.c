@@ -53,7 +53,7 @@ static int open_barcodes(struct h5ad *h, struct error *e)
 
 static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct h5array shape = {0};
+	RELEASED(h5array_release) struct h5array shape = {0};
 	int64_t dim[2];
 	FREED char *path = xasprintf("%s/shape", h->part);
 	int r = h5array_open(&shape, &h->store, path, e);
@@ -69,7 +69,6 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 		r = values_of_matrix(&h->values, &h->mat, e) ? -1
 							     : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 	h->matrix = xstrdup(h->part);
-	h5array_release(&shape);
 	return r;
 }
 
@@ -260,7 +259,7 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 {
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
 	struct tsv t;
-	struct texts type = {0}, id = {0}, name = {0};
+	RELEASED(texts_release) struct texts type = {0}, id = {0}, name = {0};
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got, typed = 0;
@@ -284,9 +283,6 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 	struct gene_columns c = {.where = t.path, .table = file, .index = file, .genome = opt->modality};
 	if (got == 0)
 		got = take_features(h, &c, &id, &name, typed ? &type : NULL, opt, e);
-	texts_release(&id);
-	texts_release(&name);
-	texts_release(&type);
 	tsv_close(&t);
 	return got;
 }
@@ -407,7 +403,7 @@ static int next_entry(struct tsv *t, const int64_t shape[3], int64_t i, uint32_t
 /* What are the values? Entries that are ordered by cell need be read for the first cells alone; of others, all of those cells if there is a fraction. */
 static int look_at_entries(struct values *values, struct tsv *t, const int64_t shape[3], struct error *e)
 {
-	struct sample s = {0};
+	RELEASED(sample_release) struct sample s = {0};
 	uint32_t gene, cell = 0, before = 0;
 	int by_cell = 1, r = 0;
 	int64_t i = 0;
@@ -423,7 +419,6 @@ static int look_at_entries(struct values *values, struct tsv *t, const int64_t s
 	if (!by_cell && i < shape[2]) /* these are parts of cells */
 		memset(s.n, 0, sizeof s.n);
 	values_judge(values, &s);
-	sample_release(&s);
 	return r;
 }
 

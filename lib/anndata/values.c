@@ -431,7 +431,7 @@ static int from_columns(struct sample *s, struct countmat *m, size_t cells, stru
 
 int values_of_matrix(struct values *v, struct countmat *m, struct error *e)
 {
-	struct sample s = {0};
+	RELEASED(sample_release) struct sample s = {0};
 	size_t cells = m->nrow < VALUES_CELLS ? m->nrow : VALUES_CELLS;
 	uint64_t cell, gene;
 	int n = 0;
@@ -448,6 +448,5 @@ int values_of_matrix(struct values *v, struct countmat *m, struct error *e)
 	if (n >= 0 && s.has_wrong && countmat_place(m, s.wrong_at, &cell, &gene, e) == 0)
 		xappend(&v->what, " (cell %" PRIu64 ", gene %" PRIu64 ")", cell, gene);
 	v->cells = n > 0 ? (size_t)n : 0;
-	sample_release(&s);
 	return n < 0 ? -1 : 0;
 }

@@ -126,9 +126,8 @@ static char *name_beside(const char *path, const char *suffix)
 static int names_fit(const char *path)
 {
 	struct stat st;
-	char *name = name_beside(path, ".tmp.4194304-999"); /* the longest of link_anonymous */
+	FREED char *name = name_beside(path, ".tmp.4194304-999"); /* the longest of link_anonymous */
 	int bad = (lstat(path, &st) && errno == ENAMETOOLONG) || (lstat(name, &st) && errno == ENAMETOOLONG);
-	free(name);
 	if (bad)
 		errno = ENAMETOOLONG;
 	return !bad;

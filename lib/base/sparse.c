@@ -124,7 +124,7 @@ void sparse_row_release(struct sparse_row *r)
 void sparse_unpack(struct sparse *s)
 {
 	struct sparse plain = {.d = s->d};
-	struct sparse_row r = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	if (!s->packed)
 		return;
 	for (size_t i = 0; i < s->n; i++) {
@@ -135,7 +135,6 @@ void sparse_unpack(struct sparse *s)
 		memcpy(plain.column + at, r.column, r.n * sizeof *r.column);
 		memcpy(plain.value + at, r.value, r.n * sizeof *r.value);
 	}
-	sparse_row_release(&r);
 	sparse_release(s);
 	*s = plain;
 }

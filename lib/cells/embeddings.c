@@ -62,7 +62,7 @@ enum { FEWEST_VALUES = 10 }; /* of a cell, to be told from others by its digest 
 /* Of the values of cell i, in any order; 0: too few to tell it from others. */
 static uint64_t digest_of(const struct embeddings *d, size_t i)
 {
-	struct sparse_row r = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	uint64_t sum = 1;
 	if (d->x)
 		return XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x);
@@ -70,7 +70,6 @@ static uint64_t digest_of(const struct embeddings *d, size_t i)
 	for (size_t j = 0; j < r.n; j++)
 		sum += XXH3_64bits_withSeed(r.value + j, sizeof *r.value, r.column[j]);
 	sum = r.n < FEWEST_VALUES ? 0 : sum;
-	sparse_row_release(&r);
 	return sum;
 }
 

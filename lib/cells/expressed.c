@@ -103,7 +103,7 @@ uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, st
 void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uint32_t seed, uint32_t before, double p)
 {
 	struct sparse thin = {.d = x->d};
-	struct sparse_row of = {0};
+	RELEASED(sparse_row_release) struct sparse_row of = {0};
 	for (size_t r = 0; r < x->n; r++) {
 		struct rng draws = thin_at(seed, RNG_THIN_REFERENCE, cell[r], before);
 		size_t n = 0;
@@ -117,7 +117,6 @@ void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uin
 		}
 		sparse_pack(&thin, of.own_column, of.count, n);
 	}
-	sparse_row_release(&of);
 	sparse_release(x);
 	*x = thin;
 }

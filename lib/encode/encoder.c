@@ -81,11 +81,10 @@ int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_
 	FREED uint32_t *token = xmalloc((genes->n + 1) * sizeof *token);
 	if (gene_match(token, t, m, e))
 		return -1;
-	double *same = xmalloc(v->n * sizeof *same);
+	FREED double *same = xmalloc(v->n * sizeof *same);
 	for (size_t i = 0; i < v->n; i++)
 		same[i] = 1;
 	rank_table_init(&enc->table, token, genes->n, enc->o.style == STYLE_BMFM ? same : v->median);
-	free(same);
 	for (int i = 0; i < enc->o.threads; i++)
 		enc->scratch[i].found = xcalloc(genes->n, 1);
 	return 0;

@@ -155,14 +155,13 @@ int medians_read(struct medians *m, struct stream *in, uint64_t *pass, uint64_t 
 		m->coarse = xcalloc(n * MEDIANS_BINS, sizeof *m->coarse);
 	else
 		m->fine = xcalloc(n * MEDIANS_FINE, sizeof *m->fine);
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	while (!bad && (got = stream_read(in, &b, e)) > 0)
 		for (size_t r = 0; r < b.rows && !bad; r++, row++) {
 			const char *why = row < n ? take_row(m, row, &b, col, r) : "the vocabulary has no such gene";
 			if (why)
 				bad = error_set(e, "%s: row %zu: %s", name, row, why);
 		}
-	block_release(&b);
 	if (!bad && got == 0 && row != n)
 		bad = error_set(e, "%s: %zu rows, but the vocabulary has %zu genes", name, row, n);
 	if (bad || got < 0)

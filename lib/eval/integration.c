@@ -85,13 +85,12 @@ static int large(const struct work *w)
 static void draw_cells(struct work *w)
 {
 	const struct integration_cells *c = w->c;
-	uint32_t *group = xmalloc(c->n * sizeof *group);
+	FREED uint32_t *group = xmalloc(c->n * sizeof *group);
 	w->of = xmalloc(c->n * sizeof *w->of);
 	w->weight = xmalloc(c->n * sizeof *w->weight);
 	for (size_t i = 0; i < c->n; i++)
 		group[i] = c->batch ? c->y[i] * (uint32_t)c->batches + c->batch[i] : c->y[i];
 	w->m = strata_sample(w->of, w->weight, group, c->n, c->batch ? c->k * c->batches : c->k, c->exact / SHARE, c->seed);
-	free(group);
 	w->s->cells[SILHOUETTE_LABEL] = w->s->cells[SILHOUETTE_BATCH] = w->s->cells[ISOLATED_LABELS] = w->s->cells[SBEE] = w->m;
 }
 

@@ -137,14 +137,13 @@ static double *u_counts(size_t n, size_t m)
 
 static void rank_sums(struct difference *r, const double *x, size_t n, const double *y, size_t m)
 {
-	struct rank *item = xmalloc((n + m) * sizeof *item);
+	FREED struct rank *item = xmalloc((n + m) * sizeof *item);
 	double ties, N = (double)(n + m), both = (double)n * (double)m;
 	for (size_t i = 0; i < n; i++)
 		item[i] = (struct rank){x[i], 1};
 	for (size_t i = 0; i < m; i++)
 		item[n + i] = (struct rank){y[i], 0};
 	double u = rank_sum(item, n + m, &ties, NULL) - (double)n * (double)(n + 1) / 2;
-	free(item);
 	u = fmax(u, both - u);
 	r->rank_exact = (n <= 8 || m <= 8) && ties <= 0;
 	if (r->rank_exact) {

@@ -67,11 +67,10 @@ void ridge_release(struct ridge *r)
 
 void ridge_solve(struct ridge *r, double alpha)
 {
-	double *t = xmalloc(r->d * sizeof *t);
+	FREED double *t = xmalloc(r->d * sizeof *t);
 	for (size_t i = 0; i < r->d; i++)
 		t[i] = r->c[i] * r->s[i] / (r->s[i] * r->s[i] + alpha);
 	cblas_dgemv(CblasColMajor, CblasTrans, (int)r->d, (int)r->d, 1, r->vt, (int)r->d, t, 1, 0, r->w, 1);
-	free(t);
 	r->b = r->intercept;
 	for (size_t j = 0; j < r->d; j++) {
 		r->w[j] *= r->scale[j];

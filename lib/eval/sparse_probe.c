@@ -264,7 +264,7 @@ void centroids_fit(
 	FREED double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
 	*c = (struct centroids){
 		k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n, weight), 0};
-	struct sparse_row r = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		double own = weight_of(weight, row[i]);
 		cells[y[row[i]]] += own;
@@ -272,7 +272,6 @@ void centroids_fit(
 		for (size_t j = 0; j < r.n; j++)
 			sum[y[row[i]] * d + r.column[j]] += own * (double)r.value[j];
 	}
-	sparse_row_release(&r);
 	for (size_t j = 0; j < d; j++)
 		c->square += c->mean[j] * c->mean[j];
 	for (size_t a = 0; a < k; a++) {

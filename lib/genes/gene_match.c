@@ -59,7 +59,7 @@ static void match_rows(uint32_t *row, const struct gene_tables *t, const struct 
 
 int gene_match(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)
 {
-	struct gene_join j = {0};
+	RELEASED(gene_join_release) struct gene_join j = {0};
 	int r = gene_join_vocab(&j, t->to_name, t->to, e);
 	j.ids = t->ids;
 	j.to = t->to;
@@ -67,7 +67,6 @@ int gene_match(uint32_t *row, const struct gene_tables *t, struct gene_matched *
 		r = -1;
 	else
 		match_rows(row, t, &j, m);
-	gene_join_release(&j);
 	return r;
 }
 

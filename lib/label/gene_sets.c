@@ -58,7 +58,7 @@ static int add_set(struct gene_sets *s, const struct tsv *t, const struct gene_f
 int gene_sets_load(struct gene_sets *s, const char *path, const struct vocab *v, struct error *e)
 {
 	struct gene_find find;
-	struct strmap names = {0};
+	RELEASED(strmap_release) struct strmap names = {0};
 	struct tsv t;
 	int got;
 	*s = (struct gene_sets){0};
@@ -74,7 +74,6 @@ int gene_sets_load(struct gene_sets *s, const char *path, const struct vocab *v,
 		}
 	tsv_close(&t);
 	gene_find_release(&find);
-	strmap_release(&names);
 	if (got == 0 && s->start[s->n] == 0)
 		got = error_set(e, s->n ? "%s: none of the %zu genes of its sets is in the vocabulary" : "%s: no sets of genes in it", path,
 			s->listed);

@@ -47,7 +47,7 @@ void leaves_init(struct leaves *l, const struct ontology *o, const uint8_t *obse
 
 int leaves_of(struct leaves *l, const struct ontology *o, char *const *label, size_t n, struct error *e)
 {
-	uint8_t *seen = xcalloc(o->n, 1);
+	FREED uint8_t *seen = xcalloc(o->n, 1);
 	int bad = 0;
 	*l = (struct leaves){0};
 	for (size_t k = 0; k < n && !bad; k++) {
@@ -59,7 +59,6 @@ int leaves_of(struct leaves *l, const struct ontology *o, char *const *label, si
 	}
 	if (!bad)
 		leaves_init(l, o, seen);
-	free(seen);
 	for (size_t k = 0; !bad && (k < l->n || k < n); k++)
 		if (k == l->n || k == n || strcmp(o->id[l->term[k]], label[k]))
 			bad = error_set(e, "its leaves are not the %zu classes", n);

@@ -377,10 +377,9 @@ static int build(struct ontology *o, const struct obo *from, struct error *e)
 
 int ontology_load(struct ontology *o, const char *path, struct error *e)
 {
-	struct obo from = {0};
+	RELEASED(obo_release) struct obo from = {0};
 	*o = (struct ontology){0};
 	int bad = obo_read(&from, path, e) || build(o, &from, e);
-	obo_release(&from);
 	if (bad)
 		ontology_release(o);
 	return bad ? -1 : 0;

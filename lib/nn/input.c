@@ -78,7 +78,7 @@ int input_vectors(struct model *m, const struct batch *b, real *v, struct error 
 {
 	struct forward f = {0};
 	struct shape s = shape_of(m, b);
-	real *values = NULL;
+	FREED real *values = NULL;
 	if (!m->input.value)
 		return error_set(e, "architecture %s has no vectors of tokens", m->arch->name);
 	if (batch_send(m, b, s, &f, NULL, e))
@@ -91,7 +91,6 @@ int input_vectors(struct model *m, const struct batch *b, real *v, struct error 
 		m->o->download_act(m->o, values, y, s.tokens * m->c.hidden_size);
 	}
 	add_vectors(m, b, values, v);
-	free(values);
 	return 0;
 }
 

@@ -199,7 +199,7 @@ COMPARE(by_length, struct length, ORDER(b->tokens, a->tokens) ?: ORDER(a->cell, 
 /* Where the cells' stretches of SEQ_TILE tokens begin. The longest cells come first: their stretches take longest. */
 static void list_tiles(uint32_t *tile, const uint32_t *offset, size_t B, size_t T)
 {
-	struct length *all = xcalloc(B, sizeof *all);
+	FREED struct length *all = xcalloc(B, sizeof *all);
 	size_t n = 0;
 	for (uint32_t b = 0; b < B; b++)
 		all[b] = (struct length){b, offset[b + 1] - offset[b]};
@@ -207,7 +207,6 @@ static void list_tiles(uint32_t *tile, const uint32_t *offset, size_t B, size_t 
 	for (size_t i = 0; i < B; i++)
 		for (uint32_t t = 0; t < all[i].tokens; t += SEQ_TILE)
 			tile[n++] = offset[all[i].cell] + t;
-	free(all);
 	while (n < seq_tiles(B, T))
 		tile[n++] = ROW_NONE;
 }

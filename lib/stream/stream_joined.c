@@ -84,15 +84,14 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 	struct stream *s = stream_new(name);
 	struct joined *j = s->joined = xcalloc(1, sizeof *j);
 	*j = (struct joined){.n = n, .part = xcalloc(n, sizeof *j->part)};
-	const struct header **h = xmalloc(n * sizeof *h);
-	const char **names = xmalloc(n * sizeof *names);
+	FREED const struct header **h = xmalloc(n * sizeof *h);
+	FREED const char **names = xmalloc(n * sizeof *names);
 	int bad = open_parts(j, path, e);
 	for (size_t i = 0; i < n && !bad; i++) {
 		h[i] = &j->part[i]->header;
 		names[i] = j->part[i]->name;
 	}
 	bad = bad || concat_init(&j->all, h, names, n, warning, e);
-	free_all(h, names);
 	if (bad) {
 		stream_free(s);
 		return NULL;

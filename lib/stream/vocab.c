@@ -289,7 +289,7 @@ static int read_tokens(struct tsv *t, char ***name, size_t *n, struct error *e)
 
 static int load_tokens(struct vocab *v, struct tsv *t, const char *path, struct error *e)
 {
-	char **name = NULL;
+	FREED char **name = NULL;
 	size_t n = 0;
 	int bad = read_tokens(t, &name, &n, e);
 	for (size_t i = 0; i < n; i++) {
@@ -299,7 +299,6 @@ static int load_tokens(struct vocab *v, struct tsv *t, const char *path, struct 
 			vocab_push(v, name[i], "", NAN);
 		free(name[i]);
 	}
-	free(name);
 	if (!bad && v->n == v->nspecial)
 		bad = error_set(e, "%s: no genes in this table", path);
 	return bad ? bad : vocab_index(v, path, e);

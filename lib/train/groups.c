@@ -24,12 +24,11 @@ static int read_groups(struct groups *g, struct tsv *t, struct error *e)
 
 int groups_load(struct groups *g, const char *dir, struct error *e)
 {
-	struct tsv t = {0};
+	RELEASED(tsv_close) struct tsv t = {0};
 	FREED char *path = xasprintf("%s/groups.tsv", dir);
 	int bad = 0;
 	if (access(path, F_OK) == 0)
 		bad = tsv_open(&t, path, e) || read_groups(g, &t, e);
-	tsv_close(&t);
 	if (bad)
 		groups_release(g);
 	return bad ? -1 : 0;

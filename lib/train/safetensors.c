@@ -257,7 +257,7 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 {
 	const cJSON *x;
 	size_t n = 0, tensors = 0, mapped = (size_t)cJSON_GetArraySize(map);
-	const char **name = xcalloc(mapped, sizeof *name);
+	FREED const char **name = xcalloc(mapped, sizeof *name);
 	int folder = (int)(file_name(index) - index), bad = 0;
 	cJSON_ArrayForEach(x, map)
 	{
@@ -278,7 +278,6 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 			bad = check_place(&s->file[s->n - 1], k, map, index, e);
 		tensors += bad ? 0 : s->file[s->n - 1].n;
 	}
-	free(name);
 	if (!bad && (!n || tensors != mapped))
 		bad = error_set(e, "%s: names %zu tensors, but its files hold %zu", index, mapped, tensors);
 	return bad;
@@ -387,11 +386,10 @@ int safetensors_read(struct safetensors *s, const struct safetensor *t, float *o
 
 int safetensors_digest(struct safetensors *s, char hex[DIGEST_SIZE], struct error *e)
 {
-	char *rest = xmalloc(CHUNK);
+	FREED char *rest = xmalloc(CHUNK);
 	int bad = 0;
 	while (s->hashed < s->size && !bad)
 		bad = read_data(s, rest, s->size - s->hashed < CHUNK ? (size_t)(s->size - s->hashed) : CHUNK, s->hashed, e);
-	free(rest);
 	if (bad)
 		return -1;
 	digest_hex(XXH3_128bits_digest(s->hash), hex);
@@ -477,7 +475,7 @@ static int write_all(struct outfile *f, const uint8_t *header, size_t size, cons
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e)
 {
 	size_t cap = 0;
-	float *values = NULL;
+	FREED float *values = NULL;
 	char hex[DIGEST_SIZE];
 	XXH3_state_t *hash = xchecked(XXH3_createState());
 	XXH3_128bits_reset(hash);
@@ -490,7 +488,6 @@ static int write_all(struct outfile *f, const uint8_t *header, size_t size, cons
 		XXH3_128bits_update(hash, values, k * sizeof *values);
 		bad = outfile_write(f, values, k * sizeof *values, e);
 	}
-	free(values);
 	digest_hex(XXH3_128bits_digest(hash), hex);
 	XXH3_freeState(hash);
 	if (!bad && pwrite(f->fd, hex, strlen(hex), DIGEST_AT) != (ssize_t)strlen(hex))
@@ -510,9 +507,8 @@ int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	if (outfile_open(&f, path, 0, e))
 		return -1;
 	size_t size;
-	uint8_t *header = safetensors_make_header(t, n, beside, nbeside, &size);
+	FREED uint8_t *header = safetensors_make_header(t, n, beside, nbeside, &size);
 	int bad = write_all(&f, header, size, t, n, get, arg, e);
-	free(header);
 	if (bad) {
 		outfile_abort(&f);
 		return -1;

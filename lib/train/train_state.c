@@ -217,12 +217,11 @@ int train_state_load(struct train_state *s, const char *path, struct error *e)
 	FILE *f = fopen(path, "re");
 	if (!f)
 		return error_set(e, "%s: %s", path, strerror(errno));
-	char *text = xmalloc(STATE_MAX);
+	FREED char *text = xmalloc(STATE_MAX);
 	size_t n = fread(text, 1, STATE_MAX, f);
 	cJSON *j = cJSON_ParseWithLength(text, n);
 	int bad = parse_state(s, j, path, e) || check_digest(j, text, n, path, e);
 	cJSON_Delete(j);
-	free(text);
 	fclose(f);
 	if (bad)
 		train_state_release(s);

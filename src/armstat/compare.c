@@ -216,7 +216,7 @@ static void write_rows(const struct study *s)
 
 int armstat_compare(int argc, char **argv)
 {
-	struct study s = {0};
+	RELEASED(arms_release) struct study s = {0};
 	cli_init(&compare_cli, argc, argv);
 	s.share = parse_splits();
 	name_columns(&s);
@@ -235,6 +235,5 @@ int armstat_compare(int argc, char **argv)
 		arms_correct(&s);
 	write_rows(&s);
 	cli_report(&compare_cli, "%zu values, %zu %s", s.v.n, s.rows, means ? "means" : "differences");
-	arms_release(&s);
 	return 0;
 }

@@ -488,7 +488,7 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_init(&cells_cli, argc, argv);
 	cells_check_options();
 	cli_blas(&cells_cli);
-	struct embeddings a = {0}, b = {0};
+	RELEASED(embeddings_release) struct embeddings a = {0}, b = {0};
 	struct result r = {0};
 	read_cells(&a, &b);
 	size_t unlabelled = a.unlabelled + b.unlabelled;
@@ -506,8 +506,6 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
 		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
 	result_release(&r);
-	embeddings_release(&a);
-	embeddings_release(&b);
 	classes_release(&classes_of_cells);
 	classes_release(&groups_of_cells);
 	classes_release(&folds_of_cells);

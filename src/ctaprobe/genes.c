@@ -297,7 +297,7 @@ static void score_streams(struct study *t, char **scores, size_t *size)
 
 int ctaprobe_genes(int argc, char **argv)
 {
-	struct study t = {0};
+	RELEASED(study_release) struct study t = {0};
 	char *scores = NULL;
 	size_t size = 0;
 	cli_init(&genes_cli, argc, argv);
@@ -324,6 +324,5 @@ int ctaprobe_genes(int argc, char **argv)
 	cli_measured("classes", (double)t.K);
 	cli_measured("tokens", (double)t.all.n);
 	cli_report(&genes_cli, "%zu folds, %zu classes, %llu tokens", t.nfold, t.K, (unsigned long long)t.all.n);
-	study_release(&t);
 	return 0;
 }

@@ -29,12 +29,11 @@ void genes_probe_read(struct study *t)
 		die("%s: all its genes have one label, '%s': expected two or more", genes_probe.labels, labels.name[0]);
 	if (gene_labels_folds(&labels, v, (size_t)genes_probe.folds, 0, 1, &failure))
 		die("%s: %s", genes_probe.labels, failure.msg);
-	uint8_t *there = xcalloc(v->n, 1);
+	FREED uint8_t *there = xcalloc(v->n, 1);
 	for (size_t i = 0; i < vectors.n; i++)
 		there[vectors.token[i]] = 1;
 	for (size_t g = 0; g < v->n; g++)
 		without += labels.label[g] >= 0 && !there[g];
-	free(there);
 	say_ambiguous(genes_probe.labels, labels.ambiguous);
 	if (labels.absent || without)
 		info("%zu genes of %s are not in the vocabulary (such as '%s'), and %zu have no vector: they are left out", labels.absent,

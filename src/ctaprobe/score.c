@@ -349,8 +349,8 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 
 int ctaprobe_score(int argc, char **argv)
 {
-	struct classes classes = {0}, groups = {0};
-	struct scored s = {0};
+	RELEASED(classes_release) struct classes classes = {0}, groups = {0};
+	RELEASED(scored_release) struct scored s = {0};
 	cli_init(&score_cli, argc, argv);
 	if (!label && !target)
 		usage_error("--label COL is needed: the column with the true labels");
@@ -373,8 +373,5 @@ int ctaprobe_score(int argc, char **argv)
 	} else {
 		score_classes(&s, &classes, &groups, in);
 	}
-	scored_release(&s);
-	classes_release(&classes);
-	classes_release(&groups);
 	return 0;
 }

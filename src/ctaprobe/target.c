@@ -56,7 +56,7 @@ static double search(const struct split *s)
 
 void target_fit(struct result *r, const struct split *s)
 {
-	struct ridge g = {0};
+	RELEASED(ridge_release) struct ridge g = {0};
 	double alpha = cells_set.search ? search(s) : 1;
 	target_init(&g, s->from, s->train, s->n, s->what);
 	ridge_solve(&g, alpha);
@@ -64,7 +64,6 @@ void target_fit(struct result *r, const struct split *s)
 		r->expected[s->test[i]] = ridge_predict(&g, s->to->x + (size_t)s->test[i] * s->to->d);
 	grow(r->penalty, r->penalty_cap, r->fits + 1);
 	r->penalty[r->fits++] = alpha;
-	ridge_release(&g);
 }
 
 /* Spearman's correlation of the groups' means. Returns the number of groups. */

@@ -180,11 +180,10 @@ static int gene_vectors_next_block(struct stream *in, struct block *b)
 /* Number the classes in the order of their names. rank [c->n] of the numbers that labels_at gives. */
 static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	while (gene_vectors_next_block(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			labels_at(l, &b, i);
-	block_release(&b);
 	labels_read(l, l->spec->name, stream_name(in), "are left out");
 	return classes_ranks(c);
 }

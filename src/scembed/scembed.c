@@ -185,7 +185,7 @@ static void load_heads(struct inference *r, struct config_heads *heads)
 
 int main(int argc, char **argv)
 {
-	struct inference r = {0};
+	RELEASED(inference_release) struct inference r = {0};
 	struct embedding m = {0};
 	RELEASED(config_heads_release) struct config_heads heads = {0};
 	cli_init(&cli, argc, argv);
@@ -204,6 +204,5 @@ int main(int argc, char **argv)
 		perturbed_run(&r, (enum similarity)similarity);
 	else
 		embed(&r, &m);
-	inference_release(&r);
 	return 0;
 }

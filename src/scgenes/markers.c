@@ -215,7 +215,7 @@ static size_t put_class(FILE *f, uint32_t class, const struct part *known, const
 static void write_markers(
 	const struct part *known, const struct part *new, const struct classes *c, const struct vocab *genes, const char *name)
 {
-	struct part total = {0};
+	RELEASED(part_release) struct part total = {0};
 	char *text = NULL;
 	size_t size, found = 0, classes = 0, cells;
 	FREED uint32_t *order = classes_sorted(c);
@@ -243,14 +243,13 @@ static void write_markers(
 	cli_measured("classes", (double)classes);
 	cli_measured("markers", (double)found);
 	cli_report(&markers_cli, "%zu cells, %zu classes, %zu markers", cells, classes, found);
-	part_release(&total);
 }
 
 int scgenes_markers(int argc, char **argv)
 {
 	RELEASED(classes_release) struct classes classes = {0};
 	struct known k = {0};
-	struct part known = {0}, new = {0};
+	RELEASED(part_release) struct part known = {0}, new = {0};
 	cli_init(&markers_cli, argc, argv);
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
@@ -262,8 +261,6 @@ int scgenes_markers(int argc, char **argv)
 		part_read(&new, other, &classes, &k, genes, genes);
 	}
 	write_markers(&known, &new, &classes, genes, stream_name(in));
-	part_release(&known);
-	part_release(&new);
 	free_all(k.y, k.cell);
 	return 0;
 }

@@ -307,7 +307,7 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 
 int scmetric_integration(int argc, char **argv)
 {
-	struct integration_sets s = {0};
+	RELEASED(integration_sets_release) struct integration_sets s = {0};
 	cli_init(&integration_cli, argc, argv);
 	read_sets(&s);
 	cli_blas(&integration_cli);
@@ -327,6 +327,5 @@ int scmetric_integration(int argc, char **argv)
 	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu embeddings", s.cells, s.types.n, s.batches.n, s.n);
 	for (size_t t = 0; t < s.n; t++)
 		integration_scores_release(&of[t]);
-	integration_sets_release(&s);
 	return 0;
 }

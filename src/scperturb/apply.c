@@ -303,9 +303,8 @@ static void apply_make_header(struct run *r, struct header *h, const struct head
 	r->out_count = r->count < 0 ? -1 : header_add_ragged(h, "count", U32, "token");
 	r->gene_group = h->col[r->gene].group;
 	r->token_group = h->col[r->out_token].group;
-	char *more = apply_describe();
+	FREED char *more = apply_describe();
 	cli_provenance(&apply_cli, h, more[0] ? more + 1 : more);
-	free(more);
 	r->map = xmalloc(h->ncol * sizeof *r->map);
 	header_map(h, from, r->map);
 	r->map[r->gene] = r->map[r->out_token] = -1;

@@ -243,7 +243,7 @@ static void screen_rows(struct inference *r, size_t first, size_t n)
 int scperturb_screen(int argc, char **argv)
 {
 	struct screen s = {0};
-	struct inference r = {.of = &s};
+	RELEASED(inference_release) struct inference r = {.of = &s};
 	struct header h = {0};
 	cli_init(&screen_cli, argc, argv);
 	if (!towards)
@@ -260,7 +260,6 @@ int scperturb_screen(int argc, char **argv)
 	screen_make_header(&r, &h);
 	inference_run(&r, &h, screen_rows, NULL);
 	inference_report(&r, "cells have no gene: nothing was screened");
-	inference_release(&r);
 	free_all(s.state, s.how, s.best, s.range, s.v, s.dv, s.x, s.dx, s.presence, s.ahead, s.shift);
 	return 0;
 }

@@ -184,14 +184,13 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 	s->screened = strcmp(s->option, "screened") == 0;
 	if (s->all || s->screened)
 		return;
-	char *unknown = add_list(s, s->option, genes);
+	FREED char *unknown = add_list(s, s->option, genes);
 	if (unknown && access(s->option, F_OK) == 0) {
 		sets_release(s);
 		add_file(s, s->option, genes);
 	} else if (unknown) {
 		no_gene(s, unknown, genes);
 	}
-	free(unknown);
 	check_labels(s, genes->v);
 }
 

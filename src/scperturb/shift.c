@@ -136,11 +136,10 @@ static void shift_add_row(struct record *to, const struct shift_row *s, const st
 	const struct classes *sets, const struct vocab *v)
 {
 	const char *name = sets->name[s->set];
-	char *symbol = symbols_of(name + 1, v);
+	FREED char *symbol = symbols_of(name + 1, v);
 	record_text(to, "perturbed", name + 1);
 	record_text(to, "symbol", symbol);
 	record_text(to, "kind", perturb_name[name[0] - 'a']);
-	free(symbol);
 	if (t->column)
 		record_text(to, "state", t->name[s->state]);
 	record_number(to, "cells", (double)s->cells);
@@ -220,7 +219,7 @@ static void tell(const struct shift_notes *notes)
 
 int scperturb_shift(int argc, char **argv)
 {
-	struct states t = {0};
+	RELEASED(states_release) struct states t = {0};
 	struct shift_names names = {0};
 	struct shifts r;
 	size_t n;
@@ -237,16 +236,14 @@ int scperturb_shift(int argc, char **argv)
 		warn("%s: %" PRIu64 " perturbed rows have no vector or similarity: they are left out", stream_name(in), r.missing);
 	const struct vocab *v = &stream_header(in)->vocab;
 	struct shift_notes notes;
-	struct shift_row *row = shift_test(&r, &names.sets, group_text ? names.groups.n : 0, &n, &notes);
+	FREED struct shift_row *row = shift_test(&r, &names.sets, group_text ? names.groups.n : 0, &n, &notes);
 	tell(&notes);
 	write_table(row, n, &r, &t, &names.sets, v);
 	cli_measured("cells", (double)r.cells);
 	cli_measured("perturbations", (double)n);
 	cli_measured("perturbed_cells", (double)r.n);
 	cli_report(&shift_cli, "%" PRIu64 " cells, %zu perturbations, %zu perturbed cells", r.cells, n, r.n);
-	free(row);
 	shifts_release(&r);
-	states_release(&t);
 	classes_release(&names.sets);
 	classes_release(&names.groups);
 	classes_release(&names.states);

@@ -178,7 +178,7 @@ static int has_ontology(void)
 int scpredict_cells(int argc, char **argv)
 {
 	struct cells c = {0};
-	struct inference r = {.of = &c};
+	RELEASED(inference_release) struct inference r = {.of = &c};
 	struct header h = {0};
 	cli_init(&cells_cli, argc, argv);
 	inference_open(&r, &cells_cli, INFERENCE_TOKENS);
@@ -196,7 +196,6 @@ int scpredict_cells(int argc, char **argv)
 	kind_of(spec(&r))->header(&r, &h);
 	inference_run(&r, &h, kind_of(spec(&r))->rows, NULL);
 	inference_report(&r, "cells have no token: their logits are NaN");
-	inference_release(&r);
 	config_heads_release(&c.chosen.heads);
 	terms_free(c.terms);
 	free(c.number);

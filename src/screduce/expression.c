@@ -210,7 +210,7 @@ static void dense_row(const struct baseline *m, const struct source *in, size_t 
 
 static void fit_components(struct baseline *m, struct source *in, size_t k, int threads)
 {
-	double *x = xmalloc(CHUNK * m->genes * sizeof *x);
+	FREED double *x = xmalloc(CHUNK * m->genes * sizeof *x);
 	size_t n = 0;
 	pca_init(&m->pca, m->genes);
 	while (reduce_next_block(in))
@@ -226,7 +226,6 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 			}
 		}
 	pca_add(&m->pca, x, n, threads);
-	free(x);
 	if (pca_solve(&m->pca, k, &failure))
 		die("%s: %s", in->name, failure.msg);
 	m->offset = xcalloc(k, sizeof *m->offset);

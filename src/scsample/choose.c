@@ -329,9 +329,8 @@ static void say_missing(const struct choice *c)
 void choice_make(struct choice *c, uint64_t dropped[REASONS])
 {
 	double least = 0;
-	char *column = c->min_class ? column_and_number("min-class", c->min_class, 0, &least) : NULL;
+	FREED char *column = c->min_class ? column_and_number("min-class", c->min_class, 0, &least) : NULL;
 	struct partition *rare = column ? partition_of(c, column) : NULL;
-	free(column);
 	for (size_t k = 0; k < c->npartition; k++)
 		choose_settle(c, &c->partition[k]);
 	if (rare)

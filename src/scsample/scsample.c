@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
-	struct genes genes = {0};
+	RELEASED(genes_release) struct genes genes = {0};
 	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
 	if (some)
 		choose_kept_genes(&in, chosen, &genes);
@@ -315,7 +315,6 @@ int main(int argc, char **argv)
 	block_release(&s.out);
 	free_all(s.map, s.row, chosen);
 	filter_release(&f);
-	genes_release(&genes);
 	close_inputs(&in);
 	return 0;
 }

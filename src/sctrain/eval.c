@@ -403,9 +403,9 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 int sctrain_eval(int argc, char **argv)
 {
 	struct masked_source source;
-	struct objectives list = {0};
+	RELEASED(objectives_release) struct objectives list = {0};
 	RELEASED(config_heads_release) struct config_heads heads;
-	struct score y = {0};
+	RELEASED(score_release) struct score y = {0};
 	struct cell_losses r = {0};
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
@@ -445,12 +445,10 @@ int sctrain_eval(int argc, char **argv)
 	cli_measured("masked", score_count(&y));
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
-	score_release(&y);
 	free_all(r.row, r.z);
 	model_free(m);
 	for (; o < list.one + list.n; o++)
 		o->head = (struct head_spec){0}; /* of heads */
-	objectives_release(&list);
 	ops->destroy(ops);
 	source_release(&source);
 	return 0;

@@ -65,12 +65,11 @@ static void report_unknown(const struct hce *x, const struct train *t)
 
 static void find_leaves(struct hce *x, const struct train *t)
 {
-	uint8_t *seen = xcalloc(x->ontology->n, 1);
+	FREED uint8_t *seen = xcalloc(x->ontology->n, 1);
 	for (size_t k = 0; k < x->column.nclass; k++)
 		if (x->term[k] != TERM_NONE)
 			seen[x->term[k]] = 1;
 	leaves_init(&x->leaves, x->ontology, seen);
-	free(seen);
 	if (!x->leaves.n)
 		die("%s: no cell has a label in column '%s'", t->source.name, x->column.name);
 	if (x->leaves.n == 1)
@@ -138,9 +137,8 @@ static void open_terms(struct objective *o, struct train *t)
 	report_unknown(x, t);
 	find_leaves(x, t);
 	report_above(x, t);
-	char *text = ontology_print(x->ontology, x->leaves.kept);
+	FREED char *text = ontology_print(x->ontology, x->leaves.kept);
 	digest_bytes(text, strlen(text), x->digest);
-	free(text);
 	add_file(o, t);
 	o->head.nlabel = (uint32_t)x->leaves.n;
 	o->head.label = x->label;

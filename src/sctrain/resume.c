@@ -139,7 +139,7 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 	char *differ[] = {masked_differences(was->stream, was->digest, t->header), settings_differences(t, was),
 		config_differences(t, c, progress, was)};
 	static const char *const of[] = {"masked stream", "options", "configuration"};
-	char *text = NULL;
+	FREED char *text = NULL;
 	FILE *f = xmemopen(&text, &(size_t){0});
 	for (int i = 0; i < 3; i++) {
 		if (differ[i])
@@ -154,7 +154,6 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 	if (*text)
 		die("--resume: %s/checkpoint-%llu is of another training: %sgive the same options and the same stream again; --force starts from step 0",
 			model, (ull)was->step, text);
-	free(text);
 	if (progress == TRAIN_UNFINISHED && t->info.first_step > was->step)
 		die("--resume: %s starts at step %llu, but %s has finished %llu: earlier batches are missing", t->source.name,
 			(ull)t->info.first_step, model, (ull)was->step);

@@ -297,7 +297,7 @@ static void settle_kernels(struct train *t, int resume)
 	int rank = *was ? unlike_rank(t, was, now, sizeof now) : -1;
 	if (rank < 0)
 		return;
-	char *who = t->ranks.comm ? xasprintf("rank %d", rank) : xstrdup("this process");
+	FREED char *who = t->ranks.comm ? xasprintf("rank %d", rank) : xstrdup("this process");
 	cpu_variables(was, variables, sizeof variables);
 	cpu_variables(now, mine, sizeof mine);
 	const char *advice = "makes them equal, where the processor can";
@@ -308,12 +308,11 @@ static void settle_kernels(struct train *t, int resume)
 		snprintf(variables, sizeof variables, "the same version of OpenBLAS");
 		advice = "makes them equal";
 	}
-	char *message = xasprintf("%s computes with '%s', %s with '%s': weights will differ by rounding; %s %s", who, now,
+	FREED char *message = xasprintf("%s computes with '%s', %s with '%s': weights will differ by rounding; %s %s", who, now,
 		resume ? "and the checkpoint was computed" : "and rank 0", was, variables, advice);
 	if (t->options->same_kernels)
 		die("%s (--same-kernels)", message);
 	warn("%s", message);
-	free_all(who, message);
 }
 
 /* ---- all of it ---- */
@@ -386,7 +385,7 @@ int train_start(struct train *t)
 	struct model_config c;
 	RELEASED(train_state_release) struct train_state was = {0};
 	enum train_progress progress = TRAIN_NEW;
-	char *damaged = NULL;
+	FREED char *damaged = NULL;
 	if (t->options->mpi)
 		train_join(&t->ranks, t->cli);
 	open_source(t);
@@ -406,7 +405,6 @@ int train_start(struct train *t)
 		warn_ignored_values(t, &c);
 	make_model(t, &c, t->options->init || resume);
 	start_weights(t, resume, step, damaged);
-	free(damaged);
 	if (!t->ranks.rank)
 		validation_check(t);
 	t->replaces = t->options->force;

@@ -185,7 +185,7 @@ static int patience_is_over(const struct train *t)
 /* Train to the end of the stream, or until validation stops improving. */
 static void train(struct train *t)
 {
-	struct block b = {0};
+	RELEASED(block_release) struct block b = {0};
 	uint64_t step = t->info.first_step; /* of the next block */
 	int got, over = 0;
 	t->report.start = t->report.last = clock_seconds();
@@ -204,7 +204,6 @@ static void train(struct train *t)
 		if (fresh && save_due(t, step))
 			save(t);
 	}
-	block_release(&b);
 	if (got < 0 && !over && t->state.step < t->info.steps)
 		train_step(t, NULL, t->state.step, &failure); /* the other ranks run this step */
 	if (step_close(&t->steps, got < 0, &failure))

@@ -111,7 +111,7 @@ void view_h5ad(struct stream *in)
 	size_t nkeep;
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
-	char *path = export_open_output(view.output, &spill);
+	FREED char *path = export_open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_writer *w = h5ad_writer_new(
 		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &failure);
@@ -119,7 +119,6 @@ void view_h5ad(struct stream *in)
 	each_block(in, add_h5ad, w);
 	must(h5ad_writer_finish(w, &failure));
 	h5ad_writer_free(w);
-	free(path);
 	cli_library(NULL);
 	commit_output(&spill);
 	free_list(keep, nkeep);
@@ -144,7 +143,7 @@ void view_into(struct stream *in)
 		die("%s: %s", view.into, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		die("%s: not a regular file", view.into);
-	char *path = export_open_output(view.output ? view.output : view.into, &spill);
+	FREED char *path = export_open_output(view.output ? view.output : view.into, &spill);
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
@@ -154,7 +153,6 @@ void view_into(struct stream *in)
 	must(h5ad_into_finish(w, &absent, &failure));
 	FREED char *written = h5ad_into_written(w);
 	h5ad_into_free(w);
-	free(path);
 	cli_library(NULL);
 	if (absent)
 		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view.into,

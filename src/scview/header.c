@@ -21,9 +21,8 @@ static void shorten_provenance(cJSON *programs)
 /* The header as JSON. Of the vocabulary it has only the size and digests; --vocab prints it. */
 static cJSON *header_json(const struct header *h)
 {
-	char *compact = header_print(h);
+	FREED char *compact = header_print(h);
 	cJSON *j = cJSON_Parse(compact), *vocab = json_get(j, "vocab");
-	free(compact);
 	if (vocab) {
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "id");
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "symbol");
