@@ -39,4 +39,3 @@ struct gene_vectors {
 };
 /* Read all of in, or die: a stream of other embeddings, two vectors of a gene, a value that is not finite. */
 void gene_vectors_read(struct gene_vectors *g, struct stream *in);
-void gene_vectors_release(struct gene_vectors *g); /* accepts a zeroed struct */

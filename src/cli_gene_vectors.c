@@ -32,9 +32,3 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 			vectors_add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
 				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
 }
-
-void gene_vectors_release(struct gene_vectors *g)
-{
-	free_all(g->x, g->token, g->cells);
-	*g = (struct gene_vectors){0};
-}

@@ -132,11 +132,3 @@ void inference_report(const struct inference *r, const char *cells_are)
 	cli_cut(r->cut, cells, r->lost, tokens, (size_t)asked.max_len);
 	cli_report(r->cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
-
-void inference_release(struct inference *r)
-{
-	recalibration_free(r->recalibration);
-	inference_release_input(r);
-	model_free(r->model);
-	r->ops->destroy(r->ops);
-}

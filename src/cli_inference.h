@@ -7,7 +7,6 @@
  *     header_derive(&h, "embedding", stream_header(r.in)), and columns of h
  *     inference_run(&r, &h, rows, NULL);
  *     inference_report(&r, "cells have no token to embed: their vectors are NaN");
- *     inference_release(&r);
  */
 #pragma once
 
@@ -70,9 +69,8 @@ void inference_load(struct inference *r, const struct config_heads *heads);
 /* cli_inference_pack.c. The next cells [from, *to) of a block that are a batch. Pack them. */
 size_t inference_batch(const struct inference *r, const struct block *b, size_t from);
 void inference_pack(struct inference *r, const struct block *b, size_t from, size_t to);
-/* Before: the covariate of the model in dir, for cells of r->in. At the end: free what these took, and the input. */
+/* Before: the covariate of the model in dir, for cells of r->in. */
 void inference_groups(struct inference *r, const char *dir);
-void inference_release_input(struct inference *r);
 
 /* The whole stream. rows: fill rows [first, first + n) of r->out, whose cells are in r->packed and whose copied columns are there. flush: before rows
  * are written, NULL: nothing to do. h is released. */
@@ -81,4 +79,3 @@ void inference_run(struct inference *r, struct header *h, void (*rows)(struct in
 
 /* Say what was done, and how many cells are empty: "N of M CELLS_ARE". */
 void inference_report(const struct inference *r, const char *cells_are);
-void inference_release(struct inference *r);

@@ -54,12 +54,3 @@ void inference_pack(struct inference *r, const struct block *b, size_t from, siz
 	r->tokens += r->packed.b.offset[to - from];
 	r->cells += to - from;
 }
-
-void inference_release_input(struct inference *r)
-{
-	packed_release(&r->packed);
-	labels_release(&r->labels);
-	groups_release(&r->groups);
-	free_all(r->group, r->row, r->map);
-	stream_free(r->in);
-}

@@ -191,11 +191,3 @@ char *ranking_commit(struct ranking *r)
 	must_commit(r->to);
 	return summary;
 }
-
-void ranking_free(struct ranking *r)
-{
-	block_release(&r->out);
-	encoder_release(&r->enc);
-	vocab_release(&r->v);
-	free_all(r->like, r);
-}

@@ -41,5 +41,3 @@ void ranking_add(struct ranking *r, const struct block *counts);
 /* Finish the output, or die: if too few counts belong to genes of the vocabulary, or writing fails. Returns what there is to say of it, for
  * cli_report (malloced). */
 char *ranking_commit(struct ranking *r);
-
-void ranking_free(struct ranking *r);

@@ -102,14 +102,3 @@ void masks_beyond(const struct model_config *m, const struct masked_columns *c, 
 		100 * m->masked_most);
 	warn("%s: %.0f %% of the genes are masked; the model was trained with %s %% masked", name, 100 * hidden / genes, range);
 }
-
-void recalibration_free(struct recalibration *x)
-{
-	if (!x)
-		return;
-	for (size_t i = 0; i < x->n; i++)
-		block_release(&x->block[i]);
-	free_all(x->block, x->masked);
-	inference_release_input(&x->of);
-	free(x);
-}

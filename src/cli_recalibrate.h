@@ -4,7 +4,6 @@
  *
  *     struct recalibration *x = recalibration_new(path, model, dir, in);
  *     for each block of the input: recalibration_fit(x, &columns, &block, name);
- *     recalibration_free(x);
  */
 #pragma once
 
@@ -32,4 +31,3 @@ struct recalibration *recalibration_new(const char *path, struct model *m, const
 void recalibration_fit(struct recalibration *x, const struct masked_columns *c, const struct block *b, const char *name);
 /* Warn once if the masks of a block hide more genes than those of the model's training did. */
 void masks_beyond(const struct model_config *m, const struct masked_columns *c, const struct block *b, const char *name);
-void recalibration_free(struct recalibration *x);

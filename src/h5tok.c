@@ -510,25 +510,6 @@ static void stream_files(struct job *j, struct h5ad *file)
 		j->cells, j->genes.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 }
 
-static void h5tok_release(struct job *j)
-{
-	free_all(j->panel, j->read);
-	free_list(j->sample, sample_column ? (size_t)cli.noperand : 0);
-	free_list(j->name, j->nname);
-	cJSON_Delete(j->decided);
-	gene_join_release(&j->genes);
-	idmap_release(&j->ids);
-	obs_release(&j->obs);
-	obstable_release(&j->annotation);
-	countrows_release(&j->rows);
-	block_release(j->block);
-	block_release(j->block + 1);
-	texts_release(&j->barcode);
-	stream_free(j->out);
-	if (j->rank)
-		ranking_free(j->rank);
-}
-
 /* The options of rankenc need its vocabulary, which is loaded before the files are read. */
 static void h5tok_open_output(struct job *j)
 {
@@ -541,9 +522,9 @@ static void h5tok_open_output(struct job *j)
 
 int main(int argc, char **argv)
 {
-	struct job j = {0};
-	struct header header;
-	struct h5ad file;
+	static struct job j;
+	static struct header header;
+	static struct h5ad file;
 	cli_init(&cli, argc, argv);
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
@@ -558,7 +539,6 @@ int main(int argc, char **argv)
 		struct asked asked = {&want, table_path ? &j.annotation : NULL, j.name, j.nname, !obs_names, map_path};
 		int bad = explain_files(&cli, &asked, &j.genes);
 		cli_report(&cli, "%d files, %d with an error", cli.noperand, bad);
-		h5tok_release(&j);
 		return bad != 0;
 	}
 	survey_files(&j, &file);
@@ -567,14 +547,10 @@ int main(int argc, char **argv)
 		check_columns(&j, &file, &header);
 		print_obs(&cli, &header);
 		cli_report(&cli, "%zu columns", header.ncol);
-		if (cli.noperand == 1)
-			h5ad_release(&file);
 	} else {
 		j.header = &header;
 		h5tok_open_output(&j);
 		stream_files(&j, &file);
 	}
-	h5tok_release(&j);
-	header_release(&header);
 	return 0;
 }

@@ -201,8 +201,6 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 	}
 	explain_report(c, files);
 	print_table(c, files);
-	cJSON_Delete(files);
-	free(table);
 	return bad;
 }
 

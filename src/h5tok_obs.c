@@ -64,9 +64,4 @@ void checked_close(struct checked_columns *c)
 		labels_read(&c->l[0], c->column[0], c->name, "count for no class");
 	if (c->column[1])
 		groups_read(&c->l[1], c->column[1], c->name, "are left out where groups count");
-	for (int k = 0; k < 2; k++) {
-		labels_release(&c->l[k]);
-		classes_release(&c->c[k]);
-	}
-	block_release(&c->b);
 }

@@ -557,23 +557,9 @@ static void maskgen_finish(struct run *r)
 		r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
 }
 
-static void run_release(struct run *r)
-{
-	stream_free(r->out);
-	masking_release(&r->masking);
-	loader_release(&r->loader);
-	graph_release(&r->graph);
-	graph_release(&r->audit_graph);
-	panels_release(&r->panels);
-	free(r->column);
-	header_release(&r->want);
-	header_release(&r->header);
-	stream_free(r->in);
-}
-
 int main(int argc, char **argv)
 {
-	RELEASED(run_release) struct run r = {0};
+	static struct run r;
 	cli_init(&cli, argc, argv);
 	maskgen_check_options(&r);
 	open_inputs(&r);

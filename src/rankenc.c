@@ -40,7 +40,7 @@ static struct cli cli = {
 
 static int encode(void)
 {
-	struct block b[2] = {0};
+	static struct block b[2];
 	if (cli.noperand > 1)
 		usage_error("one stream at a time: scsample joins several");
 	struct stream *in = cli_open(&cli, 0); /* what is no stream is told first */
@@ -52,10 +52,6 @@ static int encode(void)
 		ranking_add(r, b + k);
 	FREED char *summary = ranking_commit(r);
 	cli_report(&cli, "%s", summary);
-	ranking_free(r);
-	stream_free(in);
-	block_release(b);
-	block_release(b + 1);
 	return 0;
 }
 

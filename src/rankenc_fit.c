@@ -339,7 +339,9 @@ static void learnt(struct learning *l)
 
 int fit_main(const struct fit_options *o)
 {
-	struct learning l = {.o = o, .n = o->cli->noperand ? o->cli->noperand : 1};
+	static struct learning l;
+	l.o = o;
+	l.n = o->cli->noperand ? o->cli->noperand : 1;
 	l.aliases = cJSON_CreateObject();
 	l.in = xcalloc((size_t)l.n, sizeof *l.in);
 	l.col = xcalloc((size_t)l.n, sizeof *l.col);
@@ -357,17 +359,5 @@ int fit_main(const struct fit_options *o)
 		write_sums(&l);
 	else
 		learnt(&l);
-	for (int i = 0; i < l.n; i++) {
-		stream_free(l.in[i]);
-		if (o->after)
-			free(l.to[i]);
-	}
-	gene_join_release(&l.join);
-	cJSON_Delete(l.aliases);
-	free_all(l.first, l.in, l.col);
-	block_release(&l.block);
-	free_all(l.to, l.wide);
-	medians_release(&l.fit);
-	vocab_release(&l.genes);
 	return 0;
 }

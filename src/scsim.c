@@ -255,7 +255,7 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 int main(int argc, char **argv)
 {
 	static const long long default_cells[] = {4000, 1000, 1500};
-	struct sim s;
+	static struct sim s;
 	cli_init(&cli, argc, argv);
 	scsim_init(&s);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells);
@@ -266,6 +266,5 @@ int main(int argc, char **argv)
 	cli_measured("entries", (double)entries);
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
 		model == MODEL_CELLS ? "genes" : "tokens");
-	sim_release(&s);
 	return 0;
 }

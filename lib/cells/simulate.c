@@ -160,12 +160,6 @@ int sim_init_blocks(struct sim *s, struct error *e)
 	return 0;
 }
 
-void sim_release(struct sim *s)
-{
-	free_all(s->module, s->frequency, s->depth_of, s->level, s->load, s->shift, s->chosen, s->driven);
-	*s = (struct sim){0};
-}
-
 /* By inversion, in steps of at most 16 (a sum of Poissons is one). */
 static uint32_t poisson(struct rng *r, double mean)
 {

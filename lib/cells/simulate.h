@@ -55,7 +55,6 @@ struct sim {
 /* Draw the tables. -1 with e set if the settings contradict each other. */
 int sim_init_cells(struct sim *s, struct error *e);
 int sim_init_blocks(struct sim *s, struct error *e); /* b1, b2: modules are equal runs of genes */
-void sim_release(struct sim *s); /* accepts a zeroed struct */
 
 /* One cell of "cells": gene [genes] and count [genes] out, genes ascending; rate [genes] scratch. Returns how many. */
 /* *state: 1 if the regulator is active, else 0. */

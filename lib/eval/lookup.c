@@ -26,14 +26,6 @@ void lookup_init(struct lookup *l, size_t V, size_t special, const double *media
 	}
 }
 
-void lookup_release(struct lookup *l)
-{
-	for (int k = 0; k < LOOKUP_LEVELS; k++)
-		free_all(l->class[k], l -> total[k]);
-	free_all(l->token, l->rank, l->end, l->p, l->key, l->count);
-	*l = (struct lookup){0};
-}
-
 void lookup_add(struct lookup *l, const struct lookup_cell *cell)
 {
 	grow(l->token, l->token_cap, l->tokens + cell->n);

@@ -49,7 +49,6 @@ struct lookup_cell {
 };
 
 void lookup_init(struct lookup *l, size_t V, size_t special, const double *median, int ranked);
-void lookup_release(struct lookup *l); /* accepts a zeroed struct */
 
 /* Add a training cell, of which nothing is masked. */
 void lookup_add(struct lookup *l, const struct lookup_cell *cell);

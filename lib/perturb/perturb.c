@@ -16,12 +16,6 @@ void perturb_init(struct perturb *p, size_t vocab, size_t special, size_t max_le
 	p->member = xcalloc(vocab, sizeof *p->member);
 }
 
-void perturb_release(struct perturb *p)
-{
-	free_all(p->token, p->place, p->member, p->out, p->cut, p->move);
-	*p = (struct perturb){0};
-}
-
 uint32_t *perturb_room(struct perturb *p, size_t n)
 {
 	for (uint32_t i = 0; i < p->genes; i++)

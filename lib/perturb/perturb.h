@@ -45,7 +45,6 @@ struct perturb {
 
 /* For cells of a vocabulary with `special` special tokens, and a model that reads max_len tokens. */
 void perturb_init(struct perturb *p, size_t vocab, size_t special, size_t max_len);
-void perturb_release(struct perturb *p); /* accepts a zeroed struct */
 
 /* Take up a cell: fill p->token [n] through perturb_room, ids below vocab, then call perturb_cell. -1 with e set: it has more than max_len
  * tokens, a special token among its genes, or a gene twice. */

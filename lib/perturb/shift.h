@@ -49,7 +49,6 @@ struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed
 	struct shift_names *names, struct error *e);
 int shifts_next(struct shift_reader *in, struct error *e); /* 1: a block was read, 0: all were, -1 with e set: a wrong row */
 void shifts_close(struct shift_reader *in);
-void shifts_release(struct shifts *r);
 
 /* A line of the table: a set and a state. Numbers that are not known are NaN. */
 struct shift_row {

@@ -335,11 +335,6 @@ int shifts_next(struct shift_reader *in, struct error *e)
 	return !got && in->t->column && check_size(in->t, in->t->n, in->starts, in->name, e) ? -1 : got;
 }
 
-void shifts_release(struct shifts *r)
-{
-	free_all(r->set, r->group, r->value, r->control);
-}
-
 /* ---- states ---- */
 
 static int check_states(struct states *t, const size_t *cells, const char *name, struct error *e)

@@ -104,7 +104,7 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 
 int armstat_leaderboard(int argc, char **argv)
 {
-	struct table t = {0};
+	static struct table t;
 	char *text = NULL;
 	cli_init(&leaderboard_cli, argc, argv);
 	if (leaderboard_cli.noperand < 1)
@@ -121,7 +121,5 @@ int armstat_leaderboard(int argc, char **argv)
 	cli_measured("methods", (double)t.methods);
 	cli_measured("metrics", (double)t.columns);
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
-	free_list(t.metric, t.columns);
-	free_all(t.file, t.value);
 	return 0;
 }

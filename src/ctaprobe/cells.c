@@ -488,8 +488,8 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_init(&cells_cli, argc, argv);
 	cells_check_options();
 	cli_blas(&cells_cli);
-	RELEASED(embeddings_release) struct embeddings a = {0}, b = {0};
-	struct result r = {0};
+	static struct embeddings a, b;
+	static struct result r;
 	read_cells(&a, &b);
 	size_t unlabelled = a.unlabelled + b.unlabelled;
 	FREED struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
@@ -505,9 +505,5 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
 		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
-	result_release(&r);
-	classes_release(&classes_of_cells);
-	classes_release(&groups_of_cells);
-	classes_release(&folds_of_cells);
 	return 0;
 }

@@ -269,16 +269,6 @@ static void genes_start(struct study *t, char **text, size_t *size)
 	fputc('\n', t->scores);
 }
 
-static void study_release(struct study *t)
-{
-	for (size_t i = 0; i < t->nfold; i++)
-		free_all(t->fold[i].class_auc, t->fold[i].class_gene_auc);
-	for (size_t k = 0; k < t->K; k++)
-		free(t->name[k]);
-	metrics_release(&t->all);
-	free_all(t->name, t->first, t->fold, t->p, t->y, t->item);
-}
-
 /* Predictions, one stream for each fold. */
 static void score_streams(struct study *t, char **scores, size_t *size)
 {
@@ -297,8 +287,8 @@ static void score_streams(struct study *t, char **scores, size_t *size)
 
 int ctaprobe_genes(int argc, char **argv)
 {
-	RELEASED(study_release) struct study t = {0};
-	char *scores = NULL;
+	static struct study t;
+	static char *scores;
 	size_t size = 0;
 	cli_init(&genes_cli, argc, argv);
 	if (genes_probe.labels && genes_cli.noperand > 1)

@@ -104,7 +104,4 @@ void genes_probe_folds(struct study *t)
 		study_end(t, f, v, stream_name(in));
 		probe_release(&p);
 	}
-	gene_labels_release(&labels);
-	gene_vectors_release(&vectors);
-	stream_free(in);
 }

@@ -511,15 +511,10 @@ static void run(struct task *t)
 	panel_score(t, mu);
 }
 
-static void cells_release(struct cells *c)
-{
-	free_all(c->cell, c->offset, c->group, c->id, c->count, c->s, c->x, c->y);
-}
-
 int ctaprobe_panel(int argc, char **argv)
 {
-	struct task t = {.penalty = NAN};
-	RELEASED(classes_release) struct classes classes = {0};
+	static struct task t = {.penalty = NAN};
+	static struct classes classes;
 	cli_init(&panel_cli, argc, argv);
 	if (!panel || !train_path)
 		usage_error("--panel FILE and --train FILE are needed");
@@ -536,8 +531,5 @@ int ctaprobe_panel(int argc, char **argv)
 	cli_measured("cells", (double)t.test.n);
 	cli_measured("genes", (double)t.genes);
 	cli_report(&panel_cli, "%zu genes predicted in %zu cells from %zu genes", t.genes, t.test.n, t.seen_genes);
-	cells_release(&t.train);
-	cells_release(&t.test);
-	free_all(t.seen, t.column, t.hidden, t.rate);
 	return 0;
 }

@@ -321,13 +321,6 @@ static void say_left_out(const struct scored *s, const struct classes *classes, 
 			stream_name(in));
 }
 
-static void scored_release(struct scored *s)
-{
-	free(s->probability);
-	confident_release(&s->confident);
-	free_all(s->y, s->predicted, s->group);
-}
-
 /* Score predictions of classes. */
 static void score_classes(struct scored *s, struct classes *classes, struct classes *groups, struct stream *in)
 {
@@ -349,8 +342,8 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 
 int ctaprobe_score(int argc, char **argv)
 {
-	RELEASED(classes_release) struct classes classes = {0}, groups = {0};
-	RELEASED(scored_release) struct scored s = {0};
+	static struct classes classes, groups;
+	static struct scored s;
 	cli_init(&score_cli, argc, argv);
 	if (!label && !target)
 		usage_error("--label COL is needed: the column with the true labels");

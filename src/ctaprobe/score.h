@@ -14,7 +14,6 @@ struct confident {
 	uint32_t *size; /* [n] classes in the set */
 	size_t probability_cap, likeness_cap, right_cap, covered_cap, unknown_cap, novel_cap, size_cap;
 };
-void confident_release(struct confident *c); /* accepts a zeroed struct */
 
 /* Find the columns. Dies if one has another layout than ctaprobe transfer gives it. */
 void confident_columns(struct confident *c, const struct stream *in, size_t classes);

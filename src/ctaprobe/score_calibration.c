@@ -7,12 +7,6 @@
 
 #include <math.h>
 
-void confident_release(struct confident *c)
-{
-	free_all(c->probability, c->likeness, c->right, c->covered, c->unknown, c->novel, c->size);
-	*c = (struct confident){0};
-}
-
 void confident_columns(struct confident *c, const struct stream *in, size_t classes)
 {
 	const struct header *h = stream_header(in);

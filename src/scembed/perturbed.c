@@ -227,5 +227,4 @@ void perturbed_run(struct inference *r, enum similarity similarity)
 	perturbed_make_header(p, &h, r);
 	inference_run(r, &h, perturbed_rows, NULL);
 	inference_report(r, "rows have only perturbed tokens: their results are NaN");
-	free_all(p->base_kind, p->member, p->id, p->before, p->after, p->base, p->h, p);
 }

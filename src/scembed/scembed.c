@@ -160,7 +160,6 @@ static void embed(struct inference *r, struct embedding *m)
 	inference_run(r, &h, r->counts ? latent : queue, collect);
 	inference_report(
 		r, r->counts ? "cells have no counts: their vectors are NaN" : "cells have no token to embed: their vectors are NaN");
-	free_all(m->range, m->weight, m->bias, m->state);
 }
 
 static void scembed_check_options(void)
@@ -185,9 +184,9 @@ static void load_heads(struct inference *r, struct config_heads *heads)
 
 int main(int argc, char **argv)
 {
-	RELEASED(inference_release) struct inference r = {0};
-	struct embedding m = {0};
-	RELEASED(config_heads_release) struct config_heads heads = {0};
+	static struct inference r;
+	static struct embedding m;
+	static struct config_heads heads;
 	cli_init(&cli, argc, argv);
 	scembed_check_options();
 	r.layer = layer;

@@ -226,7 +226,7 @@ static void score_modules(struct genesets *s, FILE *f)
 
 int scgenes_genesets(int argc, char **argv)
 {
-	struct genesets s = {0};
+	static struct genesets s;
 	char *text = NULL;
 	cli_init(&genesets_cli, argc, argv);
 	if (!sets_path)
@@ -258,12 +258,5 @@ int scgenes_genesets(int argc, char **argv)
 	cli_measured("genes", (double)s.n);
 	cli_measured("sets", (double)s.sets.n);
 	cli_report(&genesets_cli, "%zu genes, %zu sets", s.n, s.sets.n);
-	for (int i = 0; i < s.ngraph; i++) {
-		graph_release(&s.graph[i]);
-		free(s.name[i]);
-	}
-	gene_sets_release(&s.sets);
-	vocab_release(&s.vocab);
-	free_all(s.graph, s.name, s.place);
 	return 0;
 }

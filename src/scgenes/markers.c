@@ -55,13 +55,6 @@ static void part_class(struct part *p, uint32_t class, size_t genes)
 	}
 }
 
-static void part_release(struct part *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		free_all(p->of[i].sum, p->of[i].square, p->of[i].with);
-	free(p->of);
-}
-
 static void markers_add(struct sums *s, const struct sparse *x)
 {
 	s->cells++;
@@ -215,7 +208,7 @@ static size_t put_class(FILE *f, uint32_t class, const struct part *known, const
 static void write_markers(
 	const struct part *known, const struct part *new, const struct classes *c, const struct vocab *genes, const char *name)
 {
-	RELEASED(part_release) struct part total = {0};
+	static struct part total;
 	char *text = NULL;
 	size_t size, found = 0, classes = 0, cells;
 	FREED uint32_t *order = classes_sorted(c);
@@ -247,9 +240,9 @@ static void write_markers(
 
 int scgenes_markers(int argc, char **argv)
 {
-	RELEASED(classes_release) struct classes classes = {0};
-	struct known k = {0};
-	RELEASED(part_release) struct part known = {0}, new = {0};
+	static struct classes classes;
+	static struct known k;
+	static struct part known, new;
 	cli_init(&markers_cli, argc, argv);
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
@@ -261,6 +254,5 @@ int scgenes_markers(int argc, char **argv)
 		part_read(&new, other, &classes, &k, genes, genes);
 	}
 	write_markers(&known, &new, &classes, genes, stream_name(in));
-	free_all(k.y, k.cell);
 	return 0;
 }

@@ -66,7 +66,7 @@ static struct edge *network_join(const struct gene_vectors *g, size_t *n)
 
 int scgenes_network(int argc, char **argv)
 {
-	struct gene_vectors g;
+	static struct gene_vectors g;
 	RELEASED(graph_release) struct graph graph;
 	RELEASED(header_release) struct header h = {0};
 	size_t edges;
@@ -91,6 +91,5 @@ int scgenes_network(int argc, char **argv)
 	cli_measured("genes", (double)g.n);
 	cli_measured("edges", (double)edges);
 	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
-	gene_vectors_release(&g);
 	return 0;
 }

@@ -307,14 +307,14 @@ static void print_scores(const struct integration_sets *s, const struct integrat
 
 int scmetric_integration(int argc, char **argv)
 {
-	RELEASED(integration_sets_release) struct integration_sets s = {0};
+	static struct integration_sets s;
 	cli_init(&integration_cli, argc, argv);
 	read_sets(&s);
 	cli_blas(&integration_cli);
 	if (centred)
 		add_centred(&s);
 	check_sets(&s, integration_cli.noperand ? integration_cli.operand[0] : "standard input");
-	FREED struct integration_scores *of = score_sets(&s);
+	const struct integration_scores *of = score_sets(&s);
 	print_scores(&s, of);
 	cli_measured("cells", (double)s.cells);
 	for (size_t t = 0; t < s.n; t++) {
@@ -325,7 +325,5 @@ int scmetric_integration(int argc, char **argv)
 	cli_measured("classes", (double)s.types.n);
 	cli_measured("batches", (double)s.batches.n);
 	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu embeddings", s.cells, s.types.n, s.batches.n, s.n);
-	for (size_t t = 0; t < s.n; t++)
-		integration_scores_release(&of[t]);
 	return 0;
 }

@@ -25,4 +25,3 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 void integration_anndata(struct integration_sets *s, const char *path, const char *keys, const char *label, const char *batch, int threads);
 struct integration_set *integration_new_set(struct integration_sets *s, char *name); /* empty; takes the name */
 int integration_is_anndata(const char *path); /* HDF5 or zarr? */
-void integration_sets_release(struct integration_sets *s);

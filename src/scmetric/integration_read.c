@@ -20,16 +20,6 @@ struct integration_set *integration_new_set(struct integration_sets *s, char *na
 	return &s->set[s->n++];
 }
 
-void integration_sets_release(struct integration_sets *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free_all(s->set[i].name, s->set[i].x);
-	free_all(s->set, s->y, s->batch);
-	classes_release(&s->types);
-	classes_release(&s->batches);
-	*s = (struct integration_sets){0};
-}
-
 /* ---- streams ---- */
 
 /* "pca" of "runs/pca.emb"; "x" of standard input */
@@ -140,7 +130,7 @@ static void keep_labelled(float *x, size_t d, const uint32_t *y, uint64_t n, con
 
 void integration_anndata(struct integration_sets *s, const char *path, const char *keys, const char *label, const char *batch, int threads)
 {
-	struct h5ad h;
+	static struct h5ad h;
 	size_t nkey, to = 0;
 	char **key = opt_list(keys, &nkey);
 	sandbox_reading(path);
@@ -176,11 +166,6 @@ void integration_anndata(struct integration_sets *s, const char *path, const cha
 	s->cells = to;
 	s->y = y;
 	s->batch = b;
-	labels_release(&of);
-	if (batch)
-		labels_release(&of_batch);
-	free_list(key, nkey);
-	h5ad_release(&h);
 	sandbox_finished();
 }
 

@@ -229,8 +229,8 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 
 int scmetric_learnability(int argc, char **argv)
 {
-	struct genes g = {0};
-	struct gene_labels groups = {0};
+	static struct genes g;
+	static struct gene_labels groups;
 	double explained;
 	cli_init(&learnability_cli, argc, argv);
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
@@ -251,9 +251,5 @@ int scmetric_learnability(int argc, char **argv)
 	cli_write_results(&learnability_cli, to);
 	cli_measured("genes", (double)g.n);
 	cli_report(&learnability_cli, "%zu genes, %zu left out", g.n, g.few + g.without);
-	if (groups_path)
-		gene_labels_release(&groups);
-	vocab_release(&g.name);
-	free(g.of);
 	return 0;
 }

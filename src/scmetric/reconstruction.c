@@ -96,7 +96,7 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 
 int scmetric_reconstruction(int argc, char **argv)
 {
-	struct scores s = {0};
+	static struct scores s;
 	struct columns c;
 	RELEASED(block_release) struct block b = {0};
 	cli_init(&reconstruction_cli, argc, argv);
@@ -122,6 +122,5 @@ int scmetric_reconstruction(int argc, char **argv)
 	cli_measured("masked_genes", (double)s.genes);
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
-	free_all(s.x, s.y);
 	return 0;
 }

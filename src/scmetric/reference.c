@@ -226,7 +226,7 @@ static void reference_start(struct reference *r, const struct source *train, con
 
 int scmetric_reference(int argc, char **argv)
 {
-	struct reference r = {0};
+	static struct reference r;
 	struct record to;
 	struct source train, test;
 	cli_init(&reference_cli, argc, argv);
@@ -253,8 +253,5 @@ int scmetric_reference(int argc, char **argv)
 	cli_write(reference_cli.output, record_print(&to));
 	cli_report(&reference_cli, "%" PRIu64 " tokens, %d masked %s", learned, reference_cli.noperand,
 		reference_cli.noperand == 1 ? "stream" : "streams");
-	lookup_release(&r.lookup);
-	vocab_release(&r.vocab);
-	free_all(r.sum, r.n);
 	return 0;
 }

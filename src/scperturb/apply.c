@@ -375,18 +375,6 @@ static void check_work(const struct run *r)
 		warn("%zu of %zu perturbations are in no cell%s, such as %.200s", missing, n, where, first);
 }
 
-static void run_release(struct run *r, struct header *h)
-{
-	for (int k = 0; k < PERTURB_KINDS; k++)
-		sets_release(&kinds[k]);
-	gene_find_release(&r->genes);
-	where_release(&r->where);
-	perturb_release(&r->p);
-	block_release(&r->out);
-	header_release(h);
-	free_all(r->map, r->count_of, r->base, r->draw);
-}
-
 /* Of so many cells. A gene that is overexpressed in a full cell also has a base. The genes of `all` and `screened` are not known before. */
 static uint64_t rows_at_most(uint64_t cells)
 {
@@ -401,8 +389,8 @@ static uint64_t rows_at_most(uint64_t cells)
 
 int scperturb_apply(int argc, char **argv)
 {
-	struct run r = {0};
-	struct header h = {0};
+	static struct run r;
+	static struct header h;
 	RELEASED(block_release) struct block b = {0};
 	cli_init(&apply_cli, argc, argv);
 	apply_check_options();
@@ -425,6 +413,5 @@ int scperturb_apply(int argc, char **argv)
 	cli_measured("rows_out", (double)r.rows);
 	must_commit(r.to);
 	cli_report(&apply_cli, "%" PRIu64 " cells in, %" PRIu64 " of them perturbed, %" PRIu64 " rows out", r.cells, r.perturbed, r.rows);
-	run_release(&r, &h);
 	return 0;
 }

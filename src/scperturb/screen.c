@@ -242,13 +242,12 @@ static void screen_rows(struct inference *r, size_t first, size_t n)
 
 int scperturb_screen(int argc, char **argv)
 {
-	struct screen s = {0};
-	RELEASED(inference_release) struct inference r = {.of = &s};
+	static struct screen s;
+	static struct inference r = {.of = &s, .layer = LAYER_USUAL};
 	struct header h = {0};
 	cli_init(&screen_cli, argc, argv);
 	if (!towards)
 		usage_error("--towards EMB is needed: embeddings of cells of the state to move to");
-	r.layer = LAYER_USUAL;
 	inference_open(&r, &screen_cli, INFERENCE_GRADIENTS);
 	const struct header *in = stream_header(r.in);
 	s.special = in->vocab.nspecial;
@@ -260,6 +259,5 @@ int scperturb_screen(int argc, char **argv)
 	screen_make_header(&r, &h);
 	inference_run(&r, &h, screen_rows, NULL);
 	inference_report(&r, "cells have no gene: nothing was screened");
-	free_all(s.state, s.how, s.best, s.range, s.v, s.dv, s.x, s.dx, s.presence, s.ahead, s.shift);
 	return 0;
 }

@@ -66,13 +66,6 @@ static void name_states(struct states *t)
 	free_list(other, n);
 }
 
-static void states_release(struct states *t)
-{
-	for (size_t k = 0; t->column && k <= t->n; k++)
-		free(t->name[k]);
-	free_all(t->name, t->mean, t->norm);
-}
-
 static char *symbols_of(const char *label, const struct vocab *v)
 {
 	char *text = NULL;
@@ -219,9 +212,9 @@ static void tell(const struct shift_notes *notes)
 
 int scperturb_shift(int argc, char **argv)
 {
-	RELEASED(states_release) struct states t = {0};
-	struct shift_names names = {0};
-	struct shifts r;
+	static struct states t;
+	static struct shift_names names;
+	static struct shifts r;
 	size_t n;
 	cli_init(&shift_cli, argc, argv);
 	shift_check_options();
@@ -243,12 +236,5 @@ int scperturb_shift(int argc, char **argv)
 	cli_measured("perturbations", (double)n);
 	cli_measured("perturbed_cells", (double)r.n);
 	cli_report(&shift_cli, "%" PRIu64 " cells, %zu perturbations, %zu perturbed cells", r.cells, n, r.n);
-	shifts_release(&r);
-	classes_release(&names.sets);
-	classes_release(&names.groups);
-	classes_release(&names.states);
-	if (states != in)
-		stream_free(states);
-	stream_free(in);
 	return 0;
 }

@@ -364,8 +364,8 @@ static void report_steps(const struct inference *r)
 
 int scpredict_attribution(int argc, char **argv)
 {
-	struct attribution a = {0};
-	RELEASED(inference_release) struct inference r = {.of = &a};
+	static struct attribution a;
+	static struct inference r = {.of = &a};
 	struct header h = {0};
 	cli_init(&attribution_cli, argc, argv);
 	inference_open(&r, &attribution_cli, INFERENCE_GRADIENTS);
@@ -376,7 +376,5 @@ int scpredict_attribution(int argc, char **argv)
 	inference_run(&r, &h, attribution_rows, NULL);
 	report_steps(&r);
 	inference_report(&r, "cells have no gene: they have no attributions");
-	config_heads_release(&a.chosen.heads);
-	free_all(a.part, a.v, a.slope, a.sum, a.before, a.offset, a.id, a.rank, a.cell, a.value, a.x, a.dx, a.y, a.dy, a.deviation);
 	return 0;
 }

@@ -177,8 +177,8 @@ static int has_ontology(void)
 
 int scpredict_cells(int argc, char **argv)
 {
-	struct cells c = {0};
-	RELEASED(inference_release) struct inference r = {.of = &c};
+	static struct cells c;
+	static struct inference r = {.of = &c};
 	struct header h = {0};
 	cli_init(&cells_cli, argc, argv);
 	inference_open(&r, &cells_cli, INFERENCE_TOKENS);
@@ -196,8 +196,5 @@ int scpredict_cells(int argc, char **argv)
 	kind_of(spec(&r))->header(&r, &h);
 	inference_run(&r, &h, kind_of(spec(&r))->rows, NULL);
 	inference_report(&r, "cells have no token: their logits are NaN");
-	config_heads_release(&c.chosen.heads);
-	terms_free(c.terms);
-	free(c.number);
 	return 0;
 }

@@ -146,8 +146,8 @@ static int of_cells(const struct head_spec *s)
 
 int scpredict_expression(int argc, char **argv)
 {
-	struct expression x = {0};
-	RELEASED(inference_release) struct inference r = {.of = &x};
+	static struct expression x;
+	static struct inference r = {.of = &x};
 	struct header h = {0};
 	cli_init(&expression_cli, argc, argv);
 	inference_open(&r, &expression_cli, INFERENCE_MASKED);
@@ -156,7 +156,5 @@ int scpredict_expression(int argc, char **argv)
 	(r.counts ? count_header : cell_header)(&r, &h);
 	inference_run(&r, &h, r.counts ? count_rows : cell_rows, NULL);
 	inference_report(&r, "cells have no token: their predictions are NaN");
-	config_heads_release(&x.chosen.heads);
-	free(x.h);
 	return 0;
 }

@@ -144,8 +144,8 @@ static void report(const struct inference *r)
 
 int scpredict_genes(int argc, char **argv)
 {
-	struct genes g = {0};
-	RELEASED(inference_release) struct inference r = {.of = &g};
+	static struct genes g;
+	static struct inference r = {.of = &g};
 	struct header h = {0};
 	cli_init(&genes_cli, argc, argv);
 	inference_open(&r, &genes_cli, INFERENCE_TOKENS);
@@ -155,8 +155,5 @@ int scpredict_genes(int argc, char **argv)
 	predict_genes_make_header(&r, &h);
 	inference_run(&r, &h, predict_genes_rows, NULL);
 	report(&r);
-	config_heads_release(&g.chosen.heads);
-	gene_labels_release(&g.known);
-	free(g.h);
 	return 0;
 }

@@ -35,4 +35,3 @@ void terms_header(struct terms *t, struct header *h, const char *name);
  * if greedy the likeliest child from the top down. */
 uint32_t terms_decode(struct terms *t, struct block *out, size_t row, uint32_t best, const double *p, int greedy);
 void terms_missing(struct terms *t, struct block *out, size_t row);
-void terms_free(struct terms *t); /* accepts NULL */

@@ -128,12 +128,3 @@ void terms_missing(struct terms *t, struct block *out, size_t row)
 	for (size_t i = 0; i < t->nnode; i++)
 		((float *)out->col[t->column[i]].data)[row] = NAN;
 }
-
-void terms_free(struct terms *t)
-{
-	if (!t)
-		return;
-	leaves_release(&t->leaves);
-	ontology_release(&t->ontology);
-	free_all(t->leaf, t->node, t->column, t->sum, t->way, t);
-}

@@ -333,8 +333,8 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 
 static int run(const struct cli *cli, size_t k)
 {
-	struct baseline m = {0};
-	struct source in, from = {0};
+	static struct baseline m;
+	static struct source in, from;
 	cli_blas(cli);
 	source_open(&in, cli_open_all(cli));
 	if (fit_path) {
@@ -360,12 +360,6 @@ static int run(const struct cli *cli, size_t k)
 			m.cells, m.pca.k, 100 * share);
 	else
 		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells", cells, m.genes, m.cells);
-	pca_release(&m.pca);
-	free_all(m.kept, m.mean, m.column, m.offset);
-	block_release(&in.b);
-	block_release(&from.b);
-	stream_free(from.s);
-	stream_free(in.s);
 	return 0;
 }
 

@@ -64,8 +64,8 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 
 int screduce_map(int argc, char **argv)
 {
-	struct embeddings d;
-	RELEASED(header_release) struct header h = {0};
+	static struct embeddings d;
+	static struct header h;
 	cli_init(&map_cli, argc, argv);
 	cli_blas(&map_cli);
 	struct stream *in = cli_open(&map_cli, 0);
@@ -79,6 +79,5 @@ int screduce_map(int argc, char **argv)
 	cli_measured("cells", (double)d.n);
 	cli_measured("features", (double)d.d);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
-	embeddings_release(&d);
 	return 0;
 }

@@ -118,9 +118,3 @@ void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASO
 	}
 	dropped[KEPT] = 0;
 }
-
-void filter_release(struct filter *f)
-{
-	where_release(&f->where);
-	free_all(f->mito, f->keep);
-}

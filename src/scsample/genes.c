@@ -55,16 +55,6 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 	set_map(g, h);
 }
 
-void genes_release(struct genes *g)
-{
-	hvg_release(&g->hvg);
-	labels_release(&g->labels);
-	classes_release(&g->classes);
-	header_release(&g->header);
-	free_all(g->number, g->map, g->id);
-	*g = (struct genes){0};
-}
-
 void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
 {
 	const uint64_t *o = b->group[g->group].offset;

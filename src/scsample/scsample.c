@@ -138,16 +138,6 @@ static const struct block *scsample_next_block(struct inputs *in)
 	}
 }
 
-static void close_inputs(struct inputs *in)
-{
-	for (size_t i = 0; i < in->n; i++)
-		stream_free(in->s[i]);
-	free(in->s);
-	concat_release(&in->all);
-	block_release(&in->raw);
-	block_release(&in->row);
-}
-
 /* ---- output ---- */
 
 struct sink {
@@ -275,7 +265,7 @@ static struct stream *create_output(const struct inputs *in, const struct header
 
 int main(int argc, char **argv)
 {
-	struct inputs in;
+	static struct inputs in;
 	cli_init(&cli, argc, argv);
 	if (stratify && by && !given(&number) && !given(&fraction))
 		usage_error("--stratify does not go with --group, which splits whole groups");
@@ -284,7 +274,7 @@ int main(int argc, char **argv)
 		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
-	RELEASED(genes_release) struct genes genes = {0};
+	static struct genes genes;
 	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
 	if (some)
 		choose_kept_genes(&in, chosen, &genes);
@@ -311,10 +301,5 @@ int main(int argc, char **argv)
 	if (seen && !written)
 		warn("none of the %" PRIu64 " cells is left", seen);
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);
-	free(report);
-	block_release(&s.out);
-	free_all(s.map, s.row, chosen);
-	filter_release(&f);
-	close_inputs(&in);
 	return 0;
 }

@@ -33,7 +33,6 @@ struct filter {
 
 /* For rows with header h. Dies if a column is missing. */
 void filter_init(struct filter *f, const struct header *h, const char *file);
-void filter_release(struct filter *f);
 /* Fill f->keep. The first filter that a row fails is counted in dropped. */
 void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASONS]);
 
@@ -103,7 +102,6 @@ struct genes {
 
 /* For counts streams with header h. Dies if a column is missing. */
 void genes_init(struct genes *g, const struct header *h, const char *file);
-void genes_release(struct genes *g);
 /* Choose the genes of the list: header and map are set. Dies if none of them is there. */
 void genes_listed(struct genes *g);
 /* Without a list: add the rows of a block with keep[i] != 0. */

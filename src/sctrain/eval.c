@@ -70,7 +70,6 @@ static const struct objective_kind *column_kind(const struct head_spec *s, const
 static void add_head(struct objectives *list, const struct objective_kind *kind, const struct config_heads *heads, size_t k)
 {
 	struct objective *o = objective_add(list, kind, list->n ? head_name(&heads->head[k]) : NULL);
-	free((void *)(uintptr_t)o->head.prefix);
 	o->head = heads->head[k];
 	o->index = k;
 }
@@ -397,16 +396,15 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	}
 	if (!(score_count(y) > 0))
 		die("%s: it has no masked position%s", s->name, own_objective(y->list) ? "" : ", and no cell a label that the model knows");
-	recalibration_free(calibrated);
 }
 
 int sctrain_eval(int argc, char **argv)
 {
-	struct masked_source source;
-	RELEASED(objectives_release) struct objectives list = {0};
-	RELEASED(config_heads_release) struct config_heads heads;
-	RELEASED(score_release) struct score y = {0};
-	struct cell_losses r = {0};
+	static struct masked_source source;
+	static struct objectives list;
+	static struct config_heads heads;
+	static struct score y;
+	static struct cell_losses r;
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
 		usage_error("no model: -M DIR");
@@ -445,11 +443,5 @@ int sctrain_eval(int argc, char **argv)
 	cli_measured("masked", score_count(&y));
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
-	free_all(r.row, r.z);
-	model_free(m);
-	for (; o < list.one + list.n; o++)
-		o->head = (struct head_spec){0}; /* of heads */
-	ops->destroy(ops);
-	source_release(&source);
 	return 0;
 }

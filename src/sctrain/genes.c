@@ -82,13 +82,6 @@ static void label_tokens(
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-static void gene_classes_release(struct objective *o)
-{
-	struct genes *x = o->state;
-	gene_labels_release(&x->labels);
-	free(x->of);
-}
-
 const struct objective_kind genes_objective = {
 	.name = "genes",
 	.head = &head_genes,
@@ -99,7 +92,6 @@ const struct objective_kind genes_objective = {
 	.open = open_genes,
 	.settings = gene_classes_settings,
 	.label = label_tokens,
-	.release = gene_classes_release,
 };
 
 static void objectives(struct objectives *list)

@@ -183,15 +183,6 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-static void hce_release(struct objective *o)
-{
-	struct hce *x = o->state;
-	label_column_release(&x->column);
-	leaves_release(&x->leaves);
-	ontology_release(&x->own);
-	free_all(x->label, x->term, x->of);
-}
-
 const struct objective_kind hce_objective = {
 	.name = "cells",
 	.head = &head_hce,
@@ -203,7 +194,6 @@ const struct objective_kind hce_objective = {
 	.settings = hce_settings,
 	.label = label_cells,
 	.eval_open = hce_eval_open,
-	.release = hce_release,
 };
 
 struct objective *hce_add(struct objectives *list, const char *column, const char *path, int known)

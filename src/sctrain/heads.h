@@ -50,7 +50,6 @@ struct label_column {
 void label_column_open(struct label_column *c, struct train *t);
 /* For sctrain eval: find the column of o in s, and the n classes of its head, if its labels are classes. Dies on errors. */
 void label_column_eval(struct label_column *c, const struct objective *o, size_t n, const struct masked_source *s);
-void label_column_release(struct label_column *c);
 
 /* Does cell i of the batch have the token that the head reads? */
 static inline int cell_has_token(const struct objective *o, const struct packed *p, size_t i)

@@ -71,14 +71,6 @@ void label_column_eval(struct label_column *c, const struct objective *o, size_t
 	must(labels_init(&c->labels[s->validation], stream_header(s->in), c->name, &c->classes, rule, s->name, &failure));
 }
 
-void label_column_release(struct label_column *c)
-{
-	labels_release(&c->labels[0]);
-	labels_release(&c->labels[1]);
-	classes_release(&c->classes);
-	free(c->count);
-}
-
 /* ---- the objective ---- */
 
 static void check_classes(const struct label_column *c, const struct train *t)
@@ -148,13 +140,6 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = l->of};
 }
 
-static void label_release(struct objective *o)
-{
-	struct label *l = o->state;
-	label_column_release(&l->column);
-	free(l->of);
-}
-
 const struct objective_kind label_objective = {
 	.name = "cells",
 	.head = &head_cells,
@@ -166,7 +151,6 @@ const struct objective_kind label_objective = {
 	.settings = label_settings,
 	.label = label_cells,
 	.eval_open = label_eval_open,
-	.release = label_release,
 };
 
 struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options)

@@ -234,15 +234,6 @@ static void eval_close(struct objective *o, const struct masked_source *s, uint6
 		cli_unknown_groups(&x->groups, x->labels[s->validation].spec ? x->groups.unknown : cells, cells, s->name);
 }
 
-static void nb_objective_release(struct objective *o)
-{
-	struct nb *x = o->state;
-	labels_release(&x->labels[0]);
-	labels_release(&x->labels[1]);
-	groups_release(&x->groups);
-	free_all(x->group, x->ratio);
-}
-
 const struct objective_kind nb_objective = {
 	.name = "nb",
 	.head = &head_nb,
@@ -256,7 +247,6 @@ const struct objective_kind nb_objective = {
 	.label = label_cells,
 	.eval_open = nb_eval_open,
 	.eval_close = eval_close,
-	.release = nb_objective_release,
 };
 
 const struct train_task nb_task = {

@@ -66,11 +66,6 @@ static void number_cells(
 	p->b.goal[o->index] = (struct goal){.value = x->of};
 }
 
-static void numbers_release(struct objective *o)
-{
-	free(((struct number *)o->state)->of);
-}
-
 const struct objective_kind number_objective = {
 	.name = "cells",
 	.head = &head_number,
@@ -80,7 +75,6 @@ const struct objective_kind number_objective = {
 	.open = open_numbers,
 	.label = number_cells,
 	.eval_open = numbers_eval_open,
-	.release = numbers_release,
 };
 
 struct objective *number_add(struct objectives *list, const char *column)

@@ -20,8 +20,7 @@ struct objective *objective_add(struct objectives *list, const struct objective_
 		usage_error("'%s' cannot name a head: expected 1 to %d bytes, without control characters, quotes and backslashes", name,
 			HEAD_NAME);
 	*o = (struct objective){.kind = kind, .index = list->n, .state = xcalloc(1, kind->size + 1)};
-	o->own_name = is_taken(list, name) ? xasprintf("column.%s", name) : NULL;
-	o->head = (struct head_spec){.kind = kind->head, .name = o->own_name ? o->own_name : name, .column = name};
+	o->head = (struct head_spec){.kind = kind->head, .name = is_taken(list, name) ? xasprintf("column.%s", name) : name, .column = name};
 	if (list->n++)
 		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", o->head.name);
 	o->what = objective_name(o);
@@ -44,16 +43,6 @@ void objective_add_losses(const struct objective *o, cJSON *j)
 		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
 	xmemclose(f, &text);
 	cJSON_AddStringToObject(j, "losses", text);
-}
-
-void objectives_release(struct objectives *list)
-{
-	for (struct objective *o = list->one; o < list->one + list->n; o++) {
-		if (o->kind->release)
-			o->kind->release(o);
-		free_all(o->state, (void *)(uintptr_t)o->head.prefix, o->own_name);
-	}
-	*list = (struct objectives){0};
 }
 
 /* ---- what they read ---- */
@@ -79,13 +68,6 @@ void objectives_choose(struct objectives *list, const struct header *h)
 		o->state = xcalloc(1, o->kind->size + 1);
 		o->head.kind = o->kind->head;
 	}
-}
-
-void source_release(struct masked_source *s)
-{
-	masked_columns_release(&s->col);
-	stream_free(s->in);
-	*s = (struct masked_source){0};
 }
 
 /* Are the masked genes of a stream of values hidden, too? */

@@ -23,18 +23,6 @@ void score_reset(struct score *y, struct objectives *list, const struct model *m
 	y->cells = y->tokens = 0;
 }
 
-void score_release(struct score *y)
-{
-	for (size_t i = 0; i < HEADS_MAX; i++) {
-		metrics_release(&y->of[i].classes);
-		free(y->of[i].logit);
-	}
-	packed_release(&y->packed);
-	gene_errors_release(&y->genes);
-	free(y->row);
-	*y = (struct score){0};
-}
-
 /* ---- sums ---- */
 
 /* Of the heads without classes the model's loss is the metric. */

@@ -76,7 +76,6 @@ struct objective_kind {
 	/* sctrain eval: before the first block, what the model in dir has beside its weights; and after the last cell. */
 	void (*eval_open)(struct objective *o, const char *dir, const struct masked_source *s);
 	void (*eval_close)(struct objective *o, const struct masked_source *s, uint64_t cells);
-	void (*release)(struct objective *o);
 };
 
 /* One objective of a training: a head of its model. */
@@ -84,7 +83,6 @@ struct objective {
 	const struct objective_kind *kind;
 	struct head_spec head;
 	size_t index; /* of the head in the model */
-	char *own_name; /* malloced, where the head has another name than its column */
 	const char *what; /* it predicts, for messages: a column, or its name */
 	void *state; /* of the kind, zeros at first */
 };
@@ -105,8 +103,6 @@ const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
 const char *objective_name(const struct objective *o);
 void objective_add_losses(const struct objective *o, cJSON *j); /* the weights of its losses, for `settings` */
-void objectives_release(struct objectives *list);
-void source_release(struct masked_source *s); /* and its stream; accepts a zeroed struct */
 
 /* ---- batches with labels (objectives.c) ---- */
 
@@ -156,7 +152,6 @@ void score_block(struct score *y, struct model *m, const struct masked_source *s
 double score_count(const struct score *y); /* targets so far, of all heads */
 /* The metrics over all added blocks; NaN for a head without a target. */
 void score_metrics(struct score *y, const struct model *m, struct scores *x);
-void score_release(struct score *y);
 
 /* ---- the errors of each gene (by_gene.c) ---- */
 
@@ -318,4 +313,3 @@ void validation_check(struct train *t); /* does it have what --best needs? */
 int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);
-void validation_release(struct validation *v);

@@ -266,23 +266,10 @@ static void train_finish(struct train *t)
 	report_run(t);
 }
 
-static void train_release(struct train *t)
-{
-	train_state_release(&t->state);
-	packed_release(&t->packed);
-	validation_release(&t->validation);
-	free(t->best);
-	while (t->nfile)
-		free(t->file[--t->nfile].text);
-	model_free(t->model);
-	objectives_release(&t->objectives);
-	t->ops->destroy(t->ops);
-	source_release(&t->source);
-}
-
 int train_main(const struct train_task *task, int argc, char **argv)
 {
-	struct train t = {.task = task};
+	static struct train t;
+	t.task = task;
 	ranks_init(&t.ranks, NULL);
 	t.options = options_read(task, argc, argv, &t.cli, &t.objectives);
 	if (!train_start(&t)) {
@@ -302,6 +289,5 @@ int train_main(const struct train_task *task, int argc, char **argv)
 	train(&t);
 	train_finish(&t);
 	train_leave(&t.ranks);
-	train_release(&t);
 	return 0;
 }

@@ -41,14 +41,6 @@ void validation_check(struct train *t)
 	}
 }
 
-void validation_release(struct validation *v)
-{
-	score_release(&v->score);
-	block_release(&v->block);
-	source_release(&v->source);
-	*v = (struct validation){0};
-}
-
 int validation_due(const struct train *t, uint64_t step)
 {
 	return t->validation.source.in && (step % t->eval_every == 0 || step == t->info.steps);
