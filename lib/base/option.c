@@ -18,15 +18,13 @@ static const char *word(const struct option_def *o, size_t k)
 /* What --help calls the argument, NULL for none; "a|b|c" for a choice. */
 static const char *argument(struct option_def *o)
 {
-	char *text = NULL;
+	char *text = xstrdup("");
 	if (o->kind != OPT_CHOICE || o->arg)
 		return o->arg;
-	FILE *f = xmemopen(&text, &(size_t){0});
 	const char *gap = "";
 	for (size_t k = 0; k < o->nwords; k++)
 		if (word(o, k))
-			fprintf(f, "%s%s", gap, word(o, k)), gap = "|";
-	xmemclose(f, &text);
+			xappend(&text, "%s%s", gap, word(o, k)), gap = "|";
 	return o->arg = text; /* kept, as the table is */
 }
 
@@ -221,15 +219,12 @@ static const char *first_term(struct option_def *const *tables, const char *list
 /* "--fit", "--of genes or --of static"; !all: the first term alone. */
 static char *terms_text(const char *list, int all)
 {
-	char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
-	fputs("--", f);
+	char *text = xstrdup("--");
 	for (; *list && (all || *list != ' '); list++)
 		if (*list == ' ')
-			fputs(" or --", f);
+			xappend(&text, " or --");
 		else
-			fputc(*list == '=' ? ' ' : *list, f);
-	xmemclose(f, &text);
+			xappend(&text, "%c", *list == '=' ? ' ' : *list);
 	return text;
 }
 
@@ -253,16 +248,14 @@ static unsigned chosen(struct option_def *const *tables, unsigned usual)
 /* The terms that choose one of these modes, or (given) have chosen it. Malloced. */
 static char *choosers(struct option_def *const *tables, unsigned modes, int given)
 {
-	char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	char *text = xstrdup("");
 	const char *gap = "";
 	EACH(o, tables)
 	for (size_t k = 0; k < (o->kind == OPT_CHOICE ? o->nwords : 1); k++)
 		if (modes & o->mode << k && (!o->words || word(o, k)) && (!given || (o->seen && chosen_by(o) == o->mode << k))) {
-			fprintf(f, "%s%s%s%s", gap, o->name, o->words ? "=" : "", o->words ? word(o, k) : "");
+			xappend(&text, "%s%s%s%s", gap, o->name, o->words ? "=" : "", o->words ? word(o, k) : "");
 			gap = " ";
 		}
-	xmemclose(f, &text);
 	return text;
 }
 
@@ -314,61 +307,54 @@ int opt_check_mode(struct option_def *const *tables, unsigned mode, const char *
 	return 0;
 }
 
-static void help_line(FILE *f, struct option_def *o)
+static void help_line(char **text, struct option_def *o)
 {
 	char left[160], letter[5] = "    ";
 	if (o->letter)
 		snprintf(letter, sizeof letter, "-%c, ", o->letter);
 	snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, argument(o) ? " " : "", argument(o) ? argument(o) : "");
 	if (strlen(left) < 32)
-		fprintf(f, "%-32s%s\n", left, o->help);
+		xappend(text, "%-32s%s\n", left, o->help);
 	else
-		fprintf(f, "%s\n%32s%s\n", left, "", o->help);
+		xappend(text, "%s\n%32s%s\n", left, "", o->help);
 }
 
 char *opt_help(struct option_def *const *tables)
 {
-	char *text = NULL;
-	int lines = 0;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	char *text = xstrdup("");
 	EACH(o, tables)
 	{
 		if (o->kind == OPT_GROUP)
-			fprintf(f, "%s%s:\n", lines ? "\n" : "", o->name);
-		else if (!lines)
-			fputs("Options:\n", f);
+			xappend(&text, "%s%s:\n", *text ? "\n" : "", o->name);
+		else if (!*text)
+			xappend(&text, "Options:\n");
 		if (o->kind != OPT_GROUP)
-			help_line(f, o);
-		lines++;
+			help_line(&text, o);
 	}
-	xmemclose(f, &text);
 	return text;
 }
 
 char *opt_words(struct option_def *const *tables, unsigned usual)
 {
-	char *text = NULL;
+	char *text = xstrdup("");
 	const char *heading = "Options";
-	FILE *f = xmemopen(&text, &(size_t){0});
 	EACH(o, tables)
 	if (o->kind == OPT_GROUP) {
 		heading = o->name;
 	} else {
 		FREED char *terms = choosers(tables, o->modes & usual ? ~o->modes : o->modes, 0);
-		fprintf(f, "--%s\t%s\t%s", o->name, argument(o) ? argument(o) : "", o->help);
+		xappend(&text, "--%s\t%s\t%s", o->name, argument(o) ? argument(o) : "", o->help);
 		if (usual)
-			fprintf(f, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max, o->needs ? o->needs : "",
+			xappend(&text, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max, o->needs ? o->needs : "",
 				o->excludes ? o->excludes : "", o->modes & usual ? "not" : "with", terms);
-		fputc('\n', f);
+		xappend(&text, "\n");
 	}
-	xmemclose(f, &text);
 	return text;
 }
 
 char *opt_provenance(struct option_def *const *tables)
 {
-	char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	char *text = xstrdup("");
 	const char *gap = "";
 	EACH(o, tables)
 	{
@@ -377,21 +363,20 @@ char *opt_provenance(struct option_def *const *tables)
 		if (o->kind == OPT_LIST) {
 			const struct opt_values *v = o->to;
 			for (size_t k = 0; k < v->n; k++, gap = " ")
-				fprintf(f, "%s--%s %s", gap, o->name, v->item[k]);
+				xappend(&text, "%s--%s %s", gap, o->name, v->item[k]);
 			continue;
 		}
-		fprintf(f, "%s--%s", gap, o->name);
+		xappend(&text, "%s--%s", gap, o->name);
 		gap = " ";
 		if (o->kind == OPT_INT)
-			fprintf(f, " %lld", *(long long *)o->to);
+			xappend(&text, " %lld", *(long long *)o->to);
 		else if (o->kind == OPT_REAL)
-			fprintf(f, " %.17g", *(double *)o->to);
+			xappend(&text, " %.17g", *(double *)o->to);
 		else if (o->kind == OPT_CHOICE)
-			fprintf(f, " %s", word(o, (size_t) * (int *)o->to));
+			xappend(&text, " %s", word(o, (size_t) * (int *)o->to));
 		else if (o->kind != OPT_FLAG)
-			fprintf(f, " %s", opt_text(o));
+			xappend(&text, " %s", opt_text(o));
 	}
-	xmemclose(f, &text);
 	return text;
 }
 

@@ -174,15 +174,13 @@ int labels_check(const struct labels *l, int whole, const char *column, const ch
 
 char *labels_aside(const struct labels *l)
 {
-	char *text = NULL;
-	size_t size, n = 0;
-	FILE *f = xmemopen(&text, &size);
+	char *text = xstrdup("");
+	size_t n = 0;
 	for (size_t w = 0; w < l->word.n; w++) {
 		FREED char *word = tsv_escaped(l->word.name[w]);
-		fprintf(f, "%s%.40s %" PRIu64, n++ ? ", " : "", word, l->word_cells[w]);
+		xappend(&text, "%s%.40s %" PRIu64, n++ ? ", " : "", word, l->word_cells[w]);
 	}
 	if (l->empty)
-		fprintf(f, "%sno value %" PRIu64, n ? ", " : "", l->empty);
-	xmemclose(f, &text);
+		xappend(&text, "%sno value %" PRIu64, n ? ", " : "", l->empty);
 	return text;
 }

@@ -36,13 +36,9 @@ int groups_load(struct groups *g, const char *dir, struct error *e)
 
 char *groups_print(const struct groups *g)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
-	fprintf(f, "%s\n", g->column);
+	char *text = xasprintf("%s\n", g->column);
 	for (size_t i = 0; i < g->n; i++)
-		fprintf(f, "%s\n", g->classes.name[i]);
-	xmemclose(f, &text);
+		xappend(&text, "%s\n", g->classes.name[i]);
 	return text;
 }
 

@@ -13,8 +13,7 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 	FREED uint32_t *term = xmalloc(c->n * sizeof *term);
 	FREED uint8_t *listed = xcalloc(c->n, 1);
 	size_t n = 0, out = 0, labels = 0;
-	FREED char *list = NULL;
-	FILE *f = xmemopen(&list, &(size_t){0});
+	FREED char *list = xstrdup("");
 	for (size_t k = 0; k < c->n; k++)
 		term[k] = ontology_find(o, c->name[k], strlen(c->name[k]));
 	for (size_t i = 0; i < s->n; i++) {
@@ -28,11 +27,10 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 		}
 		out++;
 		if (!listed[y] && labels++ < LISTED)
-			fprintf(f, "%s'%.80s'", labels > 1 ? ", " : "", c->name[y]);
+			xappend(&list, "%s'%.80s'", labels > 1 ? ", " : "", c->name[y]);
 		listed[y] = 1;
 	}
-	fprintf(f, "%s", labels > LISTED ? ", ..." : "");
-	xmemclose(f, &list);
+	xappend(&list, "%s", labels > LISTED ? ", ..." : "");
 	if (2 * out > s->n)
 		die("%s: %zu of %zu cells have a label that is not an id, name or exact synonym of %s: %s: expected at most half", name,
 			out, s->n, path, list);

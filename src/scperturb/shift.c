@@ -68,8 +68,7 @@ static void name_states(struct states *t)
 
 static char *symbols_of(const char *label, const struct vocab *v)
 {
-	char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	char *text = xstrdup("");
 	int known = 1;
 	for (const char *p = label; known && *p;) {
 		size_t n = strcspn(p, "+");
@@ -77,10 +76,9 @@ static char *symbols_of(const char *label, const struct vocab *v)
 		int64_t g = vocab_find(v, id);
 		known = g >= 0 && v->symbol[g][0];
 		if (known)
-			fprintf(f, "%s%s", p > label ? "+" : "", v->symbol[g]);
+			xappend(&text, "%s%s", p > label ? "+" : "", v->symbol[g]);
 		p += n + (p[n] == '+');
 	}
-	xmemclose(f, &text);
 	if (!known)
 		text[0] = 0;
 	return text;

@@ -102,13 +102,10 @@ void terms_header(struct terms *t, struct header *h, const char *name)
 
 static void push_lineage(const struct terms *t, struct block *out, size_t n)
 {
-	FREED char *text = NULL;
-	size_t size;
-	FILE *f = xmemopen(&text, &size);
+	FREED char *text = xstrdup("");
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%s%s (%.3f)", i ? " > " : "", t->ontology.name[t->way[i]], t->sum[t->way[i]]);
-	xmemclose(f, &text);
-	block_push_str(out, t->lineage, text, size);
+		xappend(&text, "%s%s (%.3f)", i ? " > " : "", t->ontology.name[t->way[i]], t->sum[t->way[i]]);
+	block_push_str(out, t->lineage, text, strlen(text));
 }
 
 uint32_t terms_decode(struct terms *t, struct block *out, size_t row, uint32_t best, const double *p, int greedy)

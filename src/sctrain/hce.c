@@ -42,18 +42,16 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	const struct label_column *c = &x->column;
 	size_t n = 0;
 	double cells = 0;
-	FREED char *list = NULL;
-	FILE *f = xmemopen(&list, &(size_t){0});
+	FREED char *list = xstrdup("");
 	for (size_t k = 0; k < c->nclass; k++) {
 		if (x->term[k] != TERM_NONE)
 			continue;
 		if (n < LISTED)
-			fprintf(f, "%s'%.80s'", n ? ", " : "", c->classes.name[k]);
+			xappend(&list, "%s'%.80s'", n ? ", " : "", c->classes.name[k]);
 		cells += c->count[k];
 		n++;
 	}
-	fprintf(f, "%s", n > LISTED ? ", ..." : "");
-	xmemclose(f, &list);
+	xappend(&list, "%s", n > LISTED ? ", ..." : "");
 	FREED char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
 	if (2 * n > c->nclass || 2 * cells > c->labelled)
 		die("%s: column '%s': %zu of %zu labels%s are not ids, names or exact synonyms of %s: %s: expected at most half",
@@ -86,8 +84,7 @@ static void report_above(const struct hce *x, const struct train *t)
 	const struct label_column *c = &x->column;
 	size_t n = 0;
 	FREED uint8_t *leaf = xcalloc(x->ontology->n, 1), *told = xcalloc(x->ontology->n, 1);
-	FREED char *list = NULL;
-	FILE *f = xmemopen(&list, &(size_t){0});
+	FREED char *list = xstrdup("");
 	for (size_t k = 0; k < x->leaves.n; k++)
 		leaf[x->leaves.term[k]] = 1;
 	for (size_t k = 0; k < c->nclass; k++) {
@@ -96,10 +93,9 @@ static void report_above(const struct hce *x, const struct train *t)
 			continue;
 		told[term] = 1;
 		if (n++ < LISTED)
-			fprintf(f, "%s'%.80s'", n > 1 ? ", " : "", c->classes.name[k]);
+			xappend(&list, "%s'%.80s'", n > 1 ? ", " : "", c->classes.name[k]);
 	}
-	fprintf(f, "%s", n > LISTED ? ", ..." : "");
-	xmemclose(f, &list);
+	xappend(&list, "%s", n > LISTED ? ", ..." : "");
 	if (n)
 		info("%s: column '%s': %s %s finer labels below %s: a cell of %s is predicted as one of these", t->source.name, c->name,
 			list, n == 1 ? "has" : "have", n == 1 ? "it" : "them", n == 1 ? "it" : "them");

@@ -37,11 +37,9 @@ const char *objective_name(const struct objective *o)
 
 void objective_add_losses(const struct objective *o, cJSON *j)
 {
-	FREED char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	FREED char *text = xstrdup("");
 	for (size_t k = 0; k < head_parts(o->head.kind); k++)
-		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
-	xmemclose(f, &text);
+		xappend(&text, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
 	cJSON_AddStringToObject(j, "losses", text);
 }
 

@@ -160,16 +160,13 @@ void report_close(struct train *t)
 static char *targets_text(const struct train *t)
 {
 	const struct objectives *list = &t->objectives;
-	char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
+	char *text = xstrdup("");
 	for (size_t i = 0; i < list->n; i++) {
 		const struct objective *o = &list->one[i];
-		fprintf(f, "%s%.0f %s", i ? ", " : "", t->report.totals.count[model_first_loss(t->model, o->index)], o->kind->counted);
+		xappend(&text, "%s%.0f %s", i ? ", " : "", t->report.totals.count[model_first_loss(t->model, o->index)], o->kind->counted);
 		if (list->n > 1)
-			fprintf(f, " of %s", objective_name(o));
+			xappend(&text, " of %s", objective_name(o));
 	}
-	xmemclose(f, &text);
 	return text;
 }
 

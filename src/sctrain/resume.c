@@ -139,14 +139,12 @@ void resume_check(const struct train *t, const struct model_config *c, enum trai
 	char *differ[] = {masked_differences(was->stream, was->digest, t->header), settings_differences(t, was),
 		config_differences(t, c, progress, was)};
 	static const char *const of[] = {"masked stream", "options", "configuration"};
-	FREED char *text = NULL;
-	FILE *f = xmemopen(&text, &(size_t){0});
+	FREED char *text = xstrdup("");
 	for (int i = 0; i < 3; i++) {
 		if (differ[i])
-			fprintf(f, "%s: %s; ", of[i], differ[i]);
+			xappend(&text, "%s: %s; ", of[i], differ[i]);
 		free(differ[i]);
 	}
-	xmemclose(f, &text);
 	if (*text && progress == TRAIN_FINISHED)
 		die("--resume: %s holds a finished model of another training: %sits own stream and options leave nothing to do; for another model choose "
 		    "another -o (--init %s starts from its weights), or --force replaces it",
