@@ -345,8 +345,8 @@ char *opt_words(struct option_def *const *tables, unsigned usual)
 		FREED char *terms = choosers(tables, o->modes & usual ? ~o->modes : o->modes, 0);
 		xappend(&text, "--%s\t%s\t%s", o->name, argument(o) ? argument(o) : "", o->help);
 		if (usual)
-			xappend(&text, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max, o->needs ? o->needs : "",
-				o->excludes ? o->excludes : "", o->modes & usual ? "not" : "with", terms);
+			xappend(&text, "\t%.1s\t%s\t%.15g %.15g\t%s\t%s\t%s %s", &o->letter, heading, o->min, o->max,
+				o->needs ? o->needs : "", o->excludes ? o->excludes : "", o->modes & usual ? "not" : "with", terms);
 		xappend(&text, "\n");
 	}
 	return text;

@@ -88,16 +88,6 @@ struct config_field {
 	int print; /* FIELD_WORD, _TRUE, _FALSE, _NOTE: 1 if the field is written */
 };
 
-/* An op that an architecture or a head calls. In a backend that does not have it, the entry of struct ops is NULL. */
-struct op_need {
-	const char *name;
-	size_t at; /* offset in struct ops */
-};
-#define OP(op) \
-	{ \
-#op, offsetof(struct ops, op) \
-	}
-
 /* A configuration with a name, without vocab_size. */
 struct arch_preset {
 	const char *name;
@@ -113,7 +103,6 @@ struct arch {
 	const char *table; /* name of the tensor [vocab_size, hidden_size] that has a row for each token; NULL: none */
 	const struct config_field *field; /* ends with key NULL */
 	const struct arch_preset *preset; /* ends with name NULL */
-	const struct op_need *need; /* ends with name NULL */
 	int per_cell; /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
 	int positions; /* 1: a cell can have at most max_position_embeddings tokens */
 	int counts; /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */

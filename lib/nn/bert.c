@@ -275,18 +275,6 @@ static void bert_backward(struct model *m, const struct forward *f, uint32_t lay
 	input_learn(m, f, layers, layer_back);
 }
 
-static const struct op_need need[] = {
-	OP(embed),
-	OP(embed_back),
-	OP(linear),
-	OP(linear_back),
-	OP(attention),
-	OP(attention_back),
-	OP(norm),
-	OP(norm_back),
-	{0},
-};
-
 /* What Geneformer V1 has and the CorrMask paper took over (its section 5.1). */
 static void fill_geneformer(struct model_config *c)
 {
@@ -331,7 +319,6 @@ const struct arch arch_bert = {
 	.pooler = "bert.pooler.dense",
 	.field = fields,
 	.preset = presets,
-	.need = need,
 	.positions = 1,
 	.token_embedding = 1,
 	.table = "bert.embeddings.word_embeddings.weight",

@@ -258,21 +258,6 @@ static void bmfm_backward(struct model *m, const struct forward *f, uint32_t lay
 	input_learn(m, f, layers, block_back);
 }
 
-static const struct op_need need[] = {
-	OP(embed),
-	OP(embed_back),
-	OP(linear),
-	OP(linear_back),
-	OP(attention),
-	OP(attention_back),
-	OP(rms_norm),
-	OP(rms_norm_back),
-	OP(swiglu),
-	OP(swiglu_back),
-	OP(add),
-	{0},
-};
-
 /* The released models: with wced and labels 47 million parameters, with mlm and labels 32. */
 static void fill_released(struct model_config *c)
 {
@@ -323,7 +308,6 @@ const struct arch arch_bmfm_llama = {
 	.pooler = "core.pooler.dense",
 	.field = fields,
 	.preset = presets,
-	.need = need,
 	.converted = "scllama",
 	.converter = "scstream from-bmfm",
 	.own_config = 1,

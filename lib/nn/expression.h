@@ -25,8 +25,6 @@ void expression_backward(struct head *h, struct model *m, const struct forward *
 		return l[part].what / l[part].count; \
 	}
 
-#define EXPRESSION_NEEDS OP(linear), OP(linear_back), OP(norm), OP(norm_back), OP(expression_loss), OP(expression_loss_back)
-
 #define EXPRESSION_HEAD \
 	.size = sizeof(struct expression), .outputs = expression_outputs, .carve = expression_carve, .forward = expression_forward, \
 	.loss = expression_loss, .backward = expression_backward

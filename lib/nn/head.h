@@ -117,7 +117,6 @@ struct head_kind {
 	enum target target;
 	const struct head_part *part; /* ends with a part whose name is NULL; NULL if the head has one loss */
 	const struct head_metric *metric; /* ends with a metric whose name is NULL; the loss is not in the list */
-	const struct op_need *need;
 	size_t size; /* bytes of the struct that starts with struct head; 0: it is struct head */
 
 	int (*check)(const struct head_spec *s, const struct model_config *c, struct error *e); /* NULL: nothing to check */

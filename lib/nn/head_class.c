@@ -153,11 +153,9 @@ static const struct head_metric hce_metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), OP(class_loss), {0}};
-
 #define COMMON \
-	LINEAR_HEAD, .drop = 1, .need = need, .size = sizeof(struct class), .check = class_check, .loss = class_device_loss, \
-		     .host_loss = host_loss, .count = count, .release = class_release
+	LINEAR_HEAD, .drop = 1, .size = sizeof(struct class), .check = class_check, .loss = class_device_loss, .host_loss = host_loss, \
+		     .count = count, .release = class_release
 
 const struct head_kind head_cells = {
 	.name = "cells",

@@ -92,8 +92,6 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {EXPRESSION_NEEDS, OP(gather), OP(scatter), {0}};
-
 const struct head_kind head_expression = {
 	.name = "expression",
 	.class_name = "ForExpression",
@@ -102,7 +100,6 @@ const struct head_kind head_expression = {
 	.target = TARGET_VALUE,
 	.part = parts,
 	.metric = metrics,
-	.need = need,
 	.tensors = expression_tensors,
 	.resolve = expression_resolve,
 	.count_parts = count_parts,

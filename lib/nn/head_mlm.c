@@ -88,18 +88,6 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {
-	OP(gather),
-	OP(scatter),
-	OP(linear),
-	OP(linear_back),
-	OP(norm),
-	OP(norm_back),
-	OP(mlm_loss),
-	OP(mlm_loss_back),
-	{0},
-};
-
 const struct head_kind head_mlm = {
 	.name = "mlm",
 	.class_name = "ForMaskedLM",
@@ -108,7 +96,6 @@ const struct head_kind head_mlm = {
 	.rows = ROWS_LISTED,
 	.target = TARGET_TOKEN,
 	.metric = metrics,
-	.need = need,
 	.size = sizeof(struct mlm),
 	.tensors = mlm_tensors,
 	.resolve = mlm_resolve,

@@ -121,18 +121,6 @@ static void nb_release(struct head *h, struct model *m)
 
 static const struct head_metric metrics[] = {{0}};
 
-static const struct op_need need[] = {
-	OP(bag),
-	OP(bag_back),
-	OP(batch_norm),
-	OP(batch_norm_back),
-	OP(linear),
-	OP(linear_back),
-	OP(nb_loss),
-	OP(nb_loss_back),
-	{0},
-};
-
 const struct head_kind head_nb = {
 	.name = "nb",
 	.class_name = "ForMaskedCounts",
@@ -141,7 +129,6 @@ const struct head_kind head_nb = {
 	.rows = ROWS_CELL,
 	.target = TARGET_COUNTS,
 	.metric = metrics,
-	.need = need,
 	.size = sizeof(struct nb),
 	.check = nb_check,
 	.tensors = nb_tensors,

@@ -68,9 +68,6 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need value_need[] = {OP(gather), OP(scatter), OP(linear), OP(linear_back), OP(drop), {0}};
-static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), {0}};
-
 #define COMMON \
 	LINEAR_HEAD, .problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, \
 		     .target = TARGET_VALUE, .metric = metrics, .size = sizeof(struct value), .host_loss = host_loss, \
@@ -80,7 +77,6 @@ const struct head_kind head_value = {
 	.name = "value",
 	.class_name = "ForTokenClassification",
 	.rows = ROWS_LISTED,
-	.need = value_need,
 	COMMON,
 };
 
@@ -89,6 +85,5 @@ const struct head_kind head_number = {
 	.class_name = "ForSequenceClassification",
 	.rows = ROWS_CELL,
 	.pool = 1,
-	.need = number_need,
 	COMMON,
 };

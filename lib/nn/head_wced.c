@@ -73,8 +73,6 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {EXPRESSION_NEEDS, OP(pool), OP(pool_back), {0}};
-
 const struct head_kind head_wced = {
 	.name = "wced",
 	.class_name = "ForWholeCell",
@@ -83,7 +81,6 @@ const struct head_kind head_wced = {
 	.target = TARGET_CELL,
 	.part = parts,
 	.metric = metrics,
-	.need = need,
 	.check = wced_check,
 	.tensors = wced_tensors,
 	.resolve = wced_resolve,

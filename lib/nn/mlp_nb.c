@@ -125,16 +125,6 @@ static void mlp_nb_backward(struct model *m, const struct forward *f, uint32_t l
 	model_finished(m, -1);
 }
 
-static const struct op_need need[] = {
-	OP(bag),
-	OP(bag_back),
-	OP(batch_norm),
-	OP(batch_norm_back),
-	OP(linear),
-	OP(linear_back),
-	{0},
-};
-
 static void fill_large(struct model_config *c)
 {
 	*c = (struct model_config){.arch = &arch_mlp_nb, .hidden_size = 512, .intermediate_size = 1024, .own = {1e-5, 0.1}};
@@ -155,7 +145,6 @@ const struct arch arch_mlp_nb = {
 	.prefix = "encoder.",
 	.field = fields,
 	.preset = presets,
-	.need = need,
 	.per_cell = 1,
 	.counts = 1,
 	.own_config = 1,

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "nn/model_impl.h"
-#include "nn/value.h"
 
 const struct arch_preset *model_preset_at(size_t i)
 {
@@ -42,31 +41,18 @@ int model_check(const struct model_config *c, struct error *e)
 
 /* ---- making ---- */
 
-static int check_ops(const struct ops *o, const char *who, const struct op_need *need, struct error *e)
-{
-	for (; need->name; need++) {
-		void (*op)(void);
-		memcpy(&op, (const char *)o + need->at, sizeof op);
-		if (!op)
-			return error_set(e, "device %s has no operation '%s', which %s needs: use --device cpu", o->name, need->name, who);
-	}
-	return 0;
-}
-
-static int check_parts(const struct model_config *c, const struct head_spec *head, size_t nhead, const struct ops *o, struct error *e)
+static int check_parts(const struct model_config *c, const struct head_spec *head, size_t nhead, struct error *e)
 {
 	size_t losses = 0;
 	assert(nhead <= HEADS_MAX);
-	if (c->arch->check(c, e) || check_ops(o, c->arch->name, c->arch->need, e))
-		return -1;
-	if (c->value.kind != VALUE_NONE && check_ops(o, "the value encoder", value_need, e))
+	if (c->arch->check(c, e))
 		return -1;
 	for (size_t i = 0; i < nhead; i++) {
 		const struct head_kind *k = head[i].kind;
 		losses += head_parts(k);
 		if (losses > LOSSES_MAX)
 			return error_set(e, "the heads have more than %d losses", LOSSES_MAX);
-		if (readout_check(k, c, e) || (k->check && k->check(&head[i], c, e)) || check_ops(o, k->name, k->need, e))
+		if (readout_check(k, c, e) || (k->check && k->check(&head[i], c, e)))
 			return -1;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(head_name(&head[i]), head_name(&head[j])))
@@ -115,7 +101,7 @@ struct model *model_blank(
 {
 	struct model_config config = *c;
 	config.arch = c->arch ? c->arch : arch_at(0);
-	if (check_parts(&config, head, nhead, o, e))
+	if (check_parts(&config, head, nhead, e))
 		return NULL;
 	struct model *m = xcalloc(1, sizeof *m);
 	m->c = config;

@@ -218,5 +218,3 @@ void value_backward(struct value_encoder *v, struct model *m, void *dy)
 	if (q.table)
 		o->bag_back(o, G(m, v->table), v->df, &m->coded, NULL, rows, VALUE_UNITS);
 }
-
-const struct op_need value_need[] = {OP(value_features), OP(value_features_back), OP(linear), OP(linear_back), OP(bag), OP(bag_back), {0}};

@@ -52,5 +52,3 @@ void value_carve(struct value_encoder *v, struct model *m, struct arena *a, cons
 /* The vectors, act [T, hidden_size]; NULL: there is no encoder. */
 const void *value_forward(struct value_encoder *v, struct model *m);
 void value_backward(struct value_encoder *v, struct model *m, void *dy); /* dy [T, hidden_size], their gradient, is used up */
-
-extern const struct op_need value_need[];

@@ -92,15 +92,12 @@ static void bag_backward(struct model *m, const struct forward *f, uint32_t laye
 	model_finished(m, -1);
 }
 
-static const struct op_need bag_need[] = {OP(embed), OP(embed_back), OP(pool), OP(pool_back), OP(linear), OP(linear_back), {0}};
-
 static const struct arch arch_bag = {
 	.name = "bag",
 	.class_name = "Bag",
 	.prefix = "bag.",
 	.pooler = "bag.pooler",
 	.field = bag_fields,
-	.need = bag_need,
 	.per_cell = 1,
 	.size = sizeof(struct bag),
 	.check = bag_check,

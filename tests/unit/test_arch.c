@@ -388,16 +388,6 @@ static void impossible(void **state)
 	c.hidden_size = 0;
 	assert_null(model_new(&c, NULL, 0, o, 3, &e));
 	assert_string_equal(e.msg, "hidden_size is 0");
-	c = bert();
-	void (*attention)(struct ops *, void *, real *, const void *, const struct seq *, size_t, size_t, const struct dropout *) =
-		o->attention;
-	o->attention = NULL;
-	assert_null(model_new(&c, NULL, 0, o, 3, &e));
-	assert_string_equal(e.msg, "device cpu has no operation 'attention', which bert needs: use --device cpu");
-	o->attention = attention;
-	o->class_loss = NULL;
-	assert_null(model_new(&c, &(struct head_spec){.kind = &head_genes, .nlabel = 2}, 1, o, 3, &e));
-	assert_non_null(strstr(e.msg, "'class_loss', which genes needs"));
 	o->destroy(o);
 }
 
