@@ -97,23 +97,6 @@ static struct option_def *common_table(struct cli *c)
 	return t;
 }
 
-void cli_moved(const char *word)
-{
-	static const struct {
-		const char *tool, *word, *now;
-	} moved[] = {
-		{"scembed", "--expression", "screduce expression"},
-		{"scembed", "--pca", "screduce pca --components K"},
-		{"scembed", "--screen", "scperturb screen --top K"},
-		{"scembed", "--predict", "scpredict cells or genes"},
-		{"scembed", "--reconstruct", "scpredict expression"},
-		{"scembed", "--attribute", "scpredict attribution --head NAME"},
-	};
-	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
-		if (strcmp(cli_program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)
-			usage_error("%s is now %s", word, moved[i].now);
-}
-
 static struct option_def no_options[1];
 static struct option_def *tables[4]; /* the last is NULL */
 
@@ -279,11 +262,8 @@ void cli_init(struct cli *c, int argc, char **argv)
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);
 	print_words(c, argc, argv);
-	if (opt_parse(tables, argc, argv, &c->noperand, &failure)) {
-		for (char **a = arguments; *a; a++)
-			cli_moved(*a);
+	if (opt_parse(tables, argc, argv, &c->noperand, &failure))
 		usage_error("%s", failure.msg);
-	}
 	if (want_help)
 		print_help(c);
 	if (want_version)

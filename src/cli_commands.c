@@ -1,4 +1,4 @@
-/* Tools of several commands, and what once was a command or an option. */
+/* Tools of several commands. */
 #include "cli.h"
 #include "cli_impl.h"
 
@@ -30,7 +30,6 @@ static _Noreturn void print_commands(const char *name, const char *summary, cons
 static _Noreturn void command_unknown(const char *word, const struct cli_command *commands)
 {
 	enum { MOST = 10 }; /* that one line names */
-	cli_moved(word);
 	struct closest close = closest_to(word, strlen(word));
 	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");

@@ -3,8 +3,6 @@
 
 extern const char *cli_program; /* in messages */
 _Noreturn void cli_version(const char *name, const char *features);
-/* A usage error if what this word once was is elsewhere now. */
-void cli_moved(const char *word);
 
 enum progress_when { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 /* The program begins; its options are read; the seconds since it began. */

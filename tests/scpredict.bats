@@ -115,12 +115,6 @@ setup() {
 	bad 2 "unknown option --probabilities" genes -M genes.model --probabilities
 	bad 2 "unknown option --layer" cells -M cells.model --layer 0
 	bad 2 "-M DIR is needed" cells
-	run -2 scembed -M cells.model --predict cells.tok
-	assert_line -n 0 "scembed: --predict is now scpredict cells or genes"
-	run -2 scembed -M model --reconstruct cells.tok
-	assert_line -n 0 "scembed: --reconstruct is now scpredict expression"
-	run -2 scembed -M model --attribute cells cells.tok
-	assert_line -n 0 --partial "scembed: --attribute is now scpredict attribution "
 	cp -r genes.model odd.model
 	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
 	line=$(grep -n -m 1 NKT odd.model/genes.tsv)

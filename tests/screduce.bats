@@ -11,16 +11,10 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "screduce: misuse, and what was called otherwise" {
+@test "screduce: misuse, and a command without its word" {
 	for o in "" "pcs" "--train sim.counts" "expression --components 3" "pca --pool mean" "pca --precision bf16" "pca --components 0"; do
 		run -2 screduce $o sim.counts
 	done
-	run -2 scembed --expression --train sim.counts sim.counts
-	assert_line -n 0 "scembed: --expression is now screduce expression"
-	run -2 scembed -q sim.counts --pca 5
-	assert_line -n 0 "scembed: --pca is now screduce pca --components K"
-	run -2 scembed -M model --screen 3 cells.tok
-	assert_line -n 0 "scembed: --screen is now scperturb screen --top K"
 	run -2 scperturb --delete all cells.tok
 	assert_line -n 0 "scperturb: name a command first: scperturb apply --delete ..."
 }

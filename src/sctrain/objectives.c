@@ -20,7 +20,8 @@ struct objective *objective_add(struct objectives *list, const struct objective_
 		usage_error("'%s' cannot name a head: expected 1 to %d bytes, without control characters, quotes and backslashes", name,
 			HEAD_NAME);
 	*o = (struct objective){.kind = kind, .index = list->n, .state = xcalloc(1, kind->size + 1)};
-	o->head = (struct head_spec){.kind = kind->head, .name = is_taken(list, name) ? xasprintf("column.%s", name) : name, .column = name};
+	o->head =
+		(struct head_spec){.kind = kind->head, .name = is_taken(list, name) ? xasprintf("column.%s", name) : name, .column = name};
 	if (list->n++)
 		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", o->head.name);
 	o->what = objective_name(o);
