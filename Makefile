@@ -114,7 +114,7 @@ PKG_LIBS += $(if $(OPTIONAL),$(shell pkg-config --libs $(OPTIONAL)))
 FLAGS_zarr_codec := $(if $(filter blosc,$(OPTIONAL)),-DWITH_BLOSC) $(if $(filter liblz4,$(OPTIONAL)),-DWITH_LZ4)
 
 # --as-needed: a tool is linked only to the libraries that it calls (sctrain needs neither HDF5 nor igraph).
-LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
+LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) $(if $(shell $(CC) -print-file-name=libmvec.so | grep /),-lmvec) -lm -ldl
 
 # Flags of one file: FLAGS_name for name.c.
 # The CPU's ops sum in a fixed order of their own, fused, and do not set errno. Fuzzing computes nothing with them.

@@ -2,6 +2,12 @@
 
 #include <math.h>
 
+/* glibc's libmvec has it for several values at once, with errors up to 4 units in the last place. Only for loops that are omp simd. */
+#if defined __x86_64__ && defined __GLIBC__ && !defined __clang__
+#pragma omp declare simd notinbranch
+extern double exp(double);
+#endif
+
 size_t softmax_argmax(const double *z, size_t n)
 {
 	size_t best = 0;
@@ -29,6 +35,20 @@ double softmax(double *z, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += z[i] = exp(z[i] - top);
 	for (size_t i = 0; i < n; i++)
+		z[i] /= sum;
+	return top + log(sum);
+}
+
+double softmax_fast(double *z, size_t n)
+{
+	double top = z[0], sum = 0;
+	_Pragma("omp simd reduction(max : top)") for (size_t i = 0; i < n; i++)
+		top = z[i] > top ? z[i] : top;
+	_Pragma("omp simd") for (size_t i = 0; i < n; i++)
+		z[i] = exp(z[i] - top);
+	for (size_t i = 0; i < n; i++)
+		sum += z[i];
+	_Pragma("omp simd") for (size_t i = 0; i < n; i++)
 		z[i] /= sum;
 	return top + log(sum);
 }

@@ -6,6 +6,8 @@
 
 /* z [n] becomes exp(z_i) / sum_j exp(z_j), n >= 1. Returns log sum_j exp(z_j). */
 double softmax(double *z, size_t n);
+/* The same in less time, with errors of a few units in the last place: for an optimum that is sought, not where equal values count. */
+double softmax_fast(double *z, size_t n);
 
 /* Index of the largest of z [n], n >= 1; ties go to the first. */
 size_t softmax_argmax(const double *z, size_t n);

@@ -28,7 +28,8 @@ struct problem {
 	double c;
 	double tol;
 	double *mean, *penalty; /* [d]: features are x - mean; q above */
-	double *weight; /* [n] h_i at theta */
+	double *weight; /* [n] h_i at theta, where they are wanted for L */
+	int weigh;
 	double *factor; /* [d, d] L, row-major, lower triangle */
 	double curvature; /* of the intercepts: the sum of h_i */
 	size_t size; /* rows * d + rows */
@@ -51,7 +52,7 @@ static double row_loss(double *z, size_t rows, uint32_t y)
 		z[0] = m > 0 ? -s * exp(-m) / (1 + exp(-m)) : -s / (1 + exp(m));
 		return loss;
 	}
-	double target = z[y], loss = softmax(z, rows) - target;
+	double target = z[y], loss = softmax_fast(z, rows) - target;
 	z[y] -= 1;
 	return loss;
 }
@@ -61,7 +62,7 @@ static void load_chunk(const struct problem *p, size_t from, size_t n, size_t m,
 {
 	for (size_t i = 0; i < n; i++) {
 		const float *x = p->x + (size_t)p->row[from + i] * p->d;
-		for (size_t j = 0; j < m; j++)
+		_Pragma("omp simd") for (size_t j = 0; j < m; j++)
 			to[i * p->d + j] = (double)x[j] - p->mean[j];
 	}
 }
@@ -75,7 +76,7 @@ static double hessian_weight(const double *z, size_t rows)
 	return s / (double)rows;
 }
 
-/* Add the gradient of rows [from, to) at theta to g [size]; returns their loss, and sets their weights. */
+/* Add the gradient of rows [from, to) at theta to g [size]; returns their loss, and sets their weights where p->weigh. */
 static double slice_loss(const struct problem *p, size_t from, size_t to, double *g, double *x)
 {
 	const int d = (int)p->d, rows = (int)p->rows;
@@ -90,7 +91,8 @@ static double slice_loss(const struct problem *p, size_t from, size_t to, double
 		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, rows, d, 1, x, d, p->theta, d, 1, z, rows);
 		for (size_t i = 0; i < n; i++) {
 			loss += row_loss(z + i * p->rows, p->rows, p->y[p->row[at + i]]);
-			p->weight[at + i] = hessian_weight(z + i * p->rows, p->rows);
+			if (p->weigh)
+				p->weight[at + i] = hessian_weight(z + i * p->rows, p->rows);
 			for (size_t j = 0; j < p->rows; j++)
 				gb[j] += z[i * p->rows + j];
 		}
@@ -126,7 +128,7 @@ static void precondition_gradient(const struct problem *p, double *g)
 		g[p->rows * p->d + r] /= sqrt(p->curvature);
 }
 
-/* The objective at theta, and its gradient g [size]. Sets the weights and the largest entry of the gradient. */
+/* The objective at theta, and its gradient g [size]. Sets the largest entry of the gradient, and the weights where p->weigh. */
 static double objective(struct problem *p, double *g)
 {
 	size_t nw = p->rows * p->d;
@@ -254,6 +256,7 @@ static int minimize(struct problem *p, int max_iter, int *stuck, struct error *e
 	param.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE; /* the default one fails with rare features */
 	param.epsilon = 0; /* `progress` decides */
 	lbfgsfloatval_t *u = xchecked(lbfgs_malloc((int)p->size)), *g = xchecked(lbfgs_malloc((int)p->size)), unused;
+	p->weigh = 1;
 	double f = objective(p, g), before = INFINITY;
 	for (stage = stage > STAGE ? stage : STAGE; p->gradient > p->tol && p->iterations < max_iter && f < before; stage *= 2) {
 		if ((bad = factorize(p, e)))
@@ -261,7 +264,9 @@ static int minimize(struct problem *p, int max_iter, int *stuck, struct error *e
 		memcpy(u, p->theta, p->size * sizeof *u);
 		precondition(p, u, 0);
 		param.max_iterations = stage < max_iter - p->iterations ? stage : max_iter - p->iterations;
+		p->weigh = 0;
 		r = lbfgs((int)p->size, u, &unused, evaluate, progress, p, &param);
+		p->weigh = 1;
 		before = f;
 		f = evaluate(p, u, g, (int)p->size, 0); /* u is the best point; what was evaluated last may be another */
 	}
