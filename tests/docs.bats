@@ -68,6 +68,11 @@ compare_tables() {
 	((BASH_REMATCH[1] >= 12 && BASH_REMATCH[2] >= 250))
 }
 
+@test "the table of docs/agreement.md is that of docs/agreement.tsv" {
+	run -0 $PYTHON -B tests/bench/agreement.py page docs/agreement.tsv docs/agreement.md
+	diff <(echo "$output") docs/agreement.md
+}
+
 @test "a wrong number, a missing line and a missing table are found" {
 	mkdir -p "$BATS_TEST_TMPDIR/docs/experiments"
 	cp -r docs/experiments/tables "$BATS_TEST_TMPDIR/docs/experiments"
