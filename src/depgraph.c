@@ -1,5 +1,6 @@
 /* depgraph: the gene dependency graph of a corpus, CorrMask's Algorithm 1. */
-#include "cli.h"
+#include "depgraph.h"
+#include "cli_labels.h"
 
 #include "base/clock.h"
 #include "base/decimal.h"
@@ -11,15 +12,18 @@
 #include "graph/pmi.h"
 #include "graph/correlation_graph.h"
 
+#include <math.h>
+
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
-static long long min_count = 10;
+static long long min_count = 10, clusters, halves, strongest;
+static const char *within;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
 static int format, shuffle;
 static const char *modules_text;
 
 enum { GRAPH, STATS, TSV, LAYOUT, GRAPHML }; /* --format */
-enum { RHO = 1, PMI = 2, READ = 4 }; /* modes: build one of the two graphs, or read one */
+enum { RHO = 1, PMI = 2, READ = 4, WITHIN = 8 }; /* modes: build one of the graphs, or read one */
 
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
@@ -29,9 +33,11 @@ static struct option_def options[] = {
 	{0, "Graph", OPT_GROUP},
 	{0, "top-genes", OPT_INT, &top_genes, "N", "use only the N most highly expressed genes; 0 means all (default 2000)", 0, 16777216,
 		.changes = 1, .modes = RHO},
-	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes found in fewer cells (default 50)", 1, 1e6, .changes = 1, .modes = RHO},
-	{0, "candidates", OPT_INT, &neighbours, "N", "candidates per gene: those with the largest |rho| over all cells (default 50)", 1,
-		1e6, .changes = 1, .modes = RHO},
+	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes found in fewer cells (default 50)", 1, 1e6, .changes = 1,
+		.modes = RHO | WITHIN},
+	{0, "candidates", OPT_INT, &neighbours, "N",
+		"candidates per gene: those with the largest |rho| over all cells, or the largest score (default 50)", 1, 1e6, .changes = 1,
+		.modes = RHO | WITHIN},
 	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1, .modes = RHO},
 	{0, "min-overlap", OPT_INT, &min_overlap, "N", "drop candidates that share fewer cells with the gene (default 200)", 1, 1e6,
 		.changes = 1, .modes = RHO},
@@ -43,22 +49,32 @@ static struct option_def options[] = {
 	{0, "tau", OPT_REAL, &tau, "T", "pmi: minimum NPMI of an edge (default 0.5)", -1, 1, .changes = 1, .modes = PMI},
 	{0, "min-count", OPT_INT, &min_count, "N", "pmi: minimum number of times two genes are adjacent (default 10)", 1, 4294967295.0,
 		.changes = 1, .modes = PMI},
+	{0, "Graph within strata", OPT_GROUP},
+	{0, "within", OPT_STRING, &within, "COL,...",
+		"build the graph of correlation within donors and types of counted cells instead; the first column names the donors",
+		.changes = 1, .mode = WITHIN},
+	{0, "clusters", OPT_INT, &clusters, "K", "also within K clusters of the cells (k-means)", 2, 1000, .changes = 1, .modes = WITHIN},
+	{0, "halves", OPT_INT, &halves, "N", "print how far the strongest edges recur between N random halves of the donors", 1, 1000,
+		.modes = WITHIN, .excludes = "format leiden shuffle strongest"},
+	{KEEP_UNKNOWN_LABELS, .modes = WITHIN},
 	{0, "Modules", OPT_GROUP},
 	{0, "leiden", OPT_STRING, &modules_text, "R,...",
 		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1,
 		.excludes = "format=stats format=tsv"},
 	{0, "Output", OPT_GROUP},
+	{0, "strongest", OPT_INT, &strongest, "N", "keep only the N edges of largest |weight| (default: all)", 1, 1e12, .changes = 1},
 	{'O', "format", OPT_CHOICE, &format,
 		OPT_ENUM([GRAPH] = "graph", [STATS] = "stats", [TSV] = "tsv", [LAYOUT] = "layout", [GRAPHML] = "graphml"),
 		"the graph (default); a table of its statistics, its edges, or its genes with layout positions; or GraphML"},
 	{0},
 };
 
-static struct cli cli = {.name = "depgraph",
+struct cli depgraph_cli = {.name = "depgraph",
 	.operands = "[FILE...]",
 	.summary = "Build the gene dependency graph of tokenised cells, or analyse a graph.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+#define cli depgraph_cli
 
 /* --leiden: numbers above 0, each written once. */
 static void check_modules(void)
@@ -96,12 +112,17 @@ static void read_corpus(struct corpus *c, struct stream *in)
 		die("%s: no cells", stream_name(in));
 }
 
-static void depgraph_describe(struct header *h, const struct corpus *c, uint32_t genes, size_t edges)
+static const char *weight_name(void)
+{
+	return within ? "score" : pmi ? "npmi" : "rho";
+}
+
+static void depgraph_describe(struct header *h, uint32_t used, uint32_t genes, size_t edges)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "graph");
 	cJSON *o = cJSON_AddObjectToObject(h->extra, "graph");
-	cJSON_AddStringToObject(o, "weight", pmi ? "npmi" : "rho");
-	cJSON_AddNumberToObject(o, "cells", c->n);
+	cJSON_AddStringToObject(o, "weight", weight_name());
+	cJSON_AddNumberToObject(o, "cells", used);
 	cJSON_AddNumberToObject(o, "genes", genes);
 	cJSON_AddNumberToObject(o, "edges", (double)edges);
 }
@@ -171,9 +192,30 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (cli.verbose)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
 			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
-	depgraph_describe(h, &sample, genes, n);
+	depgraph_describe(h, sample.n, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n, !pmi);
 	say_edges(g, genes, sample.n);
+}
+
+/* Make one of the cells of a counts stream, or print what --halves asks for, and end. */
+static void build_within(struct graph *g, struct header *h, struct stream *in)
+{
+	struct within_options o = {within, clusters, min_cells, neighbours, halves};
+	uint32_t genes, used;
+	size_t n;
+	cli_blas(&cli);
+	if (halves) {
+		char *text = NULL;
+		FILE *f = xmemopen(&text, &(size_t){0});
+		within_halves(in, &o, f);
+		xmemclose(f, &text);
+		cli_write_table(&cli, text);
+		cli_report(&cli, "%lld halves", halves);
+		exit(0);
+	}
+	FREED struct edge *edge = within_edges(in, &o, &genes, &used, &n);
+	depgraph_describe(h, used, genes, n);
+	graph_build(g, (uint32_t)h->vocab.n, edge, n, GRAPH_VALUES);
 }
 
 struct modules {
@@ -214,8 +256,10 @@ static void print_stats(FILE *f, const struct graph *g)
 
 static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const char *weight)
 {
-	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s%s\n", weight, graph_overlap(weight),
-		g->pooled ? "\tpooled" : "");
+	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s", weight, graph_overlap(weight));
+	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+		fprintf(f, "\t%s", graph_values(weight)[i]);
+	fputc('\n', f);
 	for (uint32_t a = 0; a < g->n; a++)
 		for (uint64_t k = g->offset[a]; k < g->offset[a + 1]; k++) {
 			uint32_t b = g->neighbour[k];
@@ -223,8 +267,8 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 				continue;
 			fprintf(f, "%u\t%s\t%s\t%u\t%s\t%s\t%.9g\t%u", a, v->id[a], v->symbol[a], b, v->id[b], v->symbol[b],
 				(double)g->weight[k], g->overlap[k]);
-			if (g->pooled)
-				fprintf(f, "\t%.9g", (double)g->pooled[k]);
+			for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+				fprintf(f, isnan(g->value[i][k]) ? "\tNA" : "\t%.9g", (double)g->value[i][k]);
 			fputc('\n', f);
 		}
 }
@@ -271,22 +315,26 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	if (format)
+	if (format || halves)
 		refuse("is for streams, not for --format", &cli.raw);
 	check_modules();
 	struct stream *in = cli_open_all(&cli);
 	RELEASED(header_release) struct header h = {0};
 	RELEASED(graph_release) struct graph g;
 	header_copy(&h, stream_header(in));
-	const char *weight = pmi ? "npmi" : "rho";
+	const char *weight = weight_name();
 	if (strcmp(h.kind, "graph") == 0) {
 		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);
 		must(graph_read(&g, in, weight, NULL, &failure));
+	} else if (within) {
+		build_within(&g, &h, in);
 	} else {
 		build(&g, &h, in);
 	}
 	stream_free(in);
+	if (strongest)
+		graph_strongest(&g, (size_t)strongest);
 	if (shuffle)
 		graph_shuffle(&g, (uint32_t)cli.seed);
 	struct modules m = {0};
@@ -298,7 +346,7 @@ int main(int argc, char **argv)
 			header_drop(&h, h.col[h.ncol - 1].name);
 		free(h.kind);
 		h.kind = xstrdup("graph");
-		graph_columns(&h, weight, g.pooled != NULL, m.name, m.n);
+		graph_columns(&h, &g, weight, m.name, m.n);
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h, ROWS_UNKNOWN);
 		must(graph_write(&g, m.of, m.n, out, &failure));

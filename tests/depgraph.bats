@@ -175,6 +175,66 @@ same_as_reference() {
 	run -2 depgraph --tau 0.3 s.tok
 }
 
+@test "depgraph --within equals numpy and scipy, for any number of threads" {
+	export PYTHONPATH=$BATS_TEST_DIRNAME/../python
+	scsim -q --cells 900 --genes 250 --modules 8 --types 3 --depth 400 --donors 8 -o w.counts
+	run -0 depgraph --within donor,cell_type --min-cells 100 --candidates 10 w.counts -o w.graph
+	assert_line --regexp "note: w.counts: 5 of 23 strata have one cell"
+	depgraph --within donor,cell_type --min-cells 100 --candidates 10 -@ 3 -q w.counts | cmp - w.graph
+	depgraph -O tsv w.graph -o w.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/within.py" w.counts donor,cell_type w.tsv min_cells=100 neighbours=10
+	depgraph --within donor -q w.counts -O tsv -o w.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/within.py" w.counts donor w.tsv
+	# a graph that is read has the same numbers, and its first edges are those of the highest score
+	depgraph --within donor -q w.counts | depgraph -O tsv | cmp - w.tsv
+	depgraph --within donor -q w.counts | depgraph --strongest 20 -O tsv | tail -n +2 | sort > first
+	tail -n +2 w.tsv | LC_ALL=C sort -k 7,7gr | head -n 20 | sort | cmp - first
+	depgraph --within donor -q w.counts | depgraph --leiden 1 -O graphml | grep -c 'attr.name="q"' | grep -x 1
+}
+
+@test "depgraph --within: clusters and halves of donors are a function of the seed; few donors have no q" {
+	scsim -q --cells 900 --genes 250 --modules 8 --types 3 --depth 400 --donors 8 -o w.counts
+	depgraph -q --within donor --clusters 3 w.counts -o a
+	depgraph -q --within donor --clusters 3 -@ 3 w.counts | cmp - a
+	depgraph -q --within donor w.counts | { ! cmp -s - a; }
+	depgraph -q --within donor,cell_type --halves 3 -@ 2 w.counts -o halves.tsv
+	depgraph -q --within donor,cell_type --halves 3 w.counts | cmp - halves.tsv
+	# strong edges recur, weak ones less, and lose more in the other half
+	awk 'NR == 1 { exit $0 != "edges\thalves\trecurrence\tsd\tr\tr_other" }' halves.tsv
+	awk 'NR > 1 { if ($2 != 3 || $3 < .2 || (NR > 2 && $3 >= last) || $6 > $5) exit 1; last = $3; n++ } END { exit n != 4 }' halves.tsv
+	scsim -q --cells 300 --genes 60 --modules 5 --types 2 --depth 300 --donors 1 -o one.counts
+	run -0 depgraph --within donor one.counts -O tsv -o one.tsv
+	assert_line "depgraph: note: one.counts: no q: 1 donor, expected at least 6"
+	awk 'NR > 1 && ($12 != "NA" || $13 != "NA") { exit 1 }' one.tsv
+	run -1 depgraph --within donor --halves 2 one.counts -o x
+	assert_output "depgraph: one.counts: --halves: one donor, expected at least two"
+	run -1 depgraph --within donor,barcode one.counts -o x
+	assert_output --partial "column 'barcode' has 300 values in 300 cells"
+	run -1 depgraph --within cell one.counts -o x
+	assert_output "depgraph: one.counts: --within cell: 300 strata of 300 cells: expected at least two cells a stratum in the mean"
+	run -1 depgraph --within donor,type one.counts -o x
+	assert_output --partial "no column 'type'"
+	run -1 depgraph --within donor s.tok -o x
+	assert_output --partial "a tokens stream, expected counts"
+	run -2 depgraph --clusters 3 one.counts -o x
+	assert_not_exist x
+}
+
+# bats test_tags=slow,data
+@test "depgraph --within equals numpy and scipy on real cells" {
+	export PYTHONPATH=$BATS_TEST_DIRNAME/../python
+	need scrna/lung_luad_kim2020_2000genes.h5ad scrna/pbmc_kang2018_1287genes.h5ad scrna/aml_bonemarrow_vangalen2019.h5ad
+	while read -r file columns least; do
+		h5tok -q "$SHARED/scrna/$file.h5ad" -o real.counts
+		depgraph -q --within "$columns" --min-cells "$least" -O tsv real.counts -o real.tsv
+		$PYTHON "$BATS_TEST_DIRNAME/ref/within.py" real.counts "$columns" real.tsv min_cells="$least"
+	done <<-'END'
+		lung_luad_kim2020_2000genes sample,cell_type 50
+		pbmc_kang2018_1287genes donor,cell_type 50
+		aml_bonemarrow_vangalen2019 donor,cell_type 1000
+	END
+}
+
 @test "depgraph reads a graph: -O stats, tsv, graphml and --leiden against scipy" {
 	depgraph --min-overlap 50 s.tok -o a.graph
 	depgraph -O stats a.graph > stats.tsv

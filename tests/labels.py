@@ -55,6 +55,7 @@ CLASS scsample -n 100 a.counts --stratify COL
 GROUP scsample --test-fraction .5 --part test a.counts --group COL
 GROUP scsample --hvg 20 a.counts --batch-key COL
 GROUP scperturb shift deleted.emb --group COL
+GROUP depgraph a.counts --within COL
 """
 # Options with a column that is no label: numbers, clusters, values that a user names, columns to copy, and the tables of armstat.
 OTHERS = {"ctaprobe cells --target", "ctaprobe transfer --clusters", "ctaprobe cells --fold-column", "ctaprobe score --target", "maskgen --keep", "maskgen --module", "scperturb shift --state",

@@ -9,12 +9,9 @@
 /* ---- exact scores ---- */
 
 struct pair {
-	uint32_t u, v; /* as in struct correlation_pair */
 	uint32_t overlap;
 	float rho; /* over those cells */
-	double c; /* |C| */
 	float pooled; /* C */
-	int wanted;
 };
 
 struct scratch {
@@ -79,27 +76,28 @@ static uint32_t both(struct scratch *s, const struct correlation_columns *x, uin
 	return m;
 }
 
-static void correlation_score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
-	const struct correlation_params *par)
+/* Returns |C|. */
+static double correlation_score(struct pair *p, struct gene_pair of, struct scratch *s, const struct correlation_columns *x,
+	const struct correlation_ranks *k, const struct correlation_params *par)
 {
 	size_t L = x->max_len + 1;
-	p->overlap = both(s, x, p->v);
-	uint64_t P = sum_products(s, p->overlap, k->r + p->u * L, k->r + p->v * L);
-	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
-	double c = (double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v]));
+	p->overlap = both(s, x, of.v);
+	uint64_t P = sum_products(s, p->overlap, k->r + of.u * L, k->r + of.v * L);
+	__int128 num = (__int128)x->n * P - (__int128)k->S[of.u] * k->S[of.v];
+	double c = (double)num / (sqrt(k->D[of.u]) * sqrt(k->D[of.v]));
 	p->pooled = (float)c;
-	p->c = fabs(c);
-	if (p->overlap >= par->min_overlap && p->overlap && p->c >= par->rho_min)
+	if (p->overlap >= par->min_overlap && p->overlap && fabs(c) >= par->rho_min)
 		p->rho = local_rho(s, p->overlap, x->max_len);
+	return fabs(c);
 }
 
 /* Pairs are in order of u, so the positions of u by cell are computed once for all its pairs. */
-static void score_pairs(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_ranks *k,
-	const struct correlation_params *p)
+static void score_pairs(struct pair *pair, double *score, const struct gene_pair *of, size_t n, const struct correlation_columns *x,
+	const struct correlation_ranks *k, const struct correlation_params *p)
 {
 	size_t *first = xcalloc((size_t)x->genes + 1, sizeof *first), i = 0;
 	for (uint32_t u = 0; u <= x->genes; u++) {
-		while (i < n && pair[i].u < u)
+		while (i < n && of[i].u < u)
 			i++;
 		first[u] = i;
 	}
@@ -115,49 +113,13 @@ static void score_pairs(struct pair *pair, size_t n, const struct correlation_co
 			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
 				s.where[x->cell[c]] = x->pos[c];
 			for (size_t j = first[u]; j < first[u + 1]; j++)
-				correlation_score(&pair[j], &s, x, k, p);
+				score[j] = correlation_score(&pair[j], of[j], &s, x, k, p);
 			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
 				s.where[x->cell[c]] = 0;
 		}
 		free_all(s.where, s.a, s.b, s.count, s.rank);
 	}
 	free(first);
-}
-
-/* ---- choosing edges ---- */
-
-struct scored {
-	double c;
-	uint32_t token; /* of the other gene */
-	struct pair *pair;
-};
-
-COMPARE(by_score_down, struct scored, ORDER(b->c, a->c) ?: ORDER(a->token, b->token))
-
-/* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
-static void correlation_choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
-{
-	FREED uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
-	FREED struct scored *s = xcalloc(2 * n, sizeof *s);
-	for (size_t i = 0; i < n; i++) {
-		offset[pair[i].u + 2]++;
-		offset[pair[i].v + 2]++;
-	}
-	for (uint32_t g = 0; g < x->genes; g++)
-		offset[g + 2] += offset[g + 1];
-	for (size_t i = 0; i < n; i++) {
-		s[offset[pair[i].u + 1]++] = (struct scored){pair[i].c, x->token[pair[i].v], &pair[i]};
-		s[offset[pair[i].v + 1]++] = (struct scored){pair[i].c, x->token[pair[i].u], &pair[i]};
-	}
-	for (uint32_t g = 0; g < x->genes; g++) {
-		struct scored *at = s + offset[g];
-		size_t have = offset[g + 1] - offset[g];
-		qsort(at, have, sizeof *at, by_score_down);
-		for (size_t i = 0; i < have && i < p->neighbours; i++) {
-			struct pair *q = at[i].pair;
-			q->wanted |= q->c >= p->rho_min && q->overlap >= p->min_overlap && q->overlap;
-		}
-	}
 }
 
 COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
@@ -169,23 +131,21 @@ struct edge *correlation_edges(
 	double start = clock_seconds();
 	correlation_ranks_init(&k, x);
 	size_t npair, m = 0;
-	struct correlation_pair *screened = correlation_screen(&k, p->neighbours, p->rho_min, &npair);
-	struct pair *pair = xcalloc(npair, sizeof *pair);
-	for (size_t i = 0; i < npair; i++)
-		pair[i] = (struct pair){.u = screened[i].u, .v = screened[i].v};
-	free(screened);
+	FREED struct gene_pair *of = correlation_screen(&k, p->neighbours, p->rho_min, &npair);
+	FREED struct pair *pair = xcalloc(npair, sizeof *pair);
+	FREED double *score = xcalloc(npair, sizeof *score);
 	double half = clock_seconds();
-	score_pairs(pair, npair, x, &k, p);
-	correlation_choose(pair, npair, x, p);
+	score_pairs(pair, score, of, npair, x, &k, p);
+	FREED uint8_t *best = candidates_best(of, score, npair, x->token, x->genes, p->neighbours);
 	struct edge *edge = xcalloc(npair, sizeof *edge);
 	for (size_t i = 0; i < npair; i++) {
-		if (!pair[i].wanted || (p->positive && pair[i].rho < 0))
+		if (!best[i] || score[i] < p->rho_min || pair[i].overlap < p->min_overlap || !pair[i].overlap ||
+			(p->positive && pair[i].rho < 0))
 			continue;
-		uint32_t a = x->token[pair[i].u], b = x->token[pair[i].v];
-		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap, pair[i].pooled};
+		uint32_t a = x->token[of[i].u], b = x->token[of[i].v];
+		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap, {pair[i].pooled}};
 	}
 	qsort(edge, m, sizeof *edge, by_token);
-	free(pair);
 	correlation_ranks_release(&k);
 	*n = m;
 	*stats = (struct correlation_stats){npair, half - start, clock_seconds() - half};

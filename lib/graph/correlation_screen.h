@@ -8,14 +8,12 @@
  */
 #pragma once
 
+#include "graph/candidates.h"
 #include "graph/correlation_ranks.h"
 
-struct correlation_pair {
-	uint32_t u, v; /* columns, u < v: u is in at least as many cells */
-};
-
 /*
- * The pairs that may have |C| >= rho_min and be among the `neighbours` largest |C| of u or of v, in order of (u, v), malloced; n: how many.
+ * The pairs that may have |C| >= rho_min and be among the `neighbours` largest |C| of u or of v, in order of (u, v), malloced; n: how many. They are columns:
+ * u is in at least as many cells as v.
  * No such pair is missing. There can be others.
  */
-struct correlation_pair *correlation_screen(const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n);
+struct gene_pair *correlation_screen(const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n);

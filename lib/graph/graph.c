@@ -8,18 +8,20 @@
 
 void graph_release(struct graph *g)
 {
-	free_all(g->offset, g->neighbour, g->weight, g->overlap, g->pooled, g->module);
+	free_each((void *const *)g->value, GRAPH_VALUES);
+	free_all(g->offset, g->neighbour, g->weight, g->overlap, g->module);
 	*g = (struct graph){0};
 }
 
-void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m, int pooled)
+void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m, int values)
 {
 	*g = (struct graph){.n = n,
 		.offset = xcalloc((size_t)n + 2, sizeof *g->offset),
 		.neighbour = xcalloc(2 * m, 4),
 		.weight = xcalloc(2 * m, 4),
-		.overlap = xcalloc(2 * m, 4),
-		.pooled = pooled ? xcalloc(2 * m, sizeof *g->pooled) : NULL};
+		.overlap = xcalloc(2 * m, 4)};
+	for (int i = 0; i < values; i++)
+		g->value[i] = xcalloc(2 * m, sizeof *g->value[i]);
 	uint64_t *at = g->offset + 1; /* at[u]: next free index of row u; at the end the end of row u */
 	for (size_t i = 0; i < m; i++) {
 		at[edge[i].u + 1]++;
@@ -34,29 +36,56 @@ void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m,
 			g->neighbour[k] = larger ? edge[i].v : edge[i].u;
 			g->weight[k] = edge[i].weight;
 			g->overlap[k] = edge[i].overlap;
-			if (pooled)
-				g->pooled[k] = edge[i].pooled;
+			for (int j = 0; j < values; j++)
+				g->value[j][k] = edge[i].value[j];
 		}
 }
 
 COMPARE(by_genes, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
 
-void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
+/* The edges of g in order, as gene u becomes to[u] of n (NULL: none changes), malloced: *m of them with so many values. g is released. */
+static struct edge *graph_edges(struct graph *g, const uint32_t *to, uint32_t n, size_t *m, int *values)
 {
-	FREED struct edge *edge = xcalloc(g->offset[g->n] / 2 + 1, sizeof *edge);
-	size_t m = 0;
+	struct edge *edge = xcalloc(g->offset[g->n] / 2 + 1, sizeof *edge);
+	*m = 0;
+	for (*values = 0; *values < GRAPH_VALUES && g->value[*values];)
+		++*values;
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
-			uint32_t a = to[u], b = to[g->neighbour[k]];
-			if (u < g->neighbour[k] && a < n && b < n)
-				edge[m++] = (struct edge){
-					a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k], g->pooled ? g->pooled[k] : 0};
+			uint32_t v = g->neighbour[k], a = to ? to[u] : u, b = to ? to[v] : v;
+			if (u > v || a >= n || b >= n)
+				continue;
+			edge[*m] = (struct edge){a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k]};
+			for (int j = 0; j < *values; j++)
+				edge[*m].value[j] = g->value[j][k];
+			++*m;
 		}
+	graph_release(g);
+	return edge;
+}
+
+void graph_renumber(struct graph *g, const uint32_t *to, uint32_t n)
+{
+	size_t m;
+	int values;
+	FREED struct edge *edge = graph_edges(g, to, n, &m, &values);
 	if (m)
 		qsort(edge, m, sizeof *edge, by_genes);
-	int pooled = g->pooled != NULL;
-	graph_release(g);
-	graph_build(g, n, edge, m, pooled);
+	graph_build(g, n, edge, m, values);
+}
+
+COMPARE(by_strength, struct edge, ORDER(fabsf(b->weight), fabsf(a->weight)) ?: ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
+
+void graph_strongest(struct graph *g, size_t n)
+{
+	size_t m;
+	int values;
+	uint32_t genes = g->n;
+	FREED struct edge *edge = graph_edges(g, NULL, genes, &m, &values);
+	qsort(edge, m, sizeof *edge, by_strength);
+	n = n < m ? n : m;
+	qsort(edge, n, sizeof *edge, by_genes);
+	graph_build(g, genes, edge, n, values);
 }
 
 void graph_shuffle(struct graph *g, uint32_t seed)
@@ -85,17 +114,24 @@ const char *graph_overlap(const char *weight)
 
 const char *graph_weight(const struct header *h)
 {
-	return header_find(h, "npmi") >= 0 ? "npmi" : "rho";
+	return header_find(h, "npmi") >= 0 ? "npmi" : header_find(h, "score") >= 0 ? "score" : "rho";
 }
 
-void graph_columns(struct header *h, const char *weight, int pooled, char *const *name, size_t nmodule)
+const char *const *graph_values(const char *weight)
+{
+	static const char *const of_rho[GRAPH_VALUES] = {"pooled"}, *const of_score[GRAPH_VALUES] = {"r", "donors", "agree", "se", "q"},
+				 *const none[GRAPH_VALUES];
+	return strcmp(weight, "rho") == 0 ? of_rho : strcmp(weight, "score") == 0 ? of_score : none;
+}
+
+void graph_columns(struct header *h, const struct graph *g, const char *weight, char *const *name, size_t nmodule)
 {
 	header_add(h, "token", U32);
 	header_add_ragged(h, "neighbour", id_type(h->vocab.n), "neighbour");
 	header_add_ragged(h, weight, F32, "neighbour");
 	header_add_ragged(h, graph_overlap(weight), U32, "neighbour");
-	if (pooled)
-		header_add_ragged(h, "pooled", F32, "neighbour");
+	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+		header_add_ragged(h, graph_values(weight)[i], F32, "neighbour");
 	for (size_t i = 0; i < nmodule; i++)
 		header_add(h, name[i], I32);
 }
@@ -114,11 +150,12 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
 			block_set_id(&b, 1, had + i, g->neighbour[g->offset[u] + i]);
 		memcpy((float *)b.col[2].data + had, g->weight + g->offset[u], m * 4);
 		memcpy((uint32_t *)b.col[3].data + had, g->overlap + g->offset[u], m * 4);
-		if (g->pooled)
-			memcpy((float *)b.col[4].data + had, g->pooled + g->offset[u], m * 4);
+		size_t column = 4;
+		for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+			memcpy((float *)b.col[column++].data + had, g->value[i] + g->offset[u], m * 4);
 		b.group[0].offset[b.rows] = had + m;
 		for (size_t i = 0; i < nmodule; i++)
-			((int32_t *)b.col[4 + !!g->pooled + i].data)[b.rows - 1] = module[i][u];
+			((int32_t *)b.col[column + i].data)[b.rows - 1] = module[i][u];
 		if (block_full(&b) || u + 1 == g->n) {
 			bad = stream_write(out, &b, e);
 			block_reset(&b, stream_header(out));
@@ -136,7 +173,7 @@ static int take_row(struct graph *g, uint32_t u, const uint32_t *v, size_t n, ui
 	return 0;
 }
 
-static int take_block(struct graph *g, const struct block *b, const int col[6], struct stream *in, struct error *e)
+static int take_block(struct graph *g, const struct block *b, const int *col, struct stream *in, struct error *e)
 {
 	const struct header *h = stream_header(in);
 	int group = h->col[col[1]].group;
@@ -149,12 +186,14 @@ static int take_block(struct graph *g, const struct block *b, const int col[6], 
 		g->neighbour[had + i] = block_id(b, col[1], i);
 	memcpy(g->weight + had, b->col[col[2]].data, items * sizeof *g->weight);
 	memcpy(g->overlap + had, b->col[col[3]].data, items * sizeof *g->overlap);
-	if (col[5] >= 0) {
-		g->pooled = xrealloc(g->pooled, had + items + 1, sizeof *g->pooled);
-		memcpy(g->pooled + had, b->col[col[5]].data, items * sizeof *g->pooled);
+	int unknown = 0; /* may numbers be NaN? */
+	for (int j = 0; j < GRAPH_VALUES && col[5 + j] >= 0; j++) {
+		g->value[j] = xrealloc(g->value[j], had + items + 1, sizeof *g->value[j]);
+		memcpy(g->value[j] + had, b->col[col[5 + j]].data, items * sizeof *g->value[j]);
+		unknown = j > 0;
 	}
 	for (size_t i = 0; i < items; i++)
-		if (!isfinite(g->weight[had + i]) || (g->pooled && !isfinite(g->pooled[had + i])))
+		if (!isfinite(g->weight[had + i]) || (g->value[0] && !unknown && !isfinite(g->value[0][had + i])))
 			return error_set(e, "%s: a weight of neighbour %u is not finite", stream_name(in), g->neighbour[had + i]);
 	for (size_t r = 0; r < b->rows; r++, g->n++) {
 		if (g->n == h->vocab.n || ((const uint32_t *)b->col[col[0]].data)[r] != g->n)
@@ -173,8 +212,11 @@ static int check_both_rows(const struct graph *g, const char *name, struct error
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
 			int64_t back = graph_find(g, g->neighbour[k], u);
-			if (back < 0 || memcmp(g->weight + k, g->weight + back, sizeof *g->weight) || g->overlap[k] != g->overlap[back] ||
-				(g->pooled && g->pooled[k] != g->pooled[back]))
+			int same = back >= 0 && !memcmp(g->weight + k, g->weight + back, sizeof *g->weight) &&
+				g->overlap[k] == g->overlap[back];
+			for (int j = 0; same && j < GRAPH_VALUES && g->value[j]; j++)
+				same = !memcmp(g->value[j] + k, g->value[j] + back, sizeof *g->value[j]);
+			if (!same)
 				return error_set(e, "%s: token %u has neighbour %u, but not the other way round with the same numbers",
 					name, u, g->neighbour[k]);
 		}
@@ -185,7 +227,7 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	int col[6] = {0};
+	int col[5 + GRAPH_VALUES] = {0};
 	if (header_kind(h, "graph", name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
 		(col[1] = header_need(h, "neighbour", U32, RAGGED, name, e)) < 0 ||
 		(col[2] = header_need(h, weight, F32, RAGGED, name, e)) < 0 ||
@@ -194,8 +236,9 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
 		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, graph_overlap(weight));
-	if ((col[5] = header_beside(h, "pooled", F32, col[1], name, e)) == -2)
-		return -1;
+	for (int i = 0; i < GRAPH_VALUES; i++)
+		if ((col[5 + i] = graph_values(weight)[i] ? header_beside(h, graph_values(weight)[i], F32, col[1], name, e) : -1) == -2)
+			return -1;
 	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset), .module = module ? xcalloc(h->vocab.n, 4) : NULL};
 	struct block b = {0};
 	int got;

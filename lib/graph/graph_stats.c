@@ -34,11 +34,11 @@ static void linked_release(struct linked *l)
 	free_all(l->net.end, l->token);
 }
 
-/* Of each edge of linked_init, its weight or that without sign, its overlap, or its correlation over all cells (NULL: not known). */
-enum edge_value { WEIGHT, ABSOLUTE, OVERLAP, POOLED };
+/* Of each edge of linked_init, its weight or that without sign, its overlap, or a further number (NULL: not known). */
+enum edge_value { WEIGHT, ABSOLUTE, OVERLAP, VALUE };
 static double *edge_values(const struct graph *g, enum edge_value what)
 {
-	if (what == POOLED && !g->pooled)
+	if (what >= VALUE && !g->value[what - VALUE])
 		return NULL;
 	double *out = xmalloc((g->offset[g->n] / 2 + 1) * sizeof *out);
 	size_t k = 0;
@@ -46,7 +46,7 @@ static double *edge_values(const struct graph *g, enum edge_value what)
 		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
 			if (g->neighbour[i] > u)
 				out[k++] = what == OVERLAP ? (double)g->overlap[i]
-					: what == POOLED   ? (double)g->pooled[i]
+					: what >= VALUE    ? (double)g->value[what - VALUE][i]
 					: what == ABSOLUTE ? fabs((double)g->weight[i])
 							   : (double)g->weight[i];
 	return out;
@@ -145,8 +145,11 @@ int graph_graphml(const struct graph *g, const struct vocab *v, const char *weig
 	RELEASED(linked_release) struct linked l;
 	linked_init(&l, g);
 	size_t n = l.net.n;
-	double *number = xcalloc((nmodule + 1) * n, sizeof *number),
-	       *of[] = {edge_values(g, WEIGHT), edge_values(g, OVERLAP), edge_values(g, POOLED)};
+	double *number = xcalloc((nmodule + 1) * n, sizeof *number);
+	struct network_values edge[GRAPH_VALUES + 3] = {
+		{weight, edge_values(g, WEIGHT), NULL}, {graph_overlap(weight), edge_values(g, OVERLAP), NULL}};
+	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+		edge[2 + i] = (struct network_values){graph_values(weight)[i], edge_values(g, VALUE + (unsigned)i), NULL};
 	FREED const char **text = xcalloc(2 * n, sizeof *text);
 	FREED struct network_values *vertex = xcalloc(nmodule + 4, sizeof *vertex);
 	for (size_t i = 0; i < n; i++) {
@@ -161,9 +164,9 @@ int graph_graphml(const struct graph *g, const struct vocab *v, const char *weig
 	vertex[2] = (struct network_values){"symbol", NULL, text + n};
 	for (size_t k = 0; k < nmodule; k++)
 		vertex[3 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
-	const struct network_values edge[] = {
-		{weight, of[0], NULL}, {graph_overlap(weight), of[1], NULL}, {of[2] ? "pooled" : NULL, of[2], NULL}, {0}};
 	int bad = network_graphml(&l.net, vertex, edge, f, e);
-	free_all(of[0], of[1], of[2], number);
+	for (int i = 0; edge[i].name; i++)
+		free((void *)edge[i].number);
+	free(number);
 	return bad;
 }

@@ -393,14 +393,14 @@ static void screens_are_equal(void **unused)
 	struct corpus c = random_corpus(1100, 300, 150, 0, 1);
 	struct correlation_columns x;
 	struct correlation_ranks k;
-	static struct correlation_pair *first;
+	static struct gene_pair *first;
 	static size_t nfirst;
 	take_columns(&x, &c, 302, 1, 0);
 	correlation_ranks_init(&k, &x);
 	for (int threads = 1; threads < 4; threads++) {
 		size_t n;
 		omp_set_num_threads(threads);
-		struct correlation_pair *pair = correlation_screen(&k, 20, 0.02, &n);
+		struct gene_pair *pair = correlation_screen(&k, 20, 0.02, &n);
 		assert_true(n > 1000 && n < 300 * 299 / 4);
 		if (!first) {
 			first = pair;

@@ -1,0 +1,18 @@
+/* The parts of depgraph. */
+#pragma once
+
+#include "cli.h"
+
+#include "graph/graph.h"
+
+extern struct cli depgraph_cli;
+
+struct within_options {
+	const char *columns; /* of --within: the first names the donors */
+	long long clusters, min_cells, candidates, halves;
+};
+
+/* Read cells of counts, and return their edges with all values of "score" in order of (u, v), malloced: *n of them. genes, cells: that count. */
+struct edge *within_edges(struct stream *in, const struct within_options *o, uint32_t *genes, uint32_t *cells, size_t *n);
+/* Instead: print how far the strongest edges of random halves of the donors are the same. */
+void within_halves(struct stream *in, const struct within_options *o, FILE *f);

@@ -1,0 +1,379 @@
+/* depgraph --within: correlation within donors and types, or clusters, of cells (lib/graph/within.h). */
+#include "depgraph.h"
+
+#include "cells/copies.h"
+#include "cli_labels.h"
+#include "eval/distribution.h"
+#include "eval/kmeans.h"
+#include "eval/paired.h"
+#include "eval/pca.h"
+#include "base/option.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "graph/within.h"
+
+#include <cblas.h>
+#include <inttypes.h>
+#include <math.h>
+
+enum { VARIABLE = 1000, COMPONENTS = 30, BEGIN = 20000 }; /* for clusters: genes, components, and cells on which k-means begins */
+enum { CHUNK = 512 }; /* cells of a matrix product */
+enum { DONORS_LEAST = 6 }; /* with both genes, for a q */
+
+/* ---- strata ---- */
+
+/* Split the strata by the classes of a further column, code [n] < classes. Their order is kept, so that each donor's are together. Returns how many. */
+static uint32_t split_strata(uint32_t *stratum, const uint32_t *code, uint64_t classes, size_t n)
+{
+	FREED uint64_t *key = xmalloc((n + 1) * sizeof *key), *sorted = xmalloc((n + 1) * sizeof *sorted);
+	size_t m = 0;
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = key[i] = stratum[i] * classes + code[i];
+	qsort(sorted, n, sizeof *sorted, compare_u64);
+	for (size_t i = 0; i < n; i++)
+		if (!i || sorted[i] != sorted[m - 1])
+			sorted[m++] = sorted[i];
+	for (size_t i = 0; i < n; i++)
+		stratum[i] = (uint32_t)((uint64_t *)bsearch(&key[i], sorted, m, sizeof *sorted, compare_u64) - sorted);
+	return (uint32_t)m;
+}
+
+/* Clusters of all cells: k-means on the components of their most variable genes. member [n] out */
+static void cluster(const struct within_cells *c, uint32_t k, uint32_t *member, const char *name)
+{
+	size_t n = c->counts.n, V = c->counts.d, genes = 0;
+	FREED double *sum = xcalloc(2 * V, sizeof *sum), *x = NULL, *mean = xcalloc(VARIABLE, sizeof *mean);
+	FREED struct ranked *order = xcalloc(V, sizeof *order);
+	FREED uint32_t *place = xmalloc(V * sizeof *place + 1);
+	RELEASED(pca_release) struct pca pca = {0};
+	RELEASED(sparse_row_release) struct sparse_row r = {0};
+	memset(place, 0xff, V * sizeof *place);
+	for (size_t i = 0; i < n; i++) {
+		within_row(c, i, &r);
+		for (size_t j = 0; j < r.n; j++) {
+			sum[r.column[j]] += (double)r.value[j];
+			sum[V + r.column[j]] += (double)r.value[j] * (double)r.value[j];
+		}
+	}
+	for (size_t g = 0; g < V; g++)
+		order[g] = (struct ranked){sum[V + g] / (double)n - sum[g] / (double)n * (sum[g] / (double)n), (uint32_t)g};
+	qsort(order, V, sizeof *order, compare_ranked_down);
+	for (; genes < VARIABLE && genes < V && order[genes].value > 0; genes++) {
+		place[order[genes].at] = (uint32_t)genes;
+		mean[genes] = sum[order[genes].at] / (double)n;
+	}
+	size_t d = COMPONENTS < genes ? COMPONENTS : genes;
+	if (k > n || d < 2)
+		die("%s: --clusters %u: there are %zu cells and %zu genes that vary", name, k, n, genes);
+	FREED float *z = xmalloc(n * d * sizeof *z);
+	FREED double *y = xmalloc(CHUNK * d * sizeof *y);
+	x = xmalloc(CHUNK * genes * sizeof *x);
+	pca_init(&pca, genes);
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t from = 0, m; from < n; from += m) {
+			m = n - from < CHUNK ? n - from : CHUNK;
+			for (size_t i = 0; i < m; i++) {
+				for (size_t g = 0; g < genes; g++)
+					x[i * genes + g] = -mean[g];
+				within_row(c, from + i, &r);
+				for (size_t j = 0; j < r.n; j++)
+					if (place[r.column[j]] != UINT32_MAX)
+						x[i * genes + place[r.column[j]]] += (double)r.value[j];
+			}
+			if (!pass) {
+				pca_add(&pca, x, m, (int)depgraph_cli.threads);
+				continue;
+			}
+			cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)d, (int)genes, 1, x, (int)genes, pca.w, (int)d,
+				0, y, (int)d);
+			for (size_t i = 0; i < m * d; i++)
+				z[from * d + i] = (float)y[i];
+		}
+		if (!pass)
+			must(pca_solve(&pca, d, &failure));
+	}
+	kmeans(z, n, d, k, n < BEGIN ? n : BEGIN, (uint32_t)depgraph_cli.seed, (int)depgraph_cli.threads, member);
+}
+
+/* ---- cells ---- */
+
+struct reading {
+	size_t columns;
+	char **column;
+	struct labels *labels; /* [columns] */
+	struct classes *classes;
+	uint32_t **code; /* [columns] of [cells] */
+	size_t *code_cap, total_cap, count_cap;
+	uint64_t *count; /* of a cell */
+	int gene, number, all; /* columns of the stream */
+};
+
+/* Add the cells of a block that have a value in each column. */
+static void add_cells(struct within_cells *c, struct reading *in, const struct block *b, const char *name)
+{
+	const uint64_t *o = b->group[b->header->col[in->gene].group].offset;
+	for (size_t row = 0; row < b->rows; row++) {
+		size_t n = c->counts.n, m = o[row + 1] - o[row];
+		const uint32_t *number = (const uint32_t *)b->col[in->number].data + o[row];
+		int whole = 1;
+		for (size_t k = 0; k < in->columns; k++) {
+			grow(in->code[k], in->code_cap[k], n + 1);
+			in->code[k][n] = labels_at(&in->labels[k], b, row);
+			whole &= in->code[k][n] != MISSING_CODE;
+		}
+		if (!whole)
+			continue;
+		grow(c->total, in->total_cap, n + 1);
+		c->total[n] = ((const uint64_t *)b->col[in->all].data)[row];
+		grow(in->count, in->count_cap, m + 1);
+		FREED uint32_t *gene = xmalloc((m + 1) * sizeof *gene);
+		for (size_t k = 0; k < m; k++) {
+			gene[k] = block_id(b, in->gene, o[row] + k);
+			in->count[k] = number[k];
+			if (number[k] > c->total[n])
+				die("%s: a cell with a count of %" PRIu32 ", but n_counts %" PRIu64, name, number[k], c->total[n]);
+		}
+		sparse_pack(&c->counts, gene, in->count, m);
+	}
+}
+
+/* Number the strata, those of a donor together, and say which tell nothing. */
+static void number_strata(struct within_cells *c, const struct reading *in, const struct within_options *o, const char *name)
+{
+	size_t n = c->counts.n, single = 0;
+	c->stratum = xcalloc(n, sizeof *c->stratum);
+	for (size_t k = 0; k < in->columns; k++) {
+		c->strata = split_strata(c->stratum, in->code[k], in->classes[k].n, n);
+		c->donors = k ? c->donors : c->strata;
+	}
+	if (o->clusters) {
+		FREED uint32_t *member = xmalloc(n * sizeof *member);
+		cluster(c, (uint32_t)o->clusters, member, name);
+		c->strata = split_strata(c->stratum, member, (uint64_t)o->clusters, n);
+	}
+	FREED uint32_t *size = xcalloc(c->strata, sizeof *size), *donor = xcalloc(n, sizeof *donor);
+	c->donor = xcalloc(c->strata, sizeof *c->donor);
+	split_strata(donor, in->code[0], in->classes[0].n, n);
+	for (size_t i = 0; i < n; i++) {
+		size[c->stratum[i]]++;
+		c->donor[c->stratum[i]] = donor[i];
+	}
+	for (uint32_t s = 0; s < c->strata; s++)
+		single += size[s] == 1;
+	if (n < 2 * (size_t)c->strata)
+		die("%s: --within %s: %u strata of %zu cells: expected at least two cells a stratum in the mean", name, o->columns,
+			c->strata, n);
+	if (single)
+		info("%s: %zu of %u strata have one cell, which says nothing within them", name, single, c->strata);
+}
+
+static void read_counted(struct within_cells *c, struct stream *in, const struct within_options *o)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	struct reading r = {0};
+	RELEASED(block_release) struct block b = {0};
+	must_kind(in, "counts");
+	r.gene = must_column(in, "gene", U32, RAGGED);
+	r.number = must_column(in, "count", U32, RAGGED);
+	r.all = must_column(in, "n_counts", U64, SCALAR);
+	r.column = opt_list(o->columns, &r.columns);
+	if (!r.columns)
+		usage_error("--within: expected names of columns, the donors first");
+	r.labels = xcalloc(r.columns, sizeof *r.labels);
+	r.classes = xcalloc(r.columns, sizeof *r.classes);
+	r.code = xcalloc(r.columns, sizeof *r.code);
+	r.code_cap = xcalloc(r.columns, sizeof *r.code_cap);
+	*c = (struct within_cells){.counts.d = h->vocab.n};
+	for (size_t k = 0; k < r.columns; k++)
+		labels_open(&r.labels[k], h, r.column[k], &r.classes[k], name);
+	for (uint64_t seen = 0; must_read(in, &b); progress_cells(seen, stream_expected(in))) {
+		must(copies_refuse(&b, name, &failure));
+		add_cells(c, &r, &b, name);
+		seen += b.rows;
+	}
+	for (size_t k = 0; k < r.columns; k++)
+		(k ? labels_read : groups_read)(&r.labels[k], r.column[k], name, "are left out");
+	if (!c->counts.n)
+		die("%s: no cell has a value in each column of --within", name);
+	number_strata(c, &r, o, name);
+	for (size_t k = 0; k < r.columns; k++) {
+		labels_release(&r.labels[k]);
+		classes_release(&r.classes[k]);
+		free(r.code[k]);
+	}
+	free_list(r.column, r.columns);
+	free_all(r.labels, r.classes, r.code, r.code_cap, r.count);
+}
+
+static void counted_release(struct within_cells *c)
+{
+	sparse_release(&c->counts);
+	free_all(c->total, c->stratum, c->donor);
+}
+
+/* ---- edges ---- */
+
+/* The pairs of positive score that are among the candidates of one of their genes, with their scores: *n of them. */
+static struct gene_pair *best_pairs(const struct within *x, const struct within_options *o, struct within_score **score, size_t *n)
+{
+	size_t all, m = 0;
+	struct gene_pair *pair = within_screen(x, (uint32_t)o->candidates, &all);
+	*score = xcalloc(all, sizeof **score);
+	within_score(x, pair, all, *score);
+	FREED double *value = xcalloc(all, sizeof *value);
+	for (size_t i = 0; i < all; i++)
+		value[i] = (*score)[i].score;
+	FREED uint8_t *best = candidates_best(pair, value, all, x->token, x->genes, (uint32_t)o->candidates);
+	for (size_t i = 0; i < all; i++)
+		if (best[i] && value[i] > 0) {
+			pair[m] = pair[i];
+			(*score)[m++] = (*score)[i];
+		}
+	*n = m;
+	return pair;
+}
+
+/* q [n] of scores: the t test of the jackknife against no correlation, one-sided; Benjamini and Hochberg over all pairs of genes. */
+static double *q_values(const struct within_score *s, size_t n, double pairs)
+{
+	double *q = xmalloc((n + 1) * sizeof *q), tested = 0;
+	for (size_t i = 0; i < n; i++) {
+		q[i] = s[i].donors < DONORS_LEAST ? NAN : student_two_sided(s[i].r / s[i].se, s[i].donors - 1) / 2;
+		tested += !isnan(q[i]);
+	}
+	correct_bh(q, n);
+	for (size_t i = 0; i < n; i++)
+		q[i] = isnan(q[i]) ? NAN : fmin(1, q[i] * pairs / tested);
+	return q;
+}
+
+COMPARE(by_tokens, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
+
+struct edge *within_edges(struct stream *in, const struct within_options *o, uint32_t *genes, uint32_t *cells, size_t *n)
+{
+	RELEASED(counted_release) struct within_cells c;
+	RELEASED(within_release) struct within x = {0};
+	FREED struct within_score *s = NULL;
+	size_t found = 0, vary = 0;
+	read_counted(&c, in, o);
+	uint32_t *token = within_genes(&c, NULL, (uint32_t)o->min_cells, (uint32_t)c.counts.d, genes);
+	if (within_init(&x, &c, NULL, 0, token, *genes, &failure))
+		die("%s: %s", stream_name(in), failure.msg);
+	sparse_release(&c.counts);
+	for (uint32_t g = 0; g < *genes; g++)
+		vary += x.all[g] > 0;
+	FREED struct gene_pair *pair = best_pairs(&x, o, &s, n);
+	FREED double *q = q_values(s, *n, (double)vary * (double)(vary - 1) / 2);
+	struct edge *edge = xcalloc(*n, sizeof *edge);
+	for (size_t i = 0; i < *n; i++) {
+		uint32_t a = token[pair[i].u], b = token[pair[i].v];
+		edge[i] = (struct edge){a < b ? a : b, a < b ? b : a, (float)s[i].score, s[i].overlap,
+			{(float)s[i].r, (float)s[i].donors, (float)s[i].agree, (float)s[i].se, (float)q[i]}};
+		found += q[i] < .05;
+	}
+	qsort(edge, *n, sizeof *edge, by_tokens);
+	*cells = x.n;
+	if (vary < *genes)
+		info("%s: %zu of %u genes are constant in each stratum and have no partners", stream_name(in), *genes - vary, *genes);
+	if (c.donors < DONORS_LEAST)
+		info("%s: no q: %u donor%s, expected at least %d", stream_name(in), c.donors, c.donors == 1 ? "" : "s", DONORS_LEAST);
+	info("%zu edges in %u cells, %u strata of %u donors; q below .05: %zu", *n, x.n, c.strata, c.donors, found);
+	return edge;
+}
+
+/* ---- halves of donors ---- */
+
+static const size_t firsts[] = {100, 300, 1000, 3000};
+enum { FIRSTS = sizeof firsts / sizeof *firsts };
+
+struct half {
+	struct within x;
+	struct gene_pair *pair; /* [n] the highest score first, and no more than are compared */
+	size_t n;
+};
+
+static void find_half(
+	struct half *to, const struct within_cells *c, const struct within_options *o, const uint8_t *side, int which, const char *name)
+{
+	uint32_t genes, *token = within_genes(c, side, (uint32_t)o->min_cells, (uint32_t)c->counts.d, &genes);
+	FREED struct within_score *score = NULL;
+	if (within_init(&to->x, c, side, which, token, genes, &failure))
+		die("%s: %s", name, failure.msg);
+	FREED struct gene_pair *pair = best_pairs(&to->x, o, &score, &to->n);
+	FREED struct ranked *order = xcalloc(to->n, sizeof *order);
+	for (size_t i = 0; i < to->n; i++)
+		order[i] = (struct ranked){score[i].score, (uint32_t)i};
+	qsort(order, to->n, sizeof *order, compare_ranked_down);
+	to->n = to->n < firsts[FIRSTS - 1] ? to->n : firsts[FIRSTS - 1];
+	to->pair = xcalloc(to->n, sizeof *to->pair);
+	for (size_t i = 0; i < to->n; i++)
+		to->pair[i] = pair[order[i].at];
+}
+
+COMPARE(by_pair, struct gene_pair, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
+
+/* The share of the first k edges of a half that are among those of the other one; *r, *other: mean r of these edges in both halves. */
+static double recurrence(const struct half *a, const struct half *b, size_t k, double *r, double *other)
+{
+	FREED struct gene_pair *mine = xmalloc(k * sizeof *mine), *theirs = xmalloc(k * sizeof *theirs);
+	FREED struct within_score *here = xcalloc(k, sizeof *here), *there = xcalloc(k, sizeof *there);
+	double same = 0;
+	memcpy(mine, a->pair, k * sizeof *mine);
+	memcpy(theirs, b->pair, k * sizeof *theirs);
+	qsort(mine, k, sizeof *mine, by_pair);
+	qsort(theirs, k, sizeof *theirs, by_pair);
+	within_score(&a->x, mine, k, here);
+	within_score(&b->x, mine, k, there);
+	for (size_t i = 0; i < k; i++) {
+		same += bsearch(&mine[i], theirs, k, sizeof *theirs, by_pair) != NULL;
+		*r += here[i].r / (double)k;
+		*other += there[i].r / (double)k;
+	}
+	return same / (double)k;
+}
+
+void within_halves(struct stream *in, const struct within_options *o, FILE *f)
+{
+	RELEASED(counted_release) struct within_cells c;
+	read_counted(&c, in, o);
+	if (c.donors < 2)
+		die("%s: --halves: one donor, expected at least two", stream_name(in));
+	FREED uint32_t *order = xcalloc(c.donors, sizeof *order);
+	FREED uint8_t *side = xcalloc(c.donors, 1);
+	double sum[FIRSTS][5] = {0}; /* recurrence, its square, r, r in the other half, halves with so many edges */
+	for (long long i = 0; i < o->halves; i++) {
+		struct rng r = rng_at((uint32_t)depgraph_cli.seed, RNG_HALVES, (uint64_t)i, 0);
+		for (uint32_t d = 0; d < c.donors; d++) {
+			uint32_t k = rng_below(&r, d + 1);
+			order[d] = order[k];
+			order[k] = d;
+		}
+		for (uint32_t d = 0; d < c.donors; d++)
+			side[order[d]] = d < c.donors / 2;
+		struct half half[2] = {0};
+		for (int k = 0; k < 2; k++)
+			find_half(&half[k], &c, o, side, k, stream_name(in));
+		for (size_t k = 0; k < FIRSTS && firsts[k] <= half[0].n && firsts[k] <= half[1].n; k++) {
+			double *s = sum[k], share = recurrence(&half[0], &half[1], firsts[k], &s[2], &s[3]);
+			recurrence(&half[1], &half[0], firsts[k], &s[2], &s[3]);
+			s[0] += share;
+			s[1] += share * share;
+			s[4]++;
+		}
+		for (int k = 0; k < 2; k++) {
+			within_release(&half[k].x);
+			free(half[k].pair);
+		}
+		progress("%lld of %lld halves", i + 1, o->halves);
+	}
+	fputs("edges\thalves\trecurrence\tsd\tr\tr_other\n", f);
+	for (size_t k = 0; k < FIRSTS; k++) {
+		double n = sum[k][4], mean = sum[k][0] / n;
+		if (n < 1)
+			break;
+		fprintf(f, "%zu\t%.0f\t%.6f\t", firsts[k], n, mean);
+		fprintf(f, n > 1 ? "%.6f" : "NA", sqrt(fmax(0, sum[k][1] - n * mean * mean) / (n - 1)));
+		fprintf(f, "\t%.6f\t%.6f\n", sum[k][2] / (2 * n), sum[k][3] / (2 * n));
+	}
+}
