@@ -41,9 +41,8 @@ GENE_NAMES  ?=
 PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) \
 	$(foreach v,RANK_ARGS CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
-PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
 
-$(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
+$(PREPARED)/all.counts: | $(PREPARED)/settings
 ifeq ($(value DATA),)
 	@echo '  no DATA: simulated cells (scsim)$(call scale,,,; the cells of the paper are not simulated)'
 	$(call PREPARED_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
@@ -68,7 +67,7 @@ ifeq ($(value CORPUS),)
 $(PREPARED)/corpus.counts $(PREPARED)/corpus.tok: $(PREPARED)/corpus.%: $(PREPARED)/train.%
 	@ln -sf train.$* $@
 else
-$(PREPARED)/corpus.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
+$(PREPARED)/corpus.counts: | $(PREPARED)/settings
 	$(call PREPARED_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v $(reading_others) -@ $(THREADS) -o $@
 endif
 
@@ -93,11 +92,11 @@ NO_NETWORK := $(BASELINES) naive-bayes
 baseline_expression := expression
 baseline_pca := pca -k 50
 define baseline
-$$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/screduce
+$$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts
 	$$(call PREPARED_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --train $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
-$(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe
+$(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group
 	$(call PREPARED_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.emb,$^) $@ -@ $(job_threads)
-$(PREPARED)/naive-bayes.score.tsv: $(PREPARED)/train.counts $(PREPARED)/test.counts $(PREPARED)/group | $(BIN)/ctaprobe
+$(PREPARED)/naive-bayes.score.tsv: $(PREPARED)/train.counts $(PREPARED)/test.counts $(PREPARED)/group
 	$(call PREPARED_stage,ctaprobe-naive-bayes) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.counts,$^) $@ --naive-bayes

@@ -22,7 +22,6 @@ RELIANCE_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 
 PRETRAINED_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR $(if $(value PT_ARGS),PT_ARGS)
 $(eval $(call run_folder,PRETRAINED,pretrained,$(PRETRAINED_SETTINGS)))
-PRETRAINED_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scsample depgraph)
 pretrained_how = $(CONFIG), $(call plural,$(EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %)
 
 $(PREPARED)/shuffled.graph: $(PREPARED)/corpus.graph
@@ -36,13 +35,13 @@ graph_pmi-rand := $(PREPARED)/pmi.graph
 graph_corrmask := $(PREPARED)/corpus.graph
 graph_shuffled := $(PREPARED)/shuffled.graph
 # The network with its initial weights: one step on a few cells at rate 0
-$(PRETRAINED)/few.tok: $(PREPARED)/train.tok | $(PRETRAINED)/settings $(PRETRAINED_TOOLS)
+$(PRETRAINED)/few.tok: $(PREPARED)/train.tok | $(PRETRAINED)/settings
 	$(call PRETRAINED_stage,scsample-few) $(BIN)/scsample -v -n $(BATCH) --seed $(SEED) -o $@ $<
 
 # $1: strategy, $2: cells, $3: epochs, $4: rate; * is the seed
 define pretrain
 $$(PRETRAINED_SEEDS:%=$$(PRETRAINED)/$1-%.model/model.safetensors): $$(PRETRAINED)/$1-%.model/model.safetensors: $2 $$(graph_$1) \
-		| $$(PRETRAINED)/settings $$(PRETRAINED_TOOLS)
+		| $$(PRETRAINED)/settings
 	$$(call PRETRAINED_stage,sctrain-$1-$$*) env GRAPH=$$(graph_$1) PMI=$$(graph_$1) $$(PIPELINES)/train.sh pretrain/$1 $$(PRETRAINED)/$1-$$*.model $$< \
 		--batch $$(BATCH) --epochs $3 --seed $$* -- --config $$(CONFIG) --lr $4 $$(PT_ARGS) --seed $$* -@ $$(job_threads)
 endef

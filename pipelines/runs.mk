@@ -58,12 +58,13 @@ several = $(if $(value $1),$(shell $(PIPELINES)/run.sh several $(call settings,$
 
 # $(eval $(call run_folder,VARIABLE,EXPERIMENT,SETTINGS,@FILE)): VARIABLE is the folder of this run, in which `settings` holds the values of
 # SETTINGS, and before them those of FILE, if given. Files of the run are made after it: ... | $(VARIABLE)/settings. It also moves the link `latest`.
-# $(call VARIABLE_stage,NAME): run the command that follows as a stage of this run (stage_in)
+# $(call VARIABLE_stage,NAME): run the command that follows as a stage of this run (stage_in). In the sources, the tools are made first.
+tools = $(TOOLS:%=$(BIN)/%)
 settings = $(foreach v,$1,$(call quote,$v=$(call given,$v)))
 define run_folder
 $1_stage = $$(call stage_in,$$($1),$$1)
 $1 := $$(shell $$(PIPELINES)/run.sh folder '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings)))
-$$($1)/settings: FORCE
+$$($1)/settings: FORCE | $$(tools)
 	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3 $$(reading_settings))
 endef
 

@@ -134,8 +134,6 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	told "MAP_CELLS=0: expected a whole number of 1 or more" DATA=../all.h5ad MODEL=../model MAP_CELLS=0
 	cp ../all.h5ad "a b.h5ad"
 	told "DATA=../all.h5ad 'a b.h5ad': expected one file" DATA="../all.h5ad 'a b.h5ad'" MODEL=../model
-	run -2 "$BATS_TEST_DIRNAME/../pipelines/embed/parts.sh" ../all.tok none.emb 0 -M ../model
-	assert_output "parts.sh: 0 cells in a part: expected a whole number of 1 or more"
 	told "LABEL=kind: no such column in obs" DATA=../all.h5ad MODEL=../model LABEL=kind
 	# mouse cells and a human vocabulary
 	awk -F '\t' -v OFS='\t' 'NR > 3 { $2 = sprintf("ENSG%011d", NR) } 1' ../vocab.tsv > human.tsv

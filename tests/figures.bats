@@ -103,11 +103,11 @@ setup() {
 	$P/page/table.py fig4/table . trials | grep -q 'at most gamma + (1 - gamma) / 3'
 }
 
-@test "fig4: fig4/nearest-mean.awk equals scikit-learn's NearestCentroid" {
+@test "fig4: the accuracy of the nearest mean equals scikit-learn's NearestCentroid" {
 	scsim --kind b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
 	scsample -q --where 'cell<60' all.tok | scview -c module,token > train
 	scsample -q --where 'cell>=1000' all.tok | scview -c module,token > test
-	awk -F '\t' -f $P/fig4/nearest-mean.awk train test > got
+	$P/step.sh fig4/nearest_mean train test > got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.neighbors import NearestCentroid
@@ -120,17 +120,17 @@ setup() {
 }
 
 @test "fig4: a trial of two epochs gives both accuracies and falling losses" {
-	$P/fig4/trial.sh class-scale-1-5-2 > t.tsv
+	$P/step.sh fig4/trial class-scale-1-5-2 > t.tsv
 	run awk -F '\t' 'NF == 11 && $1 == "class" && $2 == "scale" && $3 == 1 && $4 == 5 && $5 == 2 && $6 > 0.2 && $6 < 1 && $7 > 3.8 && $7 < 4.13 &&
 		$8 > 0.2 && $9 < 4.13 && $10 > 0.2 && $10 < 0.5 && $11 > 0.99 { print "good" }' t.tsv
 	assert_output good
-	run -1 $P/fig4/runs.sh huge
+	run -1 $P/step.sh fig4/runs huge "" "" "" class
 	assert_output --partial "SCALE=huge"
-	run -0 $P/fig4/runs.sh small
+	run -0 $P/step.sh fig4/runs small "" "" "" class
 	assert_equal ${#lines[@]} 65
 	assert_line class-rate-0.25-5-50
 	# a tool that fails leaves no trial behind
-	run ! $P/fig4/trial.sh class-scale-7-1-2
+	run ! $P/step.sh fig4/trial class-scale-7-1-2
 }
 
 # bats test_tags=slow

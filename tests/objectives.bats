@@ -6,30 +6,30 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "bmfm/terms.awk: terms of labels; half of the groups have the term above, or none" {
+@test "bmfm/terms.py: terms of labels; half of the groups have the term above, or none" {
 	mkdir -p terms && cd terms
 	printf '[Term]\nid: X:1\nname: all\n\n[Term]\nid: X:2\nis_a: X:1 {is_inferred="true"} ! all\n\n[Term]\nid: X:3\nis_a: X:2 ! two\nis_a: X:1 ! all\n\n[Typedef]\nid: X:9\n' > o.obo
 	printf 'label\tterm\tcoarse\nb\tX:3\tbig\nc\tX:1\t\nother\tX:8\tfar\nkind\tX:9\n' > labels.tsv
 	printf 'barcode\tlabel\tdonor\n1\tb\td1\n2\tb\td2\n3\tc\td2\n4\tother\td1\n5\tnew\td2\n6\tkind\td3\n7\tb\td1\n' > cells.tsv
-	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv
+	terms() { "$P/page/table.py" bmfm/terms "$@"; }
+	run -0 --separate-stderr terms columns o.obo labels.tsv kind cells.tsv
 	assert_output "$(printf 'barcode\tterm\tmoved\tdropped\tcoarse\n1\tX:3\tX:3\tX:3\tbig\n2\tX:3\tX:2\tNA\tbig\n3\tX:1\tX:1\tNA\tX:1\n4\tNA\tNA\tNA\tfar\n5\tNA\tNA\tNA\tNA\n6\tNA\tNA\tNA\tNA\n7\tX:3\tX:3\tX:3\tbig')"
-	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:1\nX:3\nX:3\nX:9\n')
+	run terms leaves o.obo <(printf 'X:1\nX:3\nX:3\nX:9\n')
 	assert_output "$(printf 'X:3\nX:9')"
-	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:2\nX:1\n')
+	run terms leaves o.obo <(printf 'X:2\nX:1\n')
 	assert_output X:2
 	cut -f 1,2 labels.tsv > plain.tsv
-	run awk -f "$P/bmfm/terms.awk" o.obo plain.tsv cells.tsv
+	run terms columns o.obo plain.tsv kind cells.tsv
 	assert_line "$(printf '2\tX:3\tX:2\tNA\tX:3')"
 	# without groups, every second cell
 	cut -f 1,2 cells.tsv > alone.tsv
-	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv alone.tsv
+	run terms columns o.obo labels.tsv kind alone.tsv
 	assert_line "$(printf '2\tX:3\tX:2\tNA\tbig')"
 	assert_line "$(printf '7\tX:3\tX:3\tX:3\tbig')"
-	run -0 --separate-stderr "$P/bmfm/terms-of.sh" o.obo labels.tsv kind cells.tsv terms.tsv
+	run -0 --separate-stderr terms columns o.obo labels.tsv kind cells.tsv
 	assert_equal "$stderr" "warning: 3 cells have no term, because labels.tsv or o.obo lacks it: 'other' (1), 'new' (1), 'kind' (1) in column kind"
-	cmp terms.tsv <(awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv)
 	head -n 4 cells.tsv > known.tsv
-	run -0 --separate-stderr "$P/bmfm/terms-of.sh" o.obo labels.tsv kind known.tsv terms.tsv
+	run -0 --separate-stderr terms columns o.obo labels.tsv kind known.tsv
 	assert_equal "$stderr" ""
 	# the terms of the labels of simulated cells are in the ontology that comes with the tools
 	awk -F '\t' '$1 ~ /^type/ { print $2 }' "$P/bmfm/cell-types.tsv" | while read -r term; do grep -qx "id: $term" "$P/../data/blood-cells.obo"; done
@@ -79,8 +79,8 @@ setup() {
 	run -1 "$P/page/table.py" bmfm/table out in bmfm-learnability wced 1 "" type "gated_genes=genes" how
 	assert_output "bmfm-learnability: no network has two genes with 70 expressed pairs in the test cells: expected a lower MIN_EXPRESSED"
 	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --seed 1 -o test.counts
-	"$P/bmfm/enough.sh" 120 test.counts
-	run -1 "$P/bmfm/enough.sh" 121 test.counts
+	"$P/step.sh" bmfm/enough 120 test.counts
+	run -1 "$P/step.sh" bmfm/enough 121 test.counts
 	assert_output "MIN_EXPRESSED=121: no gene has so many expressed pairs in 12 test cells: at most ten with each"
 }
 

@@ -112,7 +112,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 
 @test "figure 1, panel F: errors start at 0 and rise alike from 0.4 to 0.8" {
 	printf '%s\t%s\t%s\n' m .15 .85 m .30 .86 m .40 .86 m .60 .84 m .80 .80 'a task' .8 .5 'a task' .2 .7 'a task' .4 .68 'a task' .6 .66 > a.tsv
-	$P/r2mae/accuracy.sh a.tsv > f.tsv
+	$P/page/table.py r2mae/accuracy a.tsv > f.tsv
 	$PYTHON - <<-'END'
 		import numpy as np
 		x = {}
@@ -129,7 +129,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	END
 	for bad in 'm\t0.5' 'm\t1.5\t0.5' 'm\t0.5\t85' 'm\t.2\t.9\nm\t.2\t.8' 'm\t.2\t.9\nm\t.4\t.8' 'm\t.2\t.7\nm\t.4\t.8\nm\t.8\t.9' ''; do
 		printf "$bad${bad:+\\n}" > bad.tsv
-		run -1 $P/r2mae/accuracy.sh bad.tsv
+		run -1 $P/page/table.py r2mae/accuracy bad.tsv
 		assert_output --regexp '^r2mae-accuracy: bad.tsv: '
 		assert_equal "${#lines[@]}" 1
 	done

@@ -34,7 +34,6 @@ ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CL
 	$(foreach v,REFERENCE_LAYER KEEP_UNKNOWN_LABELS,$(if $(value $v),$v))
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
-ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scgenes scview)
 
 annotate: ## cell types for your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
@@ -50,12 +49,12 @@ ifneq ($(filter annotate,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(or $(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?),$(call several,DATA)),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
 endif
 
-$(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+$(ANNOTATE)/known.counts: | $(ANNOTATE)/settings
 	$(if $(filter annotate,$(OWN)),@echo '  no DATA: blood cells of two donors (10x Genomics). The reference lacks B cells: look for them in the list of clusters')
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call ANNOTATE_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
 		$(reading_others) -@ $(THREADS) -o $@
-$(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+$(ANNOTATE)/new.counts: | $(ANNOTATE)/settings
 	$(call ANNOTATE_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
 
 $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
@@ -71,7 +70,7 @@ $(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
 
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
-	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
+	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/step.sh annotate/transfer $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
 		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) --unlike $(ANNOTATE)/unlike.tsv $(if $(value CLUSTERS),--clusters $(call text,CLUSTERS)) \
 		$(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
@@ -82,7 +81,7 @@ $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(A
 	$(call ANNOTATE_stage,scgenes-markers) $(BIN)/scgenes markers -v $(annotate_words) --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
 		--assigned $(ANNOTATE)/new.pred -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
-	$(call ANNOTATE_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
+	$(call ANNOTATE_stage,scview-into) $(PIPELINES)/step.sh annotate/into $(call one_file,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(PIPELINES)/annotate/report.py
 	@$(table) annotate/report $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) $(call text,COVERAGE) $(call text,CLUSTERS) $(whole)

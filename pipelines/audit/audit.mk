@@ -29,7 +29,6 @@ AUDIT_SETTINGS := $(if $(value TOKENS),TOKENS,DATA MEDIANS TOKEN_TABLE $(if $(va
 $(eval $(call run_folder,AUDIT,audit,$(AUDIT_SETTINGS)))
 GENESETS_SETTINGS := $(AUDIT_SETTINGS) GENESETS GENE_NAMES GENE_SKIP SET_MAX SET_K
 $(eval $(call run_folder,GS,genesets,$(GENESETS_SETTINGS)))
-AUDIT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen scsample scsim scview)
 audit_of = $(call quote,$(or $(call given,TOKENS),$(call given,DATA),simulated cells (scsim)))
 
 .PHONY: table3 table8
@@ -52,7 +51,7 @@ ifneq ($(value TOKENS),)
 $(AUDIT)/all.tok: | $(AUDIT)/settings
 	@ln -sf "$$(realpath $(call text,TOKENS))" $@
 else
-$(AUDIT)/all.counts: | $(AUDIT)/settings $(AUDIT_TOOLS)
+$(AUDIT)/all.counts: | $(AUDIT)/settings
 ifeq ($(value DATA),)
 	$(call AUDIT_stage,scsim) $(BIN)/scsim -v --cells $(call scale,800,3000,3000) --seed $(SEED) -@ $(THREADS) -o $@
 else
@@ -68,17 +67,17 @@ $(AUDIT)/all.tok: $(AUDIT)/all.counts
 		$(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) \
 		-@ $(THREADS) -o $@ $<
 endif
-$(AUDIT)/sample.tok: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call AUDIT_stage,scsample) $(PIPELINES)/audit/sample.sh $(AUDIT_CELLS) $< $@ $(SEED)
+$(AUDIT)/sample.tok: $(AUDIT)/all.tok
+	$(call AUDIT_stage,scsample) $(PIPELINES)/step.sh audit/sample $(AUDIT_CELLS) $< $@ $(SEED)
 
-$(AUDIT)/corrmask.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
+$(AUDIT)/corrmask.graph: $(AUDIT)/all.tok
 	$(call AUDIT_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 # Table 3: of many readings, some with this graph are nearest to the paper's values (maskgen(1), Audit)
-$(AUDIT)/corrmask-rho35.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
+$(AUDIT)/corrmask-rho35.graph: $(AUDIT)/all.tok
 	$(call AUDIT_stage,depgraph-rho35) $(PIPELINES)/graph.sh $< $@ --rho-min 0.35 --seed $(SEED) -@ $(THREADS)
-$(AUDIT)/corrmask-all.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
+$(AUDIT)/corrmask-all.graph: $(AUDIT)/all.tok
 	$(call AUDIT_stage,depgraph-all) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --seed $(SEED) -@ $(THREADS)
-$(AUDIT)/pmi.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
+$(AUDIT)/pmi.graph: $(AUDIT)/all.tok
 	$(call AUDIT_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 AUDITS := random bernoulli pmi pmi-rand corrmask corrmask-100

@@ -17,20 +17,19 @@ BMFM_LR     ?= 0.002
 
 BMFM_SETTINGS := SCALE SEED BMFM_CELLS BMFM_EPOCHS BMFM_LR
 $(eval $(call run_folder,BMFM,bmfm,$(BMFM_SETTINGS)))
-BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sctrain scpredict ctaprobe)
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
 
 demo-bmfm: ##@ decode whole cells and learn the Cell Ontology: losses of both, and cells along the lineages
 $(call check,demo-bmfm,BMFM_CELLS BMFM_EPOCHS)
 $(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt $(BMFM)/lineages.svg))
 
-$(BMFM)/simulated.counts: | $(BMFM)/settings $(BMFM_TOOLS)
+$(BMFM)/simulated.counts: | $(BMFM)/settings
 	$(call BMFM_stage,scsim) $(BIN)/scsim -v --cells $(BMFM_CELLS) --genes 300 --modules 30 --module-share 1 --depth 3000 --types 8 --rarest 0.04 \
 		--seed $(SEED) -@ $(THREADS) -o $@
 $(BMFM)/cells.h5ad: $(BMFM)/simulated.counts
 	$(call BMFM_stage,scview) $(BIN)/scview -v -O h5ad -o $@ $<
-$(BMFM)/labels.tsv: $(BMFM)/simulated.counts $(PIPELINES)/bmfm/labels.awk
-	@$(BIN)/scview -q -c barcode,cell_type $< | awk -f $(PIPELINES)/bmfm/labels.awk $(whole)
+$(BMFM)/labels.tsv: $(BMFM)/simulated.counts $(PIPELINES)/bmfm/terms.py
+	@$(table) bmfm/terms simulated $< $(whole)
 $(BMFM)/cells.counts: $(BMFM)/cells.h5ad $(BMFM)/labels.tsv
 	$(call BMFM_stage,h5tok) $(BIN)/h5tok -v --obs-table $(BMFM)/labels.tsv -@ $(THREADS) -o $@ $<
 $(BMFM)/vocab.tsv: $(BMFM)/cells.counts

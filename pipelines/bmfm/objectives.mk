@@ -46,13 +46,12 @@ OBJ_SIM     := --genes 300 --modules 30 --module-share 1 --depth 600 --activity 
 OBJ_SETTINGS := DATA LABEL GROUP CELLS SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(MIN_CLASS),MIN_CLASS) ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS \
 	BMFM_LR BMFM_BATCH BMFM_CONFIG MIN_EXPRESSED
 $(eval $(call run_folder,OBJ,bmfm-inputs,$(OBJ_SETTINGS)))
-OBJ_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc depgraph scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat)
 obj_each = $(OBJ_SEEDS:%=$(OBJ)/split-%/$1)
 
 # ---- the cells of a seed ----
 
 ifeq ($(value DATA),)
-$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: | $(OBJ)/settings $(OBJ_TOOLS)
+$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: | $(OBJ)/settings
 	@mkdir -p $(@D)
 	$(call OBJ_stage,scsim-$*) $(BIN)/scsim -v $(OBJ_SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
 $(call obj_each,group): $(OBJ)/split-%/group: $(OBJ)/split-%/cells.counts
@@ -62,15 +61,15 @@ $(call obj_each,programs.tsv): $(OBJ)/split-%/programs.tsv: $(OBJ)/split-%/cells
 	@$(BIN)/scview -q --vocab $< | awk -F '\t' -v OFS='\t' 'BEGIN { print "gene", "label" } NR > 1 { sub(/\..*/, "", $$3); print $$2, $$3 }' $(whole)
 obj_programs := $(if $(value PROGRAMS),,programs.tsv)
 else
-$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: $(PREPARED)/cells.counts | $(OBJ)/settings $(OBJ_TOOLS)
+$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: $(PREPARED)/cells.counts | $(OBJ)/settings
 	@mkdir -p $(@D)
 	@ln -sf $(abspath $<) $@
 $(call obj_each,group): $(OBJ)/split-%/group: $(PREPARED)/group | $(OBJ)/settings
 	@mkdir -p $(@D)
 	@cp $< $@
 endif
-$(call obj_each,terms.counts): %/terms.counts: %/cells.counts %/group $(PIPELINES)/bmfm/terms.awk
-	$(call OBJ_stage,terms-$(notdir $*)) $(PIPELINES)/bmfm/terms.sh $*/cells.counts $*/group $(call text,LABEL) $(call text,ONTOLOGY) \
+$(call obj_each,terms.counts): %/terms.counts: %/cells.counts %/group $(PIPELINES)/bmfm/terms.py
+	$(call OBJ_stage,terms-$(notdir $*)) $(PIPELINES)/step.sh bmfm/terms $*/cells.counts $*/group $(call text,LABEL) $(call text,ONTOLOGY) \
 		$(call text,LABELS) $@ -@ $(job_threads)
 $(call obj_each,vocab.tsv): %/vocab.tsv: %/terms.counts
 	$(call OBJ_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(job_threads) -o $@ $<
@@ -92,8 +91,7 @@ OBJ_RUN = $(PIPELINES)/arm.sh bmfm --logs $(OBJ)/log --label $(call text,LABEL) 
 	--min-expressed $(MIN_EXPRESSED) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define obj_rule
 $(OBJ_SEEDS:%=$(OBJ)/runs/$1-%/scores.tsv): $(OBJ)/runs/$1-%/scores.tsv: $(foreach f,train.counts test.counts train.tok test.tok graph \
-		$(obj_programs),$(OBJ)/split-%/$f) \
-		| $(OBJ_TOOLS)
+		$(obj_programs),$(OBJ)/split-%/$f)
 	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) $(if $(obj_programs),--programs $(OBJ)/split-$$*/programs.tsv) --inputs $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 obj_runs = $(foreach k,$(OBJ_SEEDS),$(foreach a,$(OBJ_BASELINES) $1,$(OBJ)/runs/$a-$k/scores.tsv))
@@ -134,7 +132,7 @@ $(foreach a,$(obj_all),$(eval $(call obj_rule,$a)))
 ifneq ($(filter bmfm-learnability,$(MAKECMDGOALS)),)
 .PHONY: $(LEARN)/enough
 $(LEARN)/enough: $(call obj_each,test.counts)
-	@$(script)/bmfm/enough.sh $(MIN_EXPRESSED) $^
+	@$(script)/step.sh bmfm/enough $(MIN_EXPRESSED) $^
 $(LEARN_RUNS): | $(LEARN)/enough
 endif
 

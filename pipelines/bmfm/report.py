@@ -3,40 +3,13 @@ or text, predicted term, number."""
 from collections import Counter
 from math import exp
 
-from table import HERE, as_table, columns, header_lines, lines, reported, rows, stage_times, values, write
+from table import HERE, as_table, columns, header_lines, reported, rows, spec, stage_times, values, write
 
 LOSSES = {"whole cell: is a gene 0? (cross-entropy)": ("loss.wced.is_zero", "eval_is_zero.wced"),
           "whole cell: expression of the others (squared error)": ("loss.wced.value", "eval_mse.wced"),
           "cell type, of the ontology (hierarchical cross-entropy)": ("loss.term", "eval_loss.term"),
           "all, by their weights": ("loss", "eval_loss")}
 SCORES = {"exact": "exact", "finer": "finer", "coarser": "coarser", "wrong": "wrong", "hierarchical F1": "hierarchical_f1", "macro F1": "macro_f1"}
-
-
-class Ontology:
-    def __init__(self, path):
-        self.name, self.up = {}, {}
-        for line in lines(path):
-            key, _, value = line.partition(": ")
-            if key == "id":
-                term = value
-            elif key == "name":
-                self.name[term] = value
-            elif key == "is_a":
-                self.up.setdefault(term, []).append(value.split()[0])
-
-    def title(self, term):
-        return self.name.get(term, term)
-
-    def above(self, a, b):
-        """Is a the term b, or above it?"""
-        return a == b or any(self.above(a, up) for up in self.up.get(b, ()))
-
-    def depth(self, term):
-        """The longest way from the top."""
-        return max((self.depth(up) + 1 for up in self.up.get(term, ())), default=0)
-
-    def kind(self, label, predicted):
-        return "exact" if label == predicted else "finer" if self.above(label, predicted) else "coarser" if self.above(predicted, label) else "wrong"
 
 
 def softmax(logits):
@@ -76,7 +49,7 @@ def main(folder):
     as_table(f"{folder}/2-types.table", "Cell types of the test cells. finer: a type below the label. Predictions end at a leaf, so coarse labels can only be met by finer ones",
              [["decoding", *SCORES], *([how, *(f"{float(v[of]):.3f}" for of in SCORES.values())] for how, v in scores.items())])
 
-    ontology, predictions = Ontology(HERE / "../data/blood-cells.obo"), f"{folder}/greedy.pred"
+    ontology, predictions = spec("bmfm/terms").Ontology(HERE / "../data/blood-cells.obo"), f"{folder}/greedy.pred"
     leaves = {int(n): term for n, term in (line[7:].split("\t")[:2] for line in header_lines(predictions) if line.startswith("labels."))}
     write(f"{folder}/lineages.tsv", *lineages(ontology, [leaves[n] for n in sorted(leaves)], columns(predictions, "term", "predicted", "logit")))
     print("\nPredicted lineages of five test cells, from the top down, with probabilities:")

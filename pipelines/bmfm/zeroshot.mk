@@ -28,24 +28,24 @@ ZERO_SPLITS := $(foreach k,$(ZERO_SEEDS),$(ZERO_OUT:%=%-$k))
 
 ifeq ($(value DATA),)
 zero_files = $(foreach k,1 2 3 4,$(ZERO)/set$k.h5ad)
-$(ZERO)/set4.h5ad: | $(ZERO)/settings $(OBJ_TOOLS)
-	$(call ZERO_stage,scsim) $(PIPELINES)/bmfm/sim-sets.sh $(ZERO) $(SET_CELLS) $(SEED) $(OBJ_SIM) --batch-effect 0.4
+$(ZERO)/set4.h5ad: | $(ZERO)/settings
+	$(call ZERO_stage,scsim) $(PIPELINES)/step.sh bmfm/sim-sets $(ZERO) $(SET_CELLS) $(SEED) $(OBJ_SIM) --batch-effect 0.4
 $(ZERO)/shared.counts: $(ZERO)/set4.h5ad
-	$(call ZERO_stage,h5tok) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) '' $(zero_files)
+	$(call ZERO_stage,h5tok) $(PIPELINES)/step.sh bmfm/sets $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) $(call text,LABELS) '' $(zero_files)
 else
-$(ZERO)/shared.counts: | $(ZERO)/settings $(OBJ_TOOLS)
+$(ZERO)/shared.counts: | $(ZERO)/settings
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) none
-	$(call ZERO_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(PIPELINES)/bmfm/sets.sh $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) \
+	$(call ZERO_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(PIPELINES)/step.sh bmfm/sets $(ZERO) $(call text,LABEL) $(call text,ONTOLOGY) \
 		$(call text,LABELS) $(reading_word)
 endif
 $(ZERO_SPLITS:%=$(ZERO)/without-%/group): $(ZERO)/without-%/group: $(ZERO)/shared.counts
-	$(call ZERO_stage,scsample-$*) $(PIPELINES)/bmfm/leave-out.sh $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)
+	$(call ZERO_stage,scsample-$*) $(PIPELINES)/step.sh bmfm/leave-out $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)
 
 ZERO_RUN = $(PIPELINES)/arm.sh bmfm --logs $(ZERO)/log --label term --left-out coarse --ontology $(call text,ONTOLOGY) --config $(call text,BMFM_CONFIG) \
 	--epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 zero_grid := $(or $(BMFM_ARMS),$(ZERO_ARMS))
 define zero_rule
-$(ZERO_SPLITS:%=$(ZERO)/runs/$1-%/scores.tsv): $(ZERO)/runs/$1-%/scores.tsv: $(ZERO)/without-%/group | $(OBJ_TOOLS)
+$(ZERO_SPLITS:%=$(ZERO)/runs/$1-%/scores.tsv): $(ZERO)/runs/$1-%/scores.tsv: $(ZERO)/without-%/group
 	@$$(job) BIN=$$(BIN) $$(ZERO_RUN) --inputs $(ZERO)/without-$$* --arm $1 --seed $$(lastword $$(subst -, ,$$*)) --stage $1-$$* --out $$(@D)
 endef
 $(foreach a,$(sort $(ZERO_BASELINES) $(zero_grid)),$(eval $(call zero_rule,$a)))

@@ -39,7 +39,7 @@ endif
 $(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
 
 .PHONY: corpus
-corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus from many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
+corpus: | $(CORPUS_RUN)/settings ## make one corpus from many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
 	@$(job) BIN=$(abspath $(BIN)) $(PIPELINES)/corpus/corpus.sh $(CORPUS_RUN) --dir $(call text,DIR) --paths $(call text,FILES) --where $(call text,WHERE) \
 		--obs $(call text,OBS) --refused $(call text,REFUSED) --medians $(call text,MEDIANS) --token-table $(call text,TOKEN_TABLE) \
 		--map $(call text,GENE_NAMES) --max-len $(if $(corpus_maxlen),$(call text,MAXLEN),'') --h5tok-args $(reading_word) --rank-args $(call text,RANK_ARGS) \

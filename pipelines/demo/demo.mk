@@ -11,7 +11,6 @@
 
 DEMO_SETTINGS := $(RELIANCE_SETTINGS)
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
-DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed screduce ctaprobe armstat scview)
 DEMO_MODELS := random corrmask
 
 demo: ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
@@ -22,7 +21,7 @@ $(eval $(call page,demo,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
 DEMO_NETWORKS := $(foreach s,untrained $(DEMO_MODELS),$(DEMO_SEEDS:%=$s-%))
 define demo_embed
 $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.tok $$(PRETRAINED)/$1.model/model.safetensors \
-		| $$(DEMO)/settings $$(DEMO_TOOLS)
+		| $$(DEMO)/settings
 	$$(call DEMO_stage,scembed-$1-$$*) $$(BIN)/scembed -v -M $$(PRETRAINED)/$1.model -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach m,$(DEMO_NETWORKS),$(eval $(call demo_embed,$m)))
@@ -37,13 +36,13 @@ $(BASELINES:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(PREPARED)/%.score.tsv
 
 # The expression of the genes that the networks read, and the graph of all genes: what the cut to MAXLEN genes takes away
 $(DEMO)/train.read.tok $(DEMO)/test.read.tok: $(DEMO)/%.read.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) \
-		| $(DEMO)/settings $(DEMO_TOOLS)
+		| $(DEMO)/settings
 	$(call DEMO_stage,rankenc-read-$*) $(BIN)/rankenc -v $(prepared_vocab) --value --max-len $(MAXLEN) -@ $(job_threads) -o $@ $<
 $(DEMO)/read.train.emb $(DEMO)/read.test.emb: $(DEMO)/read.%.emb: $(DEMO)/%.read.tok $(DEMO)/train.read.tok
 	$(call DEMO_stage,screduce-read-$*) $(BIN)/screduce expression -v --train $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
 $(DEMO)/read.probe.tsv: $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
 	$(call DEMO_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
-$(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) | $(DEMO)/settings $(DEMO_TOOLS)
+$(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) | $(DEMO)/settings
 	$(call DEMO_stage,rankenc-all-genes) $(BIN)/rankenc -v $(prepared_vocab) --max-len 16777216 -@ $(job_threads) -o $@ $<
 $(DEMO)/all-genes.graph: $(DEMO)/all-genes.tok
 	$(call DEMO_stage,depgraph-all-genes) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(job_threads)

@@ -35,7 +35,6 @@ own_embed_MAXLEN = $(if $(and $(value MODEL),$(if $(embed_maxlen),,1)),$(positio
 EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL HIDDEN_LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS
 $(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
-EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scview)
 embed_model = $(if $(value MODEL),$(call found_model,$(EMBED)),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
@@ -49,24 +48,24 @@ $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELL
 
 ifneq ($(value MODEL),)
 $(eval $(call model,$(EMBED),MODEL,MEDIANS,TOKEN_TABLE))
-$(EMBED)/cells.tok: $(EMBED)/model.tsv | $(EMBED_TOOLS)
+$(EMBED)/cells.tok: $(EMBED)/model.tsv
 	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call one_file,DATA))
 	$(call EMBED_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(reading) $(RANK_ARGS) -@ $(THREADS)
 else
-$(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings $(EMBED_TOOLS)
+$(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings
 	$(call EMBED_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 endif
 $(EMBED)/group: $(EMBED)/cells.tok
 	@$(script)/group.sh auto $(call text,LABEL) $< $(whole)
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
-	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call EMBED_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(HIDDEN_LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
+	@$(script)/step.sh embed/names $< $(call text,DATA)
+	$(call EMBED_stage,scembed) $(PIPELINES)/step.sh embed/parts $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(HIDDEN_LAYER:%=--emb-layer %) $(if $(embed_maxlen),--max-len $(MAXLEN)) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
-	$(call EMBED_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
+	$(call EMBED_stage,screduce-map) $(PIPELINES)/step.sh embed/map $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
 $(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
-	$(call EMBED_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@ $(reading)
+	$(call EMBED_stage,scview-into) $(PIPELINES)/step.sh embed/into $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@ $(reading)
 
 $(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.py
 	@$(table) embed/report $(EMBED) $(call text,DATA) \

@@ -10,7 +10,6 @@
 FIG3_SEEDS := $(if $(SEEDS),$(SEEDS),$(if $(filter tiny,$(SCALE)),1 2,1 2 3 4 5 6 7 8 9 10))
 FIG3_SETTINGS := SCALE FIG3_SEEDS
 $(eval $(call run_folder,FIG3,fig3,$(FIG3_SETTINGS)))
-FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
 
 fig3: ##@ figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
 $(call check,fig3)
@@ -21,10 +20,10 @@ FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
 FIG3_FIRST := $(firstword $(FIG3_SEEDS))
 FIG3_NEEDS := $(PIPELINES)/fig3/recover.py
 
-$(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
+$(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings
 	@echo '  fig3 simulation $(FIG3_FIRST)'
 	@$(job) $(table) fig3/recover $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
-$(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
+$(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings
 	@echo '  fig3 simulation $*'
 	@$(job) $(table) fig3/recover $* $(whole)
 

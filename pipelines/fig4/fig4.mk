@@ -14,18 +14,17 @@ RANDOM_GENES ?= class
 FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)' '$(RANDOM_GENES)'
 FIG4_SETTINGS := SCALE EXP GAMMAS TRIALS RANDOM_GENES
 $(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
-FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe armstat scview)
-FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4/runs.sh $(FIG4_HOW) 2>/dev/null))
+FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/step.sh fig4/runs $(FIG4_HOW) 2>/dev/null))
 
 fig4: ##@ figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
 $(call check,fig4)
 $(if $(filter-out class sample,$(RANDOM_GENES)),$(error fig4: RANDOM_GENES=$(RANDOM_GENES): expected class or sample))
 $(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))
 
-$(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/trial.sh fig4/fig4.json fig4/nearest-mean.awk) | $(FIG4)/settings $(FIG4_TOOLS)
+$(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/steps.sh fig4/fig4.json) | $(FIG4)/settings
 	@echo '  fig4 $*'
 	@mkdir -p $(@D)
-	@$(job) $(script)/fig4/trial.sh $* $(whole)
+	@$(job) $(script)/step.sh fig4/trial $* $(whole)
 
 $(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.py
 	@$(table) fig4/table $(FIG4) $(FIG4_TRIALS) $(whole)

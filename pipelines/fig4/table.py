@@ -1,4 +1,4 @@
-"""table.py fig4/table DIR FILE...: means over the trials in these files (fig4/trial.sh). The figure draws DIR/points.tsv (accuracies of each trial, in percent),
+"""table.py fig4/table DIR FILE...: means over the trials in these files (fig4/steps.sh). The figure draws DIR/points.tsv (accuracies of each trial, in percent),
 DIR/summary.tsv (their means) and DIR/differences.tsv (CorrMask - random, paired by trial)."""
 from table import differences, fields, known, means, plain, text, write
 

@@ -77,7 +77,7 @@ endef
 $(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(PREPARED)/group,FT_stage,$$(ft_values)))
 
 define ft_start
-$$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1) | $$(PRETRAINED_TOOLS)
+$$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1)
 	$$(call FT_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
 		--strategy none $$(ft_values) --keep $$(call text,LABEL) --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--label $$(call text,LABEL) $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked $$(FT_STOP) $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)

@@ -48,7 +48,7 @@ $(GC)/labels.tsv: $(FT)/learn.tok | $(GC)/settings
 ifneq ($(value GENE_LABELS),)
 	@cp $(call text,GENE_LABELS) $@
 else
-	@$(script)/genes/labels.sh $< $(whole)
+	@$(script)/step.sh genes/labels $< $(whole)
 endif
 
 define gc_start

@@ -33,7 +33,6 @@ RESOLUTION  ?= 1
 GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value HIDDEN_LAYER),HIDDEN_LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
-GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scgenes depgraph scview)
 gm_model = $(if $(value MODEL),$(call found_model,$(GM)),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
@@ -46,41 +45,41 @@ $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GE
 
 ifneq ($(value MODEL),)
 $(eval $(call model,$(GM),MODEL,MEDIANS,TOKEN_TABLE))
-$(GM)/all.tok: $(GM)/model.tsv | $(GM_TOOLS)
+$(GM)/all.tok: $(GM)/model.tsv
 	$(call GM_stage,h5tok) $(PIPELINES)/tokens.sh $< '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(map_genes) $(reading) $(RANK_ARGS) -@ $(THREADS)
 else
-$(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings $(GM_TOOLS)
+$(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings
 	$(call GM_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 endif
 $(GM)/cells.tok: $(GM)/all.tok
-	$(call GM_stage,scsample) $(PIPELINES)/audit/sample.sh $(MAP_GENE_CELLS) $< $@ $(SEED)
+	$(call GM_stage,scsample) $(PIPELINES)/step.sh audit/sample $(MAP_GENE_CELLS) $< $@ $(SEED)
 ifneq ($(value GENESETS),)
 $(GM)/sets.gmt: | $(GM)/settings
 	@zcat -f -- $(call one_file,GENESETS) $(whole)
 else
-$(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/sets.sh
-	@$(script)/genesmap/sets.sh $< $(whole)
+$(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/steps.sh
+	@$(script)/step.sh genesmap/sets $< $(whole)
 endif
 
 $(GM)/genes.emb: $(GM)/cells.tok $(gm_trained)
-	$(call GM_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(HIDDEN_LAYER:%=--emb-layer %) -@ $(THREADS) $<
+	$(call GM_stage,scembed-genes) $(PIPELINES)/step.sh genesmap/vectors $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(HIDDEN_LAYER:%=--emb-layer %) -@ $(THREADS) $<
 $(GM)/graphs: | $(GM)/settings
 	@mkdir -p $@
 # The static vectors of the same genes
 $(GM)/graphs/static.graph: $(GM)/cells.tok $(GM)/genes.emb | $(GM)/graphs
-	$(call GM_stage,static) $(PIPELINES)/genesmap/static.sh $^ $@ $(NEAREST) $(gm_model) -@ $(THREADS)
+	$(call GM_stage,static) $(PIPELINES)/step.sh genesmap/static $^ $@ $(NEAREST) $(gm_model) -@ $(THREADS)
 $(GM)/genes.map: $(GM)/genes.emb
 	$(call GM_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 $(GM)/genes.graph: $(GM)/genes.emb
-	$(call GM_stage,scgenes-network) $(PIPELINES)/genesmap/network.sh $< $@ $(NEAREST) $(RESOLUTION) --seed $(SEED) -@ $(THREADS)
+	$(call GM_stage,scgenes-network) $(PIPELINES)/step.sh genesmap/network $< $@ $(NEAREST) $(RESOLUTION) $(SEED) $(THREADS)
 $(GM)/graphs/dependency.graph: $(GM)/cells.tok | $(GM)/graphs
 	$(call GM_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --min-cells $(LEAST_CELLS) --seed $(SEED) -@ $(THREADS)
 $(GM)/graphs/co-expression.graph: $(GM)/cells.tok | $(GM)/graphs
 	$(call GM_stage,depgraph-nearest) $(BIN)/depgraph -v --top-genes 0 --min-cells $(LEAST_CELLS) --min-overlap 10 --rho-min 0 --candidates $(NEAREST) \
 		--positive --seed $(SEED) -@ $(THREADS) -o $@ $<
 GM_GRAPHS := $(GM)/genes.graph $(addprefix $(GM)/graphs/,static.graph co-expression.graph dependency.graph)
-$(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh
-	$(call GM_stage,scgenes-genesets) $(PIPELINES)/genesmap/scores.sh $< $@ $(SEED) $(GM_GRAPHS)
+$(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/steps.sh
+	$(call GM_stage,scgenes-genesets) $(PIPELINES)/step.sh genesmap/scores $< $@ $(SEED) $(GM_GRAPHS)
 $(GM)/genes.modules.tsv: $(GM)/genes.graph $(GM)/sets.gmt
 	$(call GM_stage,scgenes-modules) $(BIN)/scgenes genesets -v --sets $(GM)/sets.gmt --module module -o $@ $<
 

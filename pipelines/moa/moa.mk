@@ -37,10 +37,10 @@ $(eval $(call page,moa,$(MOA),$(MOA)/table.txt))
 $(call stop,$(if $(filter moa,$(MAKECMDGOALS)),$(if $(value MODEL),$(if $(value DATA),,MODEL= without DATA=: which file has the cells?))))
 
 ifeq ($(value DATA),)
-$(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
-	$(call MOA_stage,scsim) $(PIPELINES)/moa/simulate.sh $@ $(call text,DRUG) $(call scale,200,1000,1000) $(SEED)
+$(MOA)/cells.counts: | $(MOA)/settings
+	$(call MOA_stage,scsim) $(PIPELINES)/step.sh moa/simulate $@ $(call text,DRUG) $(call scale,200,1000,1000) $(SEED)
 else
-$(MOA)/cells.counts: | $(MOA)/settings $(PREPARED_TOOLS)
+$(MOA)/cells.counts: | $(MOA)/settings
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,DRUG)
 	$(call MOA_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@
 endif

@@ -24,7 +24,6 @@ other_epochs = $(if $(filter digits%,$1),$(shell echo $$(($(OTHER_EPOCHS) * 10))
 
 OTHER_SETTINGS := TEXT $(if $(value GENOME),GENOME) OTHER_EPOCHS
 $(eval $(call run_folder,OTHER,r2mae-other,$(OTHER_SETTINGS)))
-OTHER_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe armstat)
 
 r2mae-other: ##@ R2MAE beyond cells: images as counts, texts and genomes as tokens (TEXT= GENOME= SEEDS=)
 $(call check,r2mae-other,GENOME OTHER_EPOCHS)
@@ -33,12 +32,12 @@ $(eval $(call page,r2mae-other,$(OTHER),$(OTHER)/table.txt $(OTHER)/other.svg))
 other_files_text = $(TEXT)
 other_files_dna = $(call text,GENOME)
 define other_kind
-$(OTHER)/$1/inputs/frequency: $(addprefix $(PIPELINES)/other/,streams.sh streams.py) | $(OTHER)/settings
+$(OTHER)/$1/inputs/frequency: $(addprefix $(PIPELINES)/other/,steps.sh streams.py) | $(OTHER)/settings
 	@mkdir -p $$(@D)
-	$$(call stage_in,$(OTHER),streams-$1) $(PIPELINES)/other/streams.sh $(firstword $(subst -, ,$1)) $$(@D) $(other_files_$1)
-$(foreach a,$(call other_rates,$1),$(OTHER_SEEDS:%=$(OTHER)/$1/$a-%/scores.tsv)): $(OTHER)/$1/inputs/frequency $(PIPELINES)/other/run.sh | $(OTHER_TOOLS)
+	$$(call stage_in,$(OTHER),streams-$1) $(PIPELINES)/step.sh other/streams $(firstword $(subst -, ,$1)) $$(@D) $(other_files_$1)
+$(foreach a,$(call other_rates,$1),$(OTHER_SEEDS:%=$(OTHER)/$1/$a-%/scores.tsv)): $(OTHER)/$1/inputs/frequency $(PIPELINES)/other/steps.sh
 	@mkdir -p $$(@D)
-	@$$(job) $$(script)/other/run.sh $1 $$(subst -, ,$$(notdir $$(@D))) $(OTHER)/$1/inputs $$(@D)/work $(call other_epochs,$1) $$(job_threads) $$(whole)
+	@$$(job) $$(script)/step.sh other/train $1 $$(subst -, ,$$(notdir $$(@D))) $(OTHER)/$1/inputs $$(@D)/work $(call other_epochs,$1) $$(job_threads) $$(whole)
 OTHER_SCORES += $(foreach a,$(call other_rates,$1),$(OTHER_SEEDS:%=$(OTHER)/$1/$a-%/scores.tsv))
 endef
 $(foreach k,$(OTHER_KINDS),$(eval $(call other_kind,$k)))

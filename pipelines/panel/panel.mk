@@ -24,7 +24,6 @@ PN_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 
 PN_SETTINGS := $(PREPARED_SETTINGS) PANEL HVG HIDDEN LATENT NB_EPOCHS NB_BATCH NB_LR
 $(eval $(call run_folder,PN,panel,$(PN_SETTINGS)))
-PN_TOOLS := $(addprefix $(BIN)/,scsample rankenc depgraph maskgen sctrain scembed scpredict screduce ctaprobe armstat scview)
 
 panel: ## which genes does a panel predict, and how well? (DATA= PANEL= ARMS= SEEDS=)
 $(call check,panel,DATA)
@@ -32,7 +31,7 @@ $(eval $(call page,panel,$(PN),$(PN)/table.txt $(PN)/panel.svg))
 $(if $(OWN),$(call check_arms,panel,panel,ARMS))
 
 # A split has a folder of its own; * is its seed.
-$(PN_SEEDS:%=$(PN)/split-%/about): $(PN)/split-%/about: $(PREPARED)/cells.counts $(PREPARED)/group | $(PN)/settings $(PN_TOOLS)
+$(PN_SEEDS:%=$(PN)/split-%/about): $(PN)/split-%/about: $(PREPARED)/cells.counts $(PREPARED)/group | $(PN)/settings
 	$(call stage_in,$(PN),split-$*) $(PIPELINES)/panel/split.sh $(PREPARED) $(@D) $(call text,PANEL) $(HVG) $*
 
 PN_RUN = $(PIPELINES)/arm.sh panel --logs $(PN)/log --hidden $(HIDDEN) --latent $(LATENT) --epochs $(NB_EPOCHS) --batch $(NB_BATCH) --lr $(NB_LR) \

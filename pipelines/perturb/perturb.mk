@@ -28,7 +28,6 @@ TRUTH     ?=
 PERTURBED ?= $(call scale,30,150,2000)
 PERTURB_SETTINGS := $(if $(value MODEL),$(PREPARED_SETTINGS) MODEL,$(PRETRAINED_SETTINGS)) STATE FROM TO DELETE $(if $(value TRUTH),TRUTH) PERTURBED
 $(eval $(call run_folder,PERTURB,perturb,$(PERTURB_SETTINGS)))
-PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed scview)
 perturb_model = $(if $(value MODEL),$(call found_model,$(PERTURB)),$(PRETRAINED)/random-$(SEED).model)
 $(if $(value MODEL),$(eval $(call model,$(PERTURB),MODEL,MEDIANS,TOKEN_TABLE)))
 
@@ -41,18 +40,18 @@ $(call stop,$(shell $(script)/perturb/check.sh $(foreach v,DATA STATE FROM TO DE
 endif
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
 
-$(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)
+$(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings
 	$(call PERTURB_stage,scsample) $(BIN)/scsample -v --where $(call text,STATE)=$(call text,FROM) --where $(call text,STATE)=$(call text,TO) \
 		--cap $(call text,STATE):$(PERTURBED) --seed $(SEED) -o $@ $<
 $(PERTURB)/cells.tok: $(PERTURB)/cells.counts $(if $(value MODEL),$(PERTURB)/model.tsv,$(PREPARED)/vocab.tsv)
 	$(call PERTURB_stage,rankenc) $(if $(value MODEL),$(PIPELINES)/tokens.sh $(PERTURB)/model.tsv $(MAXLEN) $< $@ $(map_genes),$(BIN)/rankenc -v \
 		-m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) -o $@ $<) $(RANK_ARGS) -@ $(THREADS)
 $(PERTURB)/shift.tsv: $(PERTURB)/cells.tok $(PREPARED)/group $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors) \
-		$(PIPELINES)/perturb/shift.sh
-	$(call PERTURB_stage,shift) $(PIPELINES)/perturb/shift.sh $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \
+		$(PIPELINES)/perturb/steps.sh
+	$(call PERTURB_stage,shift) $(PIPELINES)/step.sh perturb/shifts $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \
 		$(call text,DELETE) $(MAXLEN) $(PREPARED)/group -@ $(THREADS)
-$(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/expression.sh
-	@$(script)/perturb/expression.sh $< $(call text,STATE) $(call text,FROM) $(call text,TO) $(whole)
+$(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/steps.sh
+	@$(script)/step.sh perturb/expression $< $(call text,STATE) $(call text,FROM) $(call text,TO) $(whole)
 $(PERTURB)/table.txt: $(PERTURB)/shift.tsv $(PERTURB)/expression.tsv $(PIPELINES)/perturb/table.py $(if $(value TRUTH),$(call given,TRUTH))
 	@$(table) perturb/table $(PERTURB) $(call text,STATE) $(call text,FROM) $(call text,TO) $(call text,TRUTH) $(call text,DATA) \
 		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(whole)

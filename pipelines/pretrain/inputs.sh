@@ -63,7 +63,7 @@ small() { if [ $few = 1 ]; then echo "$1"; else echo "$2"; fi; }
 	printf '%s\t%s\t\n' init "$init" train "$train" held "$held"
 	[ -z "$held_out" ] || awk -F '\t' 'NR > 1 { n[$3]++ } END { print "donors\t" n["training"] + n["held out"] "\t"; print "donors_held\t" n["held out"] "\t" }' "$corpus/held-out.tsv"
 } > "$run/plan.tsv.new"
-plan() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$run/plan.tsv.new"; }
+plan() { reported "$run/plan.tsv.new" "$1"; }
 
 make_corpus --max-len "$(plan max_len)"
 awk -F '\t' '$2 == "used" { cells += $6; tokens += $7; files++ } END { print "tokens_per_cell\t" (cells && tokens ? tokens / cells : "") "\t"; print "files\t" files "\t" }' "$corpus/corpus.tsv" >> "$run/plan.tsv.new"

@@ -5,7 +5,7 @@
 [ $# -gt 4 ] || usage
 run=$1 ranks=$2 batch=$3
 shift 4
-plan() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$run/plan.tsv"; }
+plan() { reported "$run/plan.tsv" "$1"; }
 logs=$run/log
 first() { stage sctrain-first "$@"; }
 # six steps tell enough of a large network, of a small one all of few.tok

@@ -66,14 +66,14 @@ PT_SIM := $(RESULTS)/pretrain-inputs/sim-$(SCALE)-$(SEED)
 PT_FILES := $(foreach i,1 2 3,$(PT_SIM)/$i.h5ad)
 pt_inputs :=
 # One simulation, and two donors in each file: genes of two simulations would be in other modules
-$(PT_SIM)/all.counts: | $(BIN)/scsim $(BIN)/scsample $(BIN)/scview
+$(PT_SIM)/all.counts: | $(tools)
 	@echo '  no DATA: simulated cells (scsim)'; mkdir -p $(@D)
 	@$(BIN)/scsim -q $(SIM) --cells $(call scale,360,3000,30000) --donors 6 --seed $(SEED) -o $@
 $(PT_FILES): $(PT_SIM)/%.h5ad: $(PT_SIM)/all.counts
 	@$(BIN)/scsample -q -u --where donor=donor$$((2 * $* - 1)) --where donor=donor$$((2 * $*)) $< | $(BIN)/scview -q -O h5ad -o $@ -
 else
 PT_FILES = $(call given,DATA)
-pt_inputs := $(shell BIN=$(BIN) $(PIPELINES)/pretrain/files.sh $(call text,DATA))
+pt_inputs := $(shell BIN=$(BIN) $(PIPELINES)/step.sh pretrain/files_of $(call text,DATA))
 endif
 # The vocabulary and MAXLEN have none either: what they change is made again, file by file (corpus.sh)
 pt_corpus = $(if $(value DATA),$(call quote,FILES=$(PT_FILES)),$(call settings,DATA SIM SCALE)) $(call settings,WHERE HELD_OUT HELD_OUT_SHARE LABEL PROBE_CELLS GENE_NAMES H5TOK_ARGS \
@@ -82,7 +82,6 @@ PT_CORPUS := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/corpus' $(pt_corpus)
 pt_settings = $(pt_corpus) $(call quote,INPUTS=$(pt_inputs)) $(call settings,VOCAB TOKEN_TABLE INIT REFUSED STRATEGY RATE MASK_ARGS CONFIG MAXLEN EPOCHS BATCH LR PATIENCE PT_ARGS PRECISION \
 	DEVICE RANKS VALID_CELLS SCALE)
 PT := $(shell $(PIPELINES)/run.sh folder '$(RESULTS)/pretrain' $(pt_settings))
-PT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric scsample scview)
 pt_stage = $(call stage_in,$(PT),$1)
 pt_trained := $(wildcard $(PT)/model/model.safetensors)
 pt_done := $(wildcard $(PT)/losses.tsv)
@@ -92,12 +91,12 @@ ifneq ($(wildcard $(PT)/report.html),)
 $(info $(PT): finished, with the same settings and files: nothing to do)
 endif
 
-$(PT)/settings: FORCE
+$(PT)/settings: FORCE | $(tools)
 	@$(PIPELINES)/run.sh settings '$(RESULTS)/corpus' $(pt_corpus)
 	@$(PIPELINES)/run.sh settings '$(RESULTS)/pretrain' $(pt_settings)
 
 # Until the losses are measured, the corpus is looked at again: it may have been another one in between
-$(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(PT_TOOLS) $(if $(value DATA),,$(PT_FILES))
+$(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(if $(value DATA),,$(PT_FILES))
 	@$(job) BIN=$(BIN) SCALE=$(SCALE) $(PIPELINES)/pretrain/inputs.sh $(PT) $(PT_CORPUS) --data $(call quote,$(PT_FILES)) --where $(call text,WHERE) --held-out $(call text,HELD_OUT) \
 		--share $(call text,HELD_OUT_SHARE) --label $(call text,LABEL) --refused $(call text,REFUSED) --vocab $(call text,VOCAB) --token-table $(call text,TOKEN_TABLE) \
 		--map $(call text,GENE_NAMES) --init $(call one_file,INIT) --config $(call text,CONFIG) --max-len $(call text,MAXLEN) --epochs $(call text,EPOCHS) --batch $(BATCH) \
@@ -105,9 +104,9 @@ $(PT)/train.txt: $(if $(pt_done),,FORCE) | $(PT)/settings $(PT_TOOLS) $(if $(val
 
 pt_graph := $(PT)/$(if $(filter pmi%,$(STRATEGY)),pmi,dependency).graph
 $(PT)/dependency.graph $(PT)/pmi.graph: $(PT)/train.txt
-	$(call pt_stage,depgraph) $(PIPELINES)/pretrain/graph.sh $(PT) $@ --seed $(SEED) -@ $(THREADS)
+	$(call pt_stage,depgraph) $(PIPELINES)/step.sh pretrain/graph $(PT) $@ --seed $(SEED) -@ $(THREADS)
 $(PT)/few.tok $(PT)/known.tok $(PT)/test.tok $(PT)/valid.masked: $(PT)/%: $(PT)/train.txt
-	$(call pt_stage,cells-$*) $(PIPELINES)/pretrain/sample.sh $(PT) $@ $(VALID_CELLS) $(PROBE_CELLS) $(BATCH) $(SEED)
+	$(call pt_stage,cells-$*) $(PIPELINES)/step.sh pretrain/sample $(PT) $@ $(VALID_CELLS) $(PROBE_CELLS) $(BATCH) $(SEED)
 
 PT_INPUTS := $(if $(filter random,$(STRATEGY)),,$(pt_graph)) $(addprefix $(PT)/,valid.masked test.tok few.tok $(if $(value LABEL),known.tok) train.txt)
 pt_train = env RANKS=$(RANKS) CLUSTER=$(CLUSTER) CLUSTER_MEMORY=$(MEMORY) $(PIPELINES)/pretrain/train.sh $(PT) $1 --strategy $(STRATEGY) --graph '$(filter %.graph,$(PT_INPUTS))' --rate $(call text,RATE) \
@@ -126,11 +125,11 @@ PT_NETWORKS := untrained model
 PT_PARTS := test $(if $(value LABEL),known)
 define pt_embed
 $(PT)/$1.$2.emb: $(PT)/model/model.safetensors $(PT)/$2.tok
-	$$(call pt_stage,scembed-$1-$2) $(PIPELINES)/pretrain/embed.sh $(PT) $1 $$(word 2,$$^) $$@ $(if $(value DEVICE),--device $(DEVICE)) -@ $(THREADS)
+	$$(call pt_stage,scembed-$1-$2) $(PIPELINES)/step.sh pretrain/embed $(PT) $1 $$(word 2,$$^) $$@ $(if $(value DEVICE),--device $(DEVICE)) -@ $(THREADS)
 endef
 $(foreach n,$(PT_NETWORKS),$(foreach p,$(PT_PARTS),$(eval $(call pt_embed,$n,$p))))
 $(PT)/losses.tsv: $(PT)/model/model.safetensors $(PT)/valid.masked
-	$(call pt_stage,sctrain-eval) $(PIPELINES)/pretrain/losses.sh $(PT) $@ $(SEED) -@ $(THREADS)
+	$(call pt_stage,sctrain-eval) $(PIPELINES)/step.sh pretrain/losses $(PT) $@ $(SEED) -@ $(THREADS)
 $(foreach m,$(BASELINES) $(PT_NETWORKS),$(PT)/$m.probe.tsv): $(PT)/%.probe.tsv: $(PT)/%.known.emb $(PT)/%.test.emb
 	$(call pt_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PT)/group $(call text,LABEL) $^ $@ -@ $(THREADS)
 $(foreach b,$(BASELINES),$(foreach p,$(PT_PARTS),$(PT)/$b.$p.emb)): $(PT)/%.emb: $(PT)/known.tok $(PT)/test.tok

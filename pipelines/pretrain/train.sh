@@ -10,7 +10,7 @@ shift 2
 graph='' rate='' mask_args='' pt_args='' precision='' device='' patience=''
 options 'strategy batch seed threads' 'patience graph rate mask-args pt-args precision device' "$@"
 ranks=${RANKS:-1}
-plan() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$run/plan.tsv"; }
+plan() { reported "$run/plan.tsv" "$1"; }
 if [ "$ranks" -gt 1 ] && [ -z "${CORRMASK_RANK:-}" ]; then
 	launch=(mpirun -n "$ranks" --bind-to none --mca odls_base_sigkill_timeout 20)
 	# shellcheck disable=SC2154 # options sets it

@@ -5,7 +5,7 @@
 #
 # The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
 # SCALE=tiny has small models, for tests.
-# ACCURACY  figure 1: a table of accuracies by masking rate, for panel F (r2mae/accuracy.sh); by default those of make r2mae-other, as the paper's
+# ACCURACY  figure 1: a table of accuracies by masking rate, for panel F (r2mae/accuracy.py); by default those of make r2mae-other, as the paper's
 #           accuracies of BERT are not in its text
 # SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
 
@@ -32,8 +32,8 @@ R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves)
 $(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR_FILES) | $(R2MAE_FIG1)/settings
 	@echo '  r2mae-fig1 $*'
 	@$(job) $(script)/r2mae/linear.sh $* $(SCALE) $(whole)
-$(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.sh | $(R2MAE_FIG1)/settings
-	@$(PIPELINES)/r2mae/accuracy.sh $(call text,ACCURACY) $(whole)
+$(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.py | $(R2MAE_FIG1)/settings
+	@$(table) r2mae/accuracy $(call text,ACCURACY) $(whole)
 $(R2MAE_FIG1)/fig1.svg: $(R2MAE_CURVES) $(R2MAE_FIG1)/panel-f.tsv $(PIPELINES)/r2mae/figures.py $(PIPELINES)/page/plot.py
 	@$(draw) fig1 $(R2MAE_FIG1) runs=$(if $(filter tiny,$(SCALE)),5,100) $(whole)
 

@@ -42,7 +42,6 @@ R2_IN_SETTINGS := DATA LABEL $(if $(value MORE_LABELS),MORE_LABELS) TARGET GROUP
 R2_SETTINGS := $(R2_IN_SETTINGS) HIDDEN LATENT NB_EPOCHS NB_LR
 $(eval $(call run_folder,R2_IN,r2mae-cells-inputs,$(R2_IN_SETTINGS)))
 $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
-R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed scpredict screduce ctaprobe scmetric armstat scview)
 
 .PHONY: r2mae-cells-now
 r2mae-cells: ##@ masking rates for a model of counts (DATA= LABEL= MORE_LABELS= TARGET= METHODS= SEEDS=)
@@ -50,7 +49,7 @@ $(call check,r2mae-cells,DATA)
 $(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))
 
 # Made once, so that cells that are prepared again do not undo a long grid of trainings
-$(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $(R2_TOOLS)
+$(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group
 	$(call stage_in,$(R2_IN),cells) $(PIPELINES)/r2mae/cells.sh $(PREPARED) $(R2_IN) $(call text,DATA) $(call text,LABEL) $(call text,MORE_LABELS) \
 		$(call text,TARGET) $(HVG) $(FLAVOR) $(PER_GROUP) '$(R2_RATES)' $(NB_BATCH) $(SEED)
 $(R2_IN)/baselines.tsv: $(R2_IN)/about

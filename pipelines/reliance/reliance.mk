@@ -18,7 +18,6 @@ PROBES ?= $(call scale,2,8,8)
 RELIANCE_STRATEGIES := random corrmask shuffled
 RELIANCE_SETTINGS := $(PRETRAINED_SETTINGS) PROBES
 $(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
-RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scmetric armstat scview)
 
 reliance: ##@ how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
 $(call check,reliance,DATA)
@@ -26,7 +25,7 @@ $(call with_jobs,reliance,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRAT
 $(eval $(call page,reliance,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
 
 $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked: $(RELIANCE)/%.masked: $(PREPARED)/test.tok $(PREPARED)/corpus.graph \
-		| $(RELIANCE)/settings $(RELIANCE_TOOLS)
+		| $(RELIANCE)/settings
 	$(call RELIANCE_stage,maskgen-$*) $(BIN)/maskgen -v --strategy probe --partners $* -g $(PREPARED)/corpus.graph --epochs $(PROBES) \
 		--seed $(SEED) -@ $(job_threads) -o $@ $<
 
@@ -35,7 +34,7 @@ reliance_losses = $(foreach s,$1,$(foreach k,$2,$(foreach p,hidden visible,$(REL
 # $1: strategy, $2: hidden or visible; * is the seed
 define reliance_eval
 $$(PRETRAINED_SEEDS:%=$$(RELIANCE)/$1-%.$2.tsv): $$(RELIANCE)/$1-%.$2.tsv: $$(RELIANCE)/$2.masked $$(PRETRAINED)/$1-%.model/model.safetensors
-	$$(call RELIANCE_stage,eval-$1-$$*-$2) $$(PIPELINES)/reliance/eval.sh $$(PRETRAINED)/$1-$$*.model $$< $$@ -@ $$(job_threads)
+	$$(call RELIANCE_stage,eval-$1-$$*-$2) $$(PIPELINES)/step.sh reliance/losses $$(PRETRAINED)/$1-$$*.model $$< $$@ -@ $$(job_threads)
 endef
 $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reliance_eval,$s,$p))))
 

@@ -57,7 +57,6 @@ endif
 T6_EPOCHS := $(if $(filter file,$(origin EPOCHS)),$(call scale,1,3,3),$(EPOCHS))
 T6_SETTINGS := CONFIG T6_EPOCHS BATCH LR FT_EPOCHS FT_LR FT_ARGS $(if $(value PT_ARGS),PT_ARGS) $(ft_stop)
 $(eval $(call run_folder,T6,table6,$(T6_IN_SETTINGS) $(T6_SETTINGS),$(INPUTS:%=@$(T6_IN)/settings)))
-T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed scpredict ctaprobe armstat)
 t6_threads = $(job_threads)
 
 .PHONY: table6-now table6-inputs table6-runs table6-list
@@ -82,11 +81,11 @@ $(T6_IN)/test.tok $(T6_IN)/corpus.tok $(T6_IN)/group: $(T6_IN)/%: | $(T6_IN)/set
 	@cp $(PREPARED)/$* $@
 
 $(T6_IN)/labelled.tok: $(T6_IN)/learn.tok
-	$(call T6_IN_stage,scsample-labelled) $(PIPELINES)/table6/sample.sh $(LABELLED) $< $@ $(SEED)
+	$(call T6_IN_stage,scsample-labelled) $(PIPELINES)/step.sh table6/sample $(LABELLED) $< $@ $(SEED)
 $(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,T6_IN_stage))
 
 $(T6_SIZES:%=$(T6_IN)/corpus-%.tok): $(T6_IN)/corpus-%.tok: $(T6_IN)/corpus.tok
-	$(call T6_IN_stage,scsample-$*) $(PIPELINES)/table6/sample.sh $* $< $@ $(SEED)
+	$(call T6_IN_stage,scsample-$*) $(PIPELINES)/step.sh table6/sample $* $< $@ $(SEED)
 $(T6_IN)/corpus-0.tok: $(T6_IN)/learn.tok
 	$(call T6_IN_stage,scsample-0) $(BIN)/scsample -v -n 12 --seed $(SEED) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/corpus-%.tok
@@ -128,7 +127,7 @@ T6_RUN = $(PIPELINES)/arm.sh table6 --inputs $(T6_IN) --logs $(T6)/log \
 # $1 strategy, $2 size; * is the seed
 define t6_rule
 $(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: \
-		$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6)/settings $(T6_IN)/about $(T6_TOOLS)
+		$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6)/settings $(T6_IN)/about
 	@$$(job) BIN=$$(BIN) $$(T6_RUN) --arm $1 --size $2 --seed $$* --out $$(@D)
 endef
 $(eval $(call t6_rule,scratch,0))

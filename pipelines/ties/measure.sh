@@ -25,7 +25,7 @@ probes() {
 measure() {
 	local p
 	[ -z "$task" ] || for p in test hidden visible; do
-		stage "eval-$name-$p" "$here/reliance/eval.sh" "$out/model" "$inputs/$encoding.$p.masked" "$out/$p.tsv" "${compute[@]}"
+		stage "eval-$name-$p" "$here/step.sh" reliance/losses "$out/model" "$inputs/$encoding.$p.masked" "$out/$p.tsv" "${compute[@]}"
 	done
 	stage "embed-$name" embed_cells "$encoding.%.tok" train test
 	stage "ctaprobe-$name" probes

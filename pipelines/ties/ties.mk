@@ -27,7 +27,6 @@ TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
 
 TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
-TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric armstat scsample scsim scview)
 
 .PHONY: ties-now
 ties: ##@ does a model learn something else if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
@@ -38,7 +37,7 @@ $(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
 # A split has a folder of its own; * is its seed.
 ties_each = $(TIES_SEEDS:%=$(TIES)/split-%/$1)
 ifeq ($(value DATA),)
-$(call ties_each,cells.counts): $(TIES)/split-%/cells.counts: | $(TIES)/settings $(TIES_TOOLS)
+$(call ties_each,cells.counts): $(TIES)/split-%/cells.counts: | $(TIES)/settings
 	@mkdir -p $(@D)
 	$(call TIES_stage,scsim-$*) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
 ties_cells = $(TIES)/split-%/cells.counts
@@ -46,7 +45,7 @@ else
 ties_cells = $(PREPARED)/cells.counts
 endif
 define ties_part
-$(call ties_each,$1.counts): $(TIES)/split-%/$1.counts: $(ties_cells) $(PREPARED)/group | $(TIES)/settings $(TIES_TOOLS)
+$(call ties_each,$1.counts): $(TIES)/split-%/$1.counts: $(ties_cells) $(PREPARED)/group | $(TIES)/settings
 	@mkdir -p $$(@D)
 	$$(call TIES_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(PREPARED)/group $$< $$@ $$*
 endef
@@ -91,7 +90,7 @@ ties_needs = $(if $(filter expression pca naive-bayes,$1),train.counts test.coun
 TIES_RUN = $(PIPELINES)/arm.sh ties --logs $(TIES)/log --label $(call text,LABEL) --config $(CONFIG) --epochs $(EPOCHS) --batch $(BATCH) --lr $(LR) \
 	--pt-args $(call text,PT_ARGS) --few $(FEW) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define ties_rule
-$(TIES_SEEDS:%=$(TIES)/runs/$1-%/scores.tsv): $(TIES)/runs/$1-%/scores.tsv: $(foreach f,$(call ties_needs,$1),$(TIES)/split-%/$f) | $(TIES_TOOLS)
+$(TIES_SEEDS:%=$(TIES)/runs/$1-%/scores.tsv): $(TIES)/runs/$1-%/scores.tsv: $(foreach f,$(call ties_needs,$1),$(TIES)/split-%/$f)
 	@$$(job) BIN=$$(BIN) $$(TIES_RUN) --inputs $(TIES)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 $(foreach a,$(TIES_OTHER) $(ARMS),$(eval $(call ties_rule,$a)))
