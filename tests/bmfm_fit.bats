@@ -59,26 +59,6 @@ setup() {
 	assert_output "sctrain eval: c1.masked: head wced: position 1: a cell begins with 1 CLS token: expected at most 0"
 }
 
-@test "sctrain --head: what to do is said for the training at hand" {
-	refused() { # STATUS MESSAGE COMMAND...
-		run "-$1" "${@:3}"
-		assert_line --index 0 "$2"
-	}
-	mkdir words && cd words
-	maskgen -q --keep n_counts,cell_type -o bare.masked ../c1.tok
-	local w=(sctrain mlm --config tiny -o never)
-	refused 1 "sctrain mlm: bare.masked: the header does not say how large the numbers of 'n_counts' are: make the stream with maskgen --count-kept --keep n_counts" \
-		"${w[@]}" --head n_counts:mse bare.masked
-	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:ce bare.masked
-	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:mse bare.masked
-	refused 1 "sctrain cells: bare.masked: no column 'age': make the stream with maskgen --strategy none --keep age" \
-		sctrain cells --config tiny -o never --label age bare.masked
-	refused 2 "sctrain cells: --class-weight needs classes: --label COL, or --head COL:ce or focal" \
-		sctrain cells -o never --head cell_type:hce --ontology ../t.obo --class-weight balanced bare.masked
-	refused 2 "sctrain mlm: --head x:ce,weight=1e30: weight=1e30: expected a number above 0, at most 4294967295" "${w[@]}" --head x:ce,weight=1e30 bare.masked
-	assert_not_exists never/model.safetensors
-}
-
 @test "sctrain --head: a column named as the training's own head; two ontologies from one pipe; cells without a label" {
 	mkdir names && cd names
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'

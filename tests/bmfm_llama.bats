@@ -97,18 +97,6 @@ assert float(lines[-1][1]) < float(lines[0][1])'
 @test "bmfm_llama: what it cannot do is one line" {
 	run -1 scembed -M whole --pool token:2 sim.tok -o no.emb
 	assert_output --partial "--pool token:2: the cells begin with 2 tokens for the whole cell: expected a position below 2"
-	run -2 scembed -M whole --pool token: sim.tok -o no.emb
-	assert_output --partial "--pool token:: expected positions"
-	run -2 scembed -M whole --pool token:1,x sim.tok -o no.emb
-	run -2 scembed -M whole --pool median sim.tok -o no.emb
-	assert_output --partial "'median' is not one of mean, cls, first, pooler, rest and token:K,..."
-	rankenc -q --fit sim.counts -o v1.vocab
-	rankenc -q -m v1.vocab sim.counts -o v1.tok
-	maskgen -q v1.tok -o v1.masked
-	run -1 sctrain mlm -q -c bmfm-tiny v1.masked -o no
-	assert_output --partial "value"
-	assert [ "$(grep -c . <<< "$output")" -eq 1 ]
-	assert_not_exists no/model.safetensors
 	sed 's/"periodic"/"waves"/' whole/config.json > waves.json
 	run -1 sctrain wced -q -c waves.json sim.masked -o no
 	assert_output --partial "value_encoder is waves: expected one of none, periodic, mlp, mlp_special"

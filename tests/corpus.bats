@@ -72,40 +72,6 @@ fails() {
 	assert_equal "$(cut -f 2 <<<"${lines[4]}")" "$(scview 3.tok | tail -n +2 | wc -l)"
 }
 
-@test "corpus: bad lists and files are one line" {
-	fails "none.txt: No such file" maskgen @none.txt
-	printf '1.tok\nnone.tok\n' >bad.txt
-	fails "bad.txt 2 ./none.tok" maskgen @bad.txt
-	echo s3://x/a.tok >bad.txt
-	fails "bad.txt 1 s3://x/a.tok" maskgen @bad.txt
-	fails "s3://x/list.txt: the tools read files" maskgen @s3://x/list.txt
-	printf '1.tok\n2.tok\n1.tok\n' >bad.txt
-	fails "./1.tok twice" maskgen @bad.txt
-	cp 1.tok copy.tok
-	fails "copy.tok 1.tok" maskgen 1.tok copy.tok
-	printf '#\n\n' >bad.txt
-	fails "bad.txt: it names no file" depgraph @bad.txt
-	printf '1.tok\0\n' >bad.txt
-	fails "bad.txt 1 NUL" depgraph @bad.txt
-	fails "read directory" scview @.
-	rankenc -q --fit 1.counts --min-cells 30 -o other.tsv
-	rankenc -q -m other.tsv 1.counts -o other.tok
-	fails "other.tok: its vocabulary of" maskgen 1.tok other.tok
-	fails "1.counts tokens 1.tok" maskgen 1.tok 1.counts
-	head -c 3000 2.tok >cut.tok
-	fails "cut.tok short" maskgen 1.tok cut.tok
-	fails "cut.tok short" depgraph 1.tok cut.tok
-	# a list is an input, and no output may replace it
-	printf '1.tok\n2.tok\n' >mine.txt
-	printf '1.counts\n2.counts\n' >counts.txt
-	for command in "maskgen @mine.txt -o ./mine.txt" "maskgen @mine.txt --report mine.txt -o x" "depgraph @mine.txt -o mine.txt" \
-		"scsample @mine.txt -o mine.txt" "scview @mine.txt -o mine.txt" "rankenc --fit @counts.txt -o counts.txt"; do
-		run -2 $command
-		assert_output --partial "and an input name the same file: "
-	done
-	assert_equal "$(cat mine.txt counts.txt)" "$(printf '1.tok\n2.tok\n1.counts\n2.counts')"
-}
-
 @test "corpus: more files than may be open by default" {
 	mkdir many
 	for i in {1..60}; do scsim -q --cells 5 --genes 80 --seed $i -o many/$i.counts; done

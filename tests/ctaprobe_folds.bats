@@ -107,19 +107,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 }
 
 @test "ctaprobe cells: folds, repeats and protocol that cannot be" {
-	run -1 ctaprobe cells -q --fold-column batch -l cell_type <(scsample -q --where cell_type=type0 a.emb)
-	assert_output --partial "a probe needs two classes"
-	scsample -q --where batch=b1 a.emb -o one.emb
-	run -1 ctaprobe cells -q --fold-column batch -l cell_type one.emb
-	names "one.emb batch 1 2 1000"
-	run -1 ctaprobe cells -q --fold-column batch --group cluster -l cell_type a.emb
-	names "folds batch"
-	scsample -q -n 9 a.emb -o few.emb
-	run -1 ctaprobe cells -q --protocol cz -l cell_type few.emb
-	names "few.emb 10 cell_type --protocol"
 	ref make nobatch.emb what=nobatch
 	run -1 ctaprobe cells -q --fold-column batch -l cell_type nobatch.emb
 	names "nobatch.emb batch 200 scsample --where batch!=NA"
-	run -2 ctaprobe cells -q --every-class -l cell_type a.emb
-	assert_output --partial "--every-class needs --group"
 }

@@ -1,10 +1,75 @@
 #!/usr/bin/env bats
-# Files of the wrong kind: the message says what the file is, and which tool makes what is wanted
+# What goes wrong in one call: a line of tests/errors.tsv each, STATUS <TAB> COMMAND <TAB> WORDS that its message names (file, place, what was wrong, what was expected).
+# A command has up to one group of alternatives, [A | B], each of which is a call; @ among the words is its first word.
 load helper
 
 setup_file() {
 	cd "$BATS_FILE_TMPDIR"
 	make_small .
+	depgraph -q --pmi sim.tok -o pmi.graph
+	scsim -q --cells 50 --genes 90 --modules 9 --seed 3 -o other.counts
+	scsim -q -n 0 --genes 150 -o zero.counts
+	rankenc -q --fit other.counts -o other.vocab
+	rankenc -q --fit --vocab-style bmfm sim.counts -o bmfm.vocab
+	rankenc -q -m other.vocab other.counts -o other.tok
+	rankenc -q -m sim.vocab --ties group sim.counts -o group.tok
+	rankenc -q -m sim.vocab --value sim.counts -o values.tok
+	for n in 1 2; do rankenc -q -m bmfm.vocab --cls $n sim.counts -o bmfm$n.tok; done
+	depgraph -q --min-overlap 5 other.tok -o other.graph
+	maskgen -q --strategy none --keep cell_type,donor,n_counts --batch 40 sim.tok -o none.masked
+	maskgen -q --keep n_counts,cell_type -o bare.masked sim.tok
+	maskgen -q --rate 0 -o rate0.masked sim.tok
+	maskgen -q --rate 0.001 --batch 10 -o short.masked sim.tok
+	maskgen -q group.tok -o group.masked
+	for o in cell value; do maskgen -q --objective $o bmfm2.tok -o $o.masked; done
+	maskgen -q --strategy columns sim.counts -o sim.mc
+	maskgen -q --strategy columns --batch 21 -o odd.mc sim.counts
+	sctrain cells -q --config tiny --label cell_type -o cells.model none.masked
+	sctrain mlm -q --config tiny group.masked -o group.model
+	sctrain wced -q --config bmfm-tiny cell.masked -o cell.model
+	sctrain nb -q -c mlp-nb-tiny sim.mc -o nb.model
+	scpredict cells -q -M cells.model sim.tok -o sim.pred
+	screduce pca -q -k 4 sim.counts -o pca.emb
+	scsample -q -n 20 sim.tok -o few.tok
+	scsample -q -n 9 --seed 1 sim.emb -o nine.emb
+	scsample -q -n 1 sim.counts -o one.counts
+	for kind in counts emb; do scsample -q --where donor=donor1 sim.$kind -o donor1.$kind; done
+	scsample -q --where cell_type=type1 sim.emb -o type1.emb
+	scembed -q -M sim.model few.tok -o few.emb
+	scembed -q -M sim.model --of genes few.tok -o genes.emb
+	scembed -q -M sim.model --of genes --by cell_type few.tok -o by.emb
+	scperturb apply -q --delete SIMG000010 few.tok -o perturbed.tok
+	scembed -q -M sim.model perturbed.tok -o perturbed.emb
+	scembed -q -M sim.model --similarity mean perturbed.tok -o perturbed.similarity
+	for kind in emb tok; do scsample -q --where perturbation=delete perturbed.$kind -o broken.$kind; done
+	for kind in counts tok masked emb pred; do head -c $(($(stat -c %s sim.$kind) - 40)) sim.$kind >cut.$kind; done
+	# tables and lists
+	: >empty
+	scview -q --vocab sim.counts >every.tsv
+	awk -F '\t' 'NR > 3 { print $2 "\tclass" NR % 2 }' sim.vocab >two.tsv
+	sed 's/class1/class0/' two.tsv >same.tsv
+	sed '5s/[^\t]*$/-1/' sim.vocab >minus.vocab
+	sed '5s/[^\t]*$/NA/' sim.vocab >na.vocab
+	sed 6d sim.vocab >gap.vocab
+	head -8 sim.vocab >few.vocab
+	while read -r name text; do printf '%b' "$text" >"$name"; done <<-'END'
+		none.tsv nogene\ta\n
+		absent.txt NOSUCH\n
+		short.gmt A\tB\n
+		two.txt SIMG000010\tSIMG000020\n
+		nosuch.txt SIMG000010\nNOSUCH\n
+		list.txt few.tok\n
+		counts.txt sim.counts\n
+		lack.txt few.tok\nnone.tok\n
+		url.txt s3://x/a.tok\n
+		twice.txt few.tok\nsim.tok\nfew.tok\n
+		comments.txt #\n\n
+		nul.txt sim.tok\0000\n
+	END
+	cp sim.tok copy.tok
+	ln -s sim.counts link
+	ln -s never dangling
+	# files of others
 	$PYTHON - <<-'END'
 		import h5py, os
 		for name, group in ("m.h5mu", "mod/rna"), ("s.h5seurat", "assays/RNA"):
@@ -17,6 +82,7 @@ setup_file() {
 		    open(os.path.join(folder, file), "w").write("{}")
 	END
 	gzip < sim.vocab > some.gz
+	cp some.gz seurat.rds
 	mkdir unfinished nothing
 	cp -r sim.model unfinished/checkpoint-7
 	cp -r sim.model unfinished/checkpoint-12
@@ -25,85 +91,44 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-# says MESSAGE COMMAND...: it fails with this one line
-says() {
-	run "${@:2}"
-	assert_failure 1
-	names "$1"
-	assert_equal "${#lines[@]}" 1
+# one STATUS COMMAND WORDS: what is wrong with this call, if anything. Beside warnings it says one line (of misuse also how to get help), which has all these words,
+# and leaves no output (never).
+one() {
+	local status=0 output lines stderr='' made
+	output=$(eval "$2" 2>&1 </dev/null) || status=$?
+	mapfile -t lines < <(grep -v ': warning: ' <<<"$output")
+	[ "$status" = "$1" ] || echo "status $status"
+	[ ${#lines[@]} = "$1" ] || echo "${#lines[@]} lines"
+	[ "$1" = 1 ] || [[ ${lines[1]-} = "Try '"*" --help'." ]] || echo "no way to help"
+	output=${lines[0]-}
+	(names "$3") 2>&1
+	for made in never never/model.safetensors; do [ ! -f "$made" ] || echo "an output"; done
+	rm -rf never
 }
 
-@test "errors: a stream of another kind names the tool that makes what is wanted" {
-	says "sim.counts tokens rankenc" depgraph sim.counts
-	says "sim.tok counts h5tok" rankenc -m sim.vocab sim.tok
-	says "sim.tok graph depgraph" maskgen --strategy corrmask -g sim.tok sim.tok
-	run -1 ctaprobe cells -l cell_type sim.tok
-	assert_output --partial "expected embedding: run scembed first"
-	run -1 ctaprobe score -l cell_type sim.tok
-	names "prediction scpredict"
+@test "errors: every line of errors.tsv" {
+	local n=0 status command words before alternatives after a said failed=''
+	cp sim.counts before.counts
+	while IFS=$'\t' read -r status command words; do
+		n=$((n + 1)) before=$command alternatives='' after=''
+		[[ ! $command =~ ^(.*)\[(.*\ \|\ .*)\](.*)$ ]] || before=${BASH_REMATCH[1]} alternatives=${BASH_REMATCH[2]} after=${BASH_REMATCH[3]}
+		while IFS= read -r a; do
+			said=$(one "$status" "$before$a$after" "${words//@/${a%% *}}")
+			[ -z "$said" ] || failed+="errors.tsv: line $n: $before$a$after"$'\n'"$said"$'\n'
+		done <<<"${alternatives// | /$'\n'}"
+	done <"$BATS_TEST_DIRNAME/errors.tsv"
+	[ -z "$failed" ] || fail "$failed"
+	[ "$n" -gt 300 ]
+	cmp sim.counts before.counts
+	assert_equal "$(cat list.txt counts.txt)" "few.tok"$'\n'sim.counts
 }
 
-@test "errors: a file that is no stream is named for what it is" {
-	says "sim.h5ad HDF5 h5tok AnnData 10x" rankenc -m sim.vocab sim.h5ad
-	says "sim.h5ad HDF5 h5tok AnnData 10x" rankenc sim.h5ad
-	says "sim.vocab text stream" scview sim.vocab
-	says "some.gz gzip stream" scview some.gz
-	says "sim.counts zstd text" rankenc -m sim.counts sim.counts
-	says "sim.h5ad 1 gene_id" \
-		rankenc -m sim.h5ad sim.counts
-}
-
-@test "errors: a URL is no file" {
-	for url in https://x.org/a.h5ad s3://x/a; do
-		says "$url URLs" h5tok $url
-		says "$url URLs" rankenc -m $url sim.counts
-		says "$url URLs" maskgen sim.tok $url
-	done
-}
-
-@test "errors: h5tok names files that it does not read" {
-	anndata="expected .h5ad, 10x .h5 or a 10x matrix directory"
-	for z in two.zarr three.zarr; do says "$z obs AnnData" h5tok $z; done
-	run -1 h5tok m.h5mu
-	assert_output --partial "m.h5mu: mod/rna: obs: missing"
-	run -1 h5tok s.h5seurat
-	assert_output --partial "a Seurat file"
-	run -1 h5tok l.loom
-	names "l.loom matrix"
-	run -1 h5tok sim.counts
-	names "sim.counts zstd .h5ad"
-	run -1 h5tok some.gz
-	names "some.gz .h5ad .h5 10x matrix.mtx"
-	run -1 h5tok sim.vocab
-	assert_output --partial "this is text, expected .h5ad"
-	names "counts anndata .h5ad"
-	cp some.gz seurat.rds
-	run -1 h5tok seurat.rds
-	names "seurat.rds R .h5ad .h5 10x"
-	says "standard input HDF5" h5tok - < sim.h5ad
-}
-
-@test "errors: a model that is not finished names its newest checkpoint" {
-	why="unfinished: its training is not finished: sctrain --resume continues it; unfinished/checkpoint-12 is a model"
-	says "$why" scembed -M unfinished sim.tok
-	run -1 scpredict cells -M unfinished sim.tok
-	assert_output "scpredict cells: $why"
-	run -1 sctrain eval -M unfinished sim.masked
-	assert_output "sctrain eval: $why"
-	run -1 sctrain mlm --init unfinished -o new sim.masked
-	assert_output "sctrain mlm: $why"
-	says "nothing config.json folder" scembed -M nothing sim.tok
-	says "no.model folder" scembed -M no.model sim.tok
+@test "errors: a model that is not finished has checkpoints, which are models" {
 	scembed -q -M unfinished/checkpoint-12 -o x.emb sim.tok
 }
 
-@test "errors: bytes that a terminal would obey are not printed; letters of all languages are" {
-	says "a??b???c: No" scview $'a\e\xffb\n\xc2\x9bc'
-	says "Größe-µ-細胞-🧬: No" scview "Größe-µ-細胞-🧬"
-}
-
 @test "errors: genes that do not match are shown with a typical id of both sides" {
-	awk -F '\t' 'BEGIN { OFS = FS } NR > 1 && $2 !~ /^</ { $2 = "Gene" NR } 1' sim.vocab > other.vocab
-	run -1 rankenc -q -m other.vocab sim.counts -o x.tok
+	awk -F '\t' 'BEGIN { OFS = FS } NR > 1 && $2 !~ /^</ { $2 = "Gene" NR } 1' sim.vocab > alien.vocab
+	run -1 rankenc -q -m alien.vocab sim.counts -o x.tok
 	assert_output --regexp "ids here are like 'SIM[^']*', there like 'Gene[0-9]+'; --map FILE translates ids$"
 }

@@ -49,72 +49,10 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	assert_equal "$(value r.tsv rows)" 240
 }
 
-@test "two outputs of one name, a report in place of an input or in the output's folder: refused before the work" {
-	cp c.counts in.counts
-	mkdir -p folder
-	ln -s in.counts link
-	ln -sf new.counts dangling
-	while read -r files; do
-		# shellcheck disable=SC2086
-		run -2 --separate-stderr scsample -q -f .5 $files
-		assert_regex "$stderr" "$(sed 's/ .*//' <<<"$files").* name the same file"
-	done <<-'END'
-		--report new.counts -o new.counts c.counts
-		--report ./new.counts -o folder/../new.counts c.counts
-		--report dangling -o new.counts c.counts
-		--report in.counts -o new.counts in.counts
-		--report link -o new.counts in.counts
-	END
-	CORRMASK_REPORT=in.counts run -2 --separate-stderr scsample -q -f .5 -o new.counts in.counts
-	assert_regex "$stderr" "CORRMASK_REPORT and an input name the same file: in.counts"
-	run -2 --separate-stderr sctrain mlm -q --report folder/model.safetensors -o folder in.counts
-	assert_regex "$stderr" "--report is in folder, which is written"
-	run -2 --separate-stderr ctaprobe cells -q -l cell_type --predictions new -o new in.counts
-	assert_regex "$stderr" "predictions and --output name the same file: new"
-	run -2 --separate-stderr scview -q -O h5ad --into c.h5ad --report c.h5ad in.counts
-	assert_regex "$stderr" "report and --into name the same file"
-	cmp c.counts in.counts
-	assert_equal "$(ls folder)" ""
-	assert_not_exist new.counts
-	assert_not_exist new
-	# the main output replaces no input: operands, in any spelling, and files of options; scview --into is for that
-	run -2 --separate-stderr scsample -q -f .5 -o in.counts ./in.counts
-	assert_equal "${stderr_lines[0]}" "scsample: --output and an input name the same file: in.counts"
-	# tables, and files of a model that is read
-	run -2 --separate-stderr scmetric learnability -q --groups in.counts --gene-scores ./in.counts folder/t
-	assert_regex "$stderr" "gene-scores and --groups name the same file: ./in.counts"
-	touch folder/model.safetensors folder/t folder/cells.emb
-	for files in "--gene-scores folder/model.safetensors" "-o folder/t" "--cell-scores ./folder/../folder/t"; do
-		# shellcheck disable=SC2086
-		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
-		assert_regex "$stderr" "is in folder, which is read: "
-	done
-	run -2 --separate-stderr scembed -q -M folder/ -o folder/cells.emb in.counts
-	assert_regex "$stderr" "--output is in folder/, which is read: folder/cells.emb"
-	rm folder/*
-	# two tables on standard output
-	for files in "--gene-scores -" "--gene-scores - -o -" "--gene-scores - --cell-scores - -o new"; do
-		# shellcheck disable=SC2086
-		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
-		assert_regex "$stderr" "^sctrain eval: --[a-z-]+ and --[a-z-]+ are both standard output: name a file for one of them"
-	done
-	assert_equal "$(ls folder)" ""
-	rankenc -q --fit in.counts -o v.tsv
-	run -2 --separate-stderr rankenc -q -m v.tsv -o v.tsv in.counts
-	assert_equal "${stderr_lines[0]}" "rankenc: --output and --vocab name the same file: v.tsv"
-	cmp c.counts in.counts
-}
-
-@test "--report: a tool that fails leaves none; a folder, '-' and a full disk are refused" {
+@test "--report: a tool that fails leaves none" {
 	printf 'old\n' > r.tsv
 	run -1 scsample --where nothing=1 --report r.tsv -o no.counts c.counts
 	assert_equal "$(cat r.tsv)" old
-	run -1 scsample --report . -o no.counts c.counts
-	assert_output --partial "Is a directory"
-	run -2 scsample --report - -o no.counts c.counts
-	assert_output --partial "--report needs a file"
-	run -1 scsample --report /dev/full -o x.counts c.counts
-	assert_output --partial "No space left on device"
 	assert_not_exist no.counts
 }
 
@@ -163,6 +101,4 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 		assert set(got) == set(want) | {k for k in got if k.split(":")[0] in ("column", "type", "shape", "group", "categories")}
 	'
 	scview --header-tsv c.counts | grep -qxP 'categories:cell_type\t3'
-	run -2 scview --header-tsv -H c.counts
-	assert_output --partial "does not go with"
 }

@@ -141,11 +141,4 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	P
 	run -1 scgenes markers -q -l cell_type --new known.counts --assigned new.pred known.counts
 	assert_output --partial "known.counts: its cells are not those of new.pred in the same order"
-	run -1 scgenes markers -q -l nothing known.counts
-	run -2 scgenes markers -q -l cell_type --new new.counts known.counts
-	run -1 scgenes markers -q -l cell_type tok
-	assert_output --partial "expected counts"
-	scsample -q --where cell_type=type1 known.counts -o one.counts
-	run -1 scgenes markers -q -l cell_type one.counts
-	assert_output --partial "expected two"
 }

@@ -67,9 +67,6 @@ ref() { # ref COMMAND ARGUMENT...
 	table "A 200 0.5 0.2 1 2" "A 300 0.5 0.2 1 2"
 	refused "A" t.tsv
 	refused "no column 'rescaled_ungated'" --ungated t.tsv
-	: >empty.tsv
-	refused "no column 'gene': expected the table of sctrain eval --gene-scores" empty.tsv
-	refused "No such file" nowhere.tsv
 	table "A 200 0.5 0.2 1 2" "B 200 0.5 0.2 1 2"
 	printf 'C\tx\n' >groups.tsv
 	refused "groups.tsv" --groups groups.tsv t.tsv
@@ -80,5 +77,4 @@ ref() { # ref COMMAND ARGUMENT...
 	printf 'A\tx\nB\tx\n' >groups.tsv
 	scmetric learnability --groups groups.tsv t.tsv -o m.tsv
 	assert_equal "$(grep -E '^(p|odds_ratio|z_p):x' m.tsv | tr '\t\n' ' ;')" "odds_ratio:x nan;p:x 1;z_p:x nan;"
-	run -2 scmetric learnability t.tsv t.tsv
 }

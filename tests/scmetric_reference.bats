@@ -78,27 +78,8 @@ tables() {
 		names "scmetric reference: $words"
 		assert [ "${#lines[@]}" -le 2 ]
 	}
-	refused 2 "--train" t.masked
-	refused 2 "masked" --train t.tok
-	refused 1 "t.tok tokens masked maskgen" --train t.tok t.tok
-	refused 1 "t.counts counts masked maskgen" --train t.counts t.masked
-	refused 1 "t.tok value value.masked rankenc --value" --train t.tok value.masked
-	refused 1 "--train t.masked maskgen --strategy none" --train t.masked t.masked
-	refused 1 "t.tok ranks group.masked --ties" --train t.tok group.masked
-	refused 1 "group.tok ranks t.masked --ties" --train group.tok t.masked
-	refused 1 "group.masked t.masked" --train t.tok t.masked group.masked
-	scsim -q --cells 50 --genes 100 --depth 150 --seed 3 -o o.counts
-	rankenc -q --fit o.counts -o o.vocab
-	rankenc -q -m o.vocab o.counts -o o.tok
-	refused 1 "t.masked vocabulary --train" --train o.tok t.masked
 	scsample -q -n 0 t.tok -o empty.tok 2> /dev/null || scsample -q --where 'cell<0' t.tok -o empty.tok
 	refused 1 "empty.tok cells" --train empty.tok t.masked
-	for f in t.tok t.masked; do
-		head -c $(($(wc -c < $f) - 100)) $f > cut.$f
-	done
-	run -1 scmetric reference --train cut.t.tok t.masked -o out
-	run -1 scmetric reference --train t.tok cut.t.masked -o out
-	assert_not_exist out
 	# a position beyond the cell, a special token as a target
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
 		import corrmask.stream as scstream

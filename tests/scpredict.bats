@@ -109,12 +109,6 @@ setup() {
 		assert_line -n 0 "scpredict $3: $2"
 		assert_not_exist bad.pred
 	}
-	bad 1 "the model in model does not predict classes or numbers of cells: train it with sctrain cells" cells -M model
-	bad 1 "the model in genes.model does not predict classes or numbers of cells: train it with sctrain cells" cells -M genes.model
-	bad 1 "the model in cells.model does not predict classes of genes: train it with sctrain genes" genes -M cells.model
-	bad 2 "unknown option --probabilities" genes -M genes.model --probabilities
-	bad 2 "unknown option --layer" cells -M cells.model --layer 0
-	bad 2 "-M DIR is needed" cells
 	cp -r genes.model odd.model
 	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
 	line=$(grep -n -m 1 NKT odd.model/genes.tsv)

@@ -11,14 +11,6 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "screduce: misuse, and a command without its word" {
-	for o in "" "pcs" "--train sim.counts" "expression --components 3" "pca --pool mean" "pca --precision bf16" "pca --components 0"; do
-		run -2 screduce $o sim.counts
-	done
-	run -2 scperturb --delete all cells.tok
-	assert_line -n 0 "scperturb: name a command first: scperturb apply --delete ..."
-}
-
 baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	screduce $3 -q --train "$1" "$2" -o b.emb
 	run $PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" expression "$1" "$2" b.emb $4
@@ -79,23 +71,8 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	$PYTHON -c 'import numpy as np; a, b = np.load("tokens.npy"), np.load("counts.npy"); assert a.shape[1] == 5 and np.abs(a - b).max() < 1e-4 * np.abs(b).max()'
 }
 
-@test "screduce: what cannot be embedded" {
-	bad() {         # bad MESSAGE COMMAND ARGUMENT...
-		run screduce "$2" -o out.emb "${@:3}"
-		assert_failure 1
-		assert_output "screduce $2: $1"
-		assert_not_exist out.emb
-	}
-	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" pca cells.tok
-	bad "b.emb: this is an embedding stream, expected counts, made by h5tok" pca b.emb
-	bad "nowhere: No such file or directory: expected a stream" pca --train nowhere sim.counts
+@test "screduce pca: more components than there are" {
 	run --separate-stderr screduce pca -k 61 sim.counts -o all.emb
 	assert_success
 	assert_equal "$stderr" "screduce pca: warning: --components 61: 120 cells and 60 genes that vary have only 60"
-	scsample -q -n 1 sim.counts -o one.counts
-	bad "one.counts: one cell: expected at least two to learn from" expression one.counts
-	head -c 2000 sim.counts >cut.counts
-	bad "cut.counts: the stream is cut short (the program that wrote it did not finish)" pca cut.counts
-	run bash -c 'screduce pca -k 3 sim.counts >/dev/full'
-	assert_failure 1
 }

@@ -149,12 +149,3 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	scview -c cell,X_umap nan.map | awk -F '\t' '$1 != 3 && $1 != 7' | diff - <(scview -c cell,X_umap some.map)
 	assert_equal "$(scview -c cell,X_umap nan.map | awk -F '\t' '$2 ~ /nan|NA/ { print $1 }' | paste -s -d ,)" 3,7
 }
-
-@test "screduce map: what is no embedding is refused" {
-	run -1 screduce map -o no.emb c.counts
-	assert_output --partial "expected embedding"
-	assert_not_exist no.emb
-	run -2 screduce map --nearest 0 -o no.emb c.emb
-	run -2 screduce map -o no.emb c.emb c.emb
-	assert_output --partial "expected one input"
-}

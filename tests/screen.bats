@@ -109,23 +109,3 @@ scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
 		scperturb apply -q --delete all $c.tok | scview -q -c perturbed - | cmp - <(scperturb apply -q --delete all from.tok | scview -q -c perturbed -)
 	done
 }
-
-@test "scperturb screen: what it cannot do is one line" {
-	run -2 scperturb screen -M model --top 5 from.tok -o no.tok
-	assert_output --partial "--towards EMB is needed"
-	run -2 scperturb screen -M model --top 5 --towards to.emb --pool cls from.tok -o no.tok
-	assert_output --partial "unknown option --pool"
-	run -1 scperturb screen -M model --top 5 --towards from.tok from.tok -o no.tok
-	assert_output --partial "--towards: from.tok: "
-	screduce pca -q -k 4 sim.counts -o pca.emb
-	run -1 scperturb screen -M model --top 5 --towards pca.emb from.tok -o no.tok
-	assert_output --partial "scperturb screen: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
-	cp to.emb side.emb
-	run -2 scperturb screen -M model --top 5 --towards side.emb from.tok -o side.emb
-	assert_output --partial "--output and --towards name the same file: side.emb"
-	run -1 scperturb apply --delete screened from.tok -o no.tok
-	assert_output "scperturb apply: from.tok: no lists 'gene' and 'expected': expected the tokens that scperturb screen writes"
-	run -2 scperturb apply --overexpress screened all.screen -o no.tok
-	assert_output --partial "screened is for --delete"
-	assert_not_exist no.tok
-}

@@ -46,8 +46,6 @@ wait_for_step() {
 	run sctrain
 	assert_failure 2
 	names "mlm value wced cells genes nb eval"
-	run -2 sctrain -o model a.masked
-	assert_line --index 0 "sctrain: name a command first: sctrain mlm -o ..."
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
@@ -437,24 +435,6 @@ wait_for_step() {
 		fi
 	done
 	[ $same -gt 5 ] && [ $changed -gt 5 ]
-}
-
-@test "sctrain mlm: a stream without a masked position is an error, before the first step if the header says so" {
-	maskgen -q --strategy none --batch 10 -o none.masked cells.tok
-	run -1 sctrain mlm --config tiny -o none none.masked
-	names "none.masked: maskgen --strategy none random"
-	maskgen -q --rate 0 -o zero.masked cells.tok
-	run -1 sctrain mlm --config tiny -o none zero.masked
-	names "zero.masked: maskgen --rate 0 0.15"
-	assert_not_exist none
-	# no cell is long enough for a mask
-	maskgen -q --rate 0.001 --batch 10 -o short.masked cells.tok
-	run -1 sctrain mlm -q --config tiny -o none short.masked
-	names "short.masked: 10 steps"
-	assert_not_exist none/model.safetensors
-	run sctrain eval -M whole none.masked
-	assert_failure 1
-	assert_output --partial "no masked position"
 }
 
 # an evaluation is what sctrain eval says of the weights of that step, and the model is the best of them

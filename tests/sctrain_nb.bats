@@ -260,11 +260,6 @@ same_training() {
 	scview -c library,gene,count,expected test.rec >rec.tsv
 	ref expected model test.tsv rec.tsv
 	assert_equal "$(scview -H test.rec | grep -c '"prediction"')" 1
-	run scpredict expression -M model -o x test.counts
-	assert_failure 1
-	assert_output --partial "a counts stream, expected masked-counts"
-	run -1 scpredict cells -M model -o x test.mc
-	names "model tokens"
 }
 
 @test "--recalibrate: scembed, scpredict expression and sctrain eval normalise by the statistics that numpy has of the cells under each mask" {
@@ -299,21 +294,6 @@ same_training() {
 	$PYTHON -c "assert $fit < $running"
 }
 
-@test "--recalibrate: bad input" {
-	scsim -q -n 1 --genes 200 --modules 10 --types 4 --seed 3 -o one.counts
-	scsim -q -n 0 --genes 200 --modules 10 --types 4 --seed 3 -o none.counts
-	scsim -q -n 9 --genes 90 --modules 9 -o other.counts
-	for bad in one.counts none.counts other.counts test.mc nowhere; do
-		run -1 scembed -q -M model --recalibrate $bad -o x test.counts
-		assert_output --partial "$bad"
-		assert_not_exist x
-	done
-	scsim -q --kind b1 -n 30 -o few.tok
-	maskgen -q few.tok | sctrain mlm -q -c tiny -o tokens
-	run -1 scembed -q -M tokens --recalibrate train.counts -o x few.tok
-	assert_output --partial "is not a model of counts"
-}
-
 @test "a cell without counts does not stop a file" {
 	scsample -q --thin .001 --seed 4 -o thin.counts test.counts
 	scview -c gene,count,donor thin.counts >thin.tsv
@@ -341,11 +321,6 @@ same_training() {
 		assert_not_exist bad/model.safetensors
 		rm -rf bad
 	}
-	# the last batch of an epoch would be one cell
-	maskgen -q --strategy columns --batch 23 -o odd.mc train.counts
-	fails "one batch is a single cell" odd.mc
-	maskgen -q --strategy columns -o plain.mc train.counts
-	fails "does not say which values the column has: make the stream with maskgen --keep donor" --batch-key donor plain.mc
 	scsample -q --where donor=donor1 -o lone.counts train.counts
 	maskgen -q --strategy columns --keep donor -o lone.mc lone.counts
 	fails "all cells are of 'donor1': there is nothing to tell apart" --batch-key donor lone.mc

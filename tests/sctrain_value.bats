@@ -70,36 +70,9 @@ edited() {
 	run -1 grep objective <(scview -H tokens.masked)
 }
 
-@test "maskgen --objective value: what does not go together" {
-	for s in none columns runs; do
-		run -2 maskgen --objective value --strategy $s -o never all.tok
-		names "--objective value --strategy $s"
-	done
-	rankenc -q -m vocab.tsv --max-len 40 --ties group -o plain.tok all.counts
-	rankenc -q -m vocab.tsv --max-len 40 --value -o unranked.tok all.counts
-	for t in plain unranked; do
-		run -1 maskgen --objective value -o never $t.tok
-		names "$t.tok: 'count' 'rank' 'value' --objective rankenc --vocab-style bmfm --ties group --value"
-	done
-	run -2 maskgen --objective values all.tok -o never
-	assert_file_not_exist never
-}
-
 @test "sctrain value: help and misuse" {
 	run -0 sctrain value --help
 	assert_output --partial "Pre-train a model to predict the expression of masked genes."
-	run -2 sctrain value train.masked
-	assert_line --index 0 "sctrain value: no model directory: -o MODEL"
-	run -2 sctrain value --best accuracy --eval test.masked -o x train.masked
-	names "--best accuracy loss last"
-	run -1 sctrain value -o x tokens.masked
-	names "tokens.masked: 'value' maskgen --objective value"
-	run -1 sctrain value $TINY --eval tokens.masked -o x train.masked
-	assert_output --partial "tokens.masked: no list 'value' next to the targets"
-	run -1 sctrain mlm -o x train.masked
-	names "sctrain mlm: train.masked: --objective value"
-	run -1 sctrain value -c mlp-nb-tiny -o x train.masked
-	names "head value mlp_nb"
 	run -1 sctrain eval -M model tokens.masked
 	names "model of sctrain mlm"
 	run -1 sctrain eval -M mlm test.masked

@@ -100,12 +100,6 @@ d = bytearray(open("sim.counts", "rb").read()); d[len(d) // 2] ^= 16; open("flip
 	assert_equal "$output" "$(cat whole)"
 }
 
-@test "scview -O npy: a column of lists is refused, also if all of them have one length" {
-	run -1 scview -O npy -c count -o none.npy sim.counts
-	assert_output "scview: sim.counts: column 'count' has a list for each cell, and lists make no array: use -O tsv"
-	assert_not_exist none.npy
-}
-
 @test "scview -O npy: scalars, categories and pipes, as numpy reads them" {
 	scview -O npy -c n_counts sim.counts >n.npy
 	cat sim.counts | scview -O npy -c cell_type -o type.npy

@@ -176,16 +176,6 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	no "--key: 'a/b' is not a name" into.emb --key a/b
 	head -c $(($(stat -c %s into.emb) - 30)) into.emb >cut.emb
 	no "cut.emb" cut.emb
-	run -1 scview -O h5ad --into nowhere.h5ad into.emb
-	assert_output "scview: nowhere.h5ad: No such file or directory"
-	run -1 scview -O h5ad --into into.counts -o no.h5ad into.emb
-	assert_output --partial "into.counts"
-	run -2 scview --into into.h5ad into.emb
-	run -1 scview -O h5ad --into into.h5ad -o /dev/full into.emb
-	run -2 scview -O h5ad --key gf -o no.h5ad into.emb
-	assert_line -n 0 "scview: --key needs --into"
-	run -2 scview -O h5ad --replace -o no.h5ad into.emb
-	assert_line -n 0 "scview: --replace needs --into"
 }
 
 @test "scview --into: where names of cells repeat, cells are matched by number, and must have the name" {

@@ -117,37 +117,15 @@ refused() {
 	S="--state cell_type --from type1 --to type2"
 	# shellcheck disable=SC2086
 	{
-		refused "scperturb shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" scperturb shift --state cell_type --from type1 --to nosuch some.emb
-		refused "scperturb shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" scperturb shift --state cell_type --from nosuch --to type1 some.emb
-		refused "scperturb shift: some.similarity: --state needs vectors, and these are similarities: embed without --similarity" scperturb shift $S some.similarity
-		scsample -q --where perturbation=delete some.emb -o broken.emb
-		run scperturb shift broken.emb -o out
-		assert_failure 1
-		assert_output --partial "of the cell before it"
 		scsample -q -n 8 cells.tok -o eight.tok
 		scperturb apply -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
 		run scperturb shift $S eight.emb
 		assert_failure 1
 		assert_output --partial "has 1 cell, expected at least 10"
-		scembed -q -M model cells.tok -o cells.emb
-		refused "scperturb shift: cells.emb: not perturbed cells: expected scperturb ... | scembed ..." scperturb shift cells.emb
 		scembed -q -M model --emb-layer 0 cells.tok -o other.emb
 		run scperturb shift $S --states other.emb some.emb
 		assert_failure 1
 		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--emb-layer 0 --model xxh3:"
-		refused "scembed: cells.tok: not perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
-		scsample -q --where perturbation=delete some.tok -o broken.tok
-		run scembed -M model --pool rest broken.tok -o out
-		assert_failure 1
-		assert_output --partial "no unperturbed row of the cell before it: expected the order of scperturb"
-		for o in "--from a" "--state cell_type" "--state cell_type --from a --to a" "$S --other type2" "a b"; do
-			run scperturb shift $o some.emb
-			assert_failure 2
-		done
-		for o in "--similarity mean --pool mean" "--similarity mean --max-len 9" "--pool rest --max-len 9"; do
-			run scembed -M model $o some.tok
-			assert_failure 2
-		done
 	}
 }
 

@@ -134,21 +134,11 @@ refused() {
 	need_tool sctrain scembed
 	maskgen -q group.tok -o g.masked
 	maskgen -q median.tok -o m.masked
-	maskgen -q --strategy none --keep cell_type median.tok -o m.none
 	sctrain mlm -q --config tiny -o g.model g.masked
 	sctrain mlm -q --config tiny -o m.model m.masked
 	grep -q '"shared_positions":[[:space:]]*true' g.model/config.json
 	run grep -q shared_positions m.model/config.json
 	assert_failure
-	local without="the tokens have no ranks, but the model in g.model was trained with them: encode the cells with rankenc --ties group"
-	local with="the tokens have ranks (rankenc --ties group), but the model in m.model was trained without"
-	refused "median.tok: $without" scembed -M g.model median.tok -o never
-	refused "group.tok: $with" scembed -M m.model group.tok -o never
-	refused "m.masked: $without" sctrain eval -M g.model m.masked
-	refused "g.masked: $with" sctrain eval -M m.model g.masked
-	refused "m.none: $without" sctrain cells --init g.model --label cell_type -o never1 m.none
-	refused "m.masked: $without" sctrain mlm --init g.model --config tiny -o never2 m.masked
-	refused "g.masked: $with" sctrain mlm --init m.model -o never3 g.masked
 	sed 's/"shared_positions":[[:space:]]*true/"shared_positions": 1/' g.model/config.json >number.json
 	refused "number.json: shared_positions: expected true or false" sctrain mlm --config number.json -o never4 g.masked
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'

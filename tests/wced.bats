@@ -136,18 +136,6 @@ print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
 	# threads, and medians that are missing, change nothing
 	awk 'BEGIN { FS = OFS = "\t" } NR > 1 { $4 = "NA" } 1' vocab.tsv >na.tsv
 	cmp <(scview -c cell,token,count a.tok) <(rankenc -q -@ 3 -m na.tsv --cls 2 a.counts | scview -c cell,token,count)
-	# cut cells would have other values, and zeros instead of the genes that are cut
-	run -1 rankenc -m vocab.tsv --max-len 20 a.counts -o never
-	assert_output --partial "those of --vocab-style bmfm are whole"
-	run -2 rankenc -m vocab.tsv --cls 33 a.counts -o never
-	run -1 rankenc -m vocab.tsv --ties group a.counts -o never
-	names "--ties random group"
-	run -1 rankenc -m vocab.tsv --vocab-style v2 a.counts -o never
-	assert_output --partial "its style is bmfm"
-	rankenc -q --fit a.counts -o v1.tsv
-	run -1 rankenc -m v1.tsv --vocab-style bmfm a.counts -o never
-	assert_output --partial "does not begin with [UNK]"
-	run -2 rankenc -m v1.tsv --cls 2 a.counts -o never
 }
 
 @test "scsample: joins which genes were measured; equal panels of two files are one" {
@@ -253,16 +241,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 		assert_equal "$(grep -c . <<<"$output")" "$([ "$status" = 2 ] && echo 2 || echo 1)"
 		assert_file_not_exist never
 	}
-	refused 2 "--field needs --objective value" --objective cell --field both a.tok
-	refused 2 "--unmeasured needs --objective cell" --objective value --unmeasured zero a.tok
-	refused 2 "needs --max-len" --objective cell --zeros batch a.tok
-	refused 2 "is for values as input" --max-len 50 a.tok
-	refused 2 "--strategy probe has one target" --objective cell --strategy probe --partners hidden -g a.graph a.tok
-	refused 2 "--strategy pmi" --objective value --strategy pmi -g a.graph a.tok
-	rankenc -q --fit -o v1.tsv a.counts
-	rankenc -q -m v1.tsv -o v1.tok a.counts
-	refused 1 "no list 'count' next to the tokens" --objective cell v1.tok
-	refused 1 "no list 'count' next to the tokens, nor 'rank' and 'value'" --objective value v1.tok
 	edited a.tok bad.tok "b['panel'][3] = 1"
 	refused 1 "cell 3: panel 1, but the header has 1" --objective cell bad.tok
 	edited a.tok bad.tok "at('token', 3)[5] = at('token', 3)[6]"
@@ -273,7 +251,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	refused 1 "header: panel 0: expected 40 hex digits" --objective cell bad.tok
 	edited a.tok bad.tok "h['panels'] = 'ff'"
 	refused 1 "header: panels: expected a list of texts" --objective cell bad.tok
-	refused 1 "column 'panel' cannot be kept" --objective cell --keep panel a.tok
 }
 
 # --- training ---
@@ -344,8 +321,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert [ "$(scview -c token few.tok | grep -c '^$')" -gt 0 ]
 	assert_equal "$(scview -c input few.masked | grep -c '^$')" "$(scview -c token few.tok | grep -c '^$')"
 	assert_equal "$(scview -c input few.masked | tail -n +2 | grep . | cut -d' ' -f1 | sort -u)" 3
-	run -2 maskgen --objective value --hidden 0 -o never three.tok
-	assert_output --partial "--hidden 0 hides nothing"
 }
 
 @test "scembed: a gene twice, or a special token between genes" {
@@ -496,10 +471,6 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 		assert_equal "$(grep -c . <<<"$output")" 1
 		assert [ ! -e never/model.safetensors ]
 	}
-	refused "it is for sctrain wced" sctrain mlm $TINY train.masked
-	refused "it is for sctrain wced" sctrain value $TINY train.masked
-	refused "sctrain wced needs a stream of maskgen --objective cell" sctrain wced $TINY train.values
-	refused "tokens without values, but the model reads values" sctrain mlm --config bmfm-tiny <(maskgen -q a.tok)
 	bad() { # MESSAGE CODE
 		edited train.masked bad.masked "$2"
 		refused "$1" sctrain wced -q $TINY bad.masked

@@ -61,6 +61,7 @@ static int pass(struct model *m, model_next *next, void *arg, struct moments *x,
 	struct batch b;
 	int got;
 	x->n = 0;
+	x->at = 1; /* without a cell nobody knows */
 	while ((got = next(arg, &b, e)) > 0) {
 		struct shape s = shape_of(m, &b);
 		s.heads = s.logits = (1u << m->nhead) - 1;
