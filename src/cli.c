@@ -335,11 +335,16 @@ void cli_rank(struct cli *c, int rank)
 	messages_choose(1, PROGRESS_NEVER, 0);
 }
 
-void cli_provenance(const struct cli *c, struct header *h, const char *more)
+char *cli_settings(const struct cli *c)
 {
 	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
-	FREED char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
+	return opt_provenance(tables);
+}
+
+void cli_provenance(const struct cli *c, struct header *h, const char *more)
+{
+	FREED char *how = cli_settings(c), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
 	header_provenance(h, c->name, all);
 }

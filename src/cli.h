@@ -80,6 +80,7 @@ void cli_list(const struct cli_command *commands);
 
 /* Add this program to the provenance of h, with the options of this run that change the output, then `more`, which may be "". --seed is
  * included even if it was not given. */
+char *cli_settings(const struct cli *c); /* the options that were given and change results, and the seed; malloced */
 void cli_provenance(const struct cli *c, struct header *h, const char *more);
 
 /* Open -o, or take what is open; die if that fails. */

@@ -240,12 +240,13 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 
 @test "transfer: counts: the mean of regression on the shared genes and of ranks is scikit-learn's and scipy's, in each fold too; cells like none of the reference are unknown" {
 	scsim -q --cells 900 --genes 400 --types 5 --donors 12 --separation .5 --depth 1500 --seed 3 -o all.counts
-	scsample -q --test-fraction .3 --group donor --part train all.counts | scsample -q --where cell_type!=type4 - -o ref.counts
+	scsample -q --test-fraction .3 --group donor --part train all.counts | scsample -q --where cell_type!=type1 - -o ref.counts
 	scsample -q --test-fraction .3 --group donor --part test all.counts | scsample -q --thin .7 - -o whole.counts
-	scview --vocab whole.counts | awk 'NR > 1 && NR % 5 { print $2 }' >panel
+	for nth in 12 3; do
+	scview --vocab whole.counts | awk 'NR > 1 && NR % '$nth' { print $2 }' >panel
 	scsample -q --keep-genes panel whole.counts -o new.counts
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --unknown .05 --held-out held.s --report report new.counts -o new.s
-	PYTHONPATH=$BATS_TEST_DIRNAME/../python:$BATS_TEST_DIRNAME/ref $PYTHON -B -W ignore - <<-'END'
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python:$BATS_TEST_DIRNAME/ref $PYTHON -B -W ignore - <<-END
 		import numpy as np, corrmask.stream as scstream
 		from scipy.special import softmax
 		from scipy.stats import rankdata
@@ -269,14 +270,23 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		        rows.append(x[:, :-1])
 		    x = np.concatenate(rows)
 		    return np.log1p(1e4 * x / x.sum(1, keepdims=True)), x.sum(1)
-		ids = set(scstream.read("new.counts").header["vocab"]["id"]) & set(scstream.read("ref.counts").header["vocab"]["id"])
-		genes = {g: k for k, g in enumerate(sorted(ids))}
-		(x, depth), (q, new_depth) = expression("ref.counts", genes), expression("new.counts", genes)
+		ids, own = (set(scstream.read(name).header["vocab"]["id"]) for name in ("ref.counts", "new.counts"))
+		def read_both(of):
+		    genes = {g: k for k, g in enumerate(sorted(of))}
+		    return np.array([g in own for g in sorted(of)]), expression("ref.counts", genes), expression("new.counts", genes)
+		# all genes of the reference, or, where the new cells lack some that have many molecules, those that both have
+		shared, (x, depth), (q, new_depth) = read_both(ids)
+		share = (np.expm1(x) * depth[:, None])[:, shared].sum() / (np.expm1(x) * depth[:, None]).sum()
+		assert (share >= .8) == ($nth == 12)
+		depth_of_reference = share * np.median(depth)
+		if share < .8:
+		    share, (shared, (x, depth), (q, new_depth)) = 1, read_both(ids & own)
+		q = np.log1p(share * np.expm1(q))
 		ref, held, new = cells("ref.counts", ["cell", "cell_type", "donor"]), cells("held.s", ["cell", "fold", "predicted", "logit"]), cells("new.s", ["predicted", "logit", "assigned", "cell_type"])
 		assert (ref["cell"] == held["cell"]).all()
 		y = ref["cell_type"].astype(str)
-		def ranks(rows, classes, test):
-		    mean, var = (np.array([f(x[rows][y[rows] == c], 0) for c in classes]) for f in (np.mean, np.var))
+		def ranks(rows, classes, test, there):
+		    mean, var = (np.array([f(x[rows][y[rows] == c], 0) for c in classes]) * there for f in (np.mean, np.var))
 		    markers = set()
 		    for a in range(len(classes)):
 		        for b in range(len(classes)):
@@ -284,30 +294,36 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		            markers |= {g for g in np.argsort(-d)[:10] if d[g] > 0}
 		    test, mean = (rankdata(v[:, sorted(markers)], axis=1) for v in (test, mean))
 		    return softmax(np.corrcoef(test, mean)[:len(test), len(test):] / .03, axis=1)
-		def close(rows, test, predicted, logit):
+		def close(rows, test, predicted, logit, there):
 		    fit = LogisticRegression(C=1 / (3e-3 * len(rows)), tol=1e-8, max_iter=5000).fit(x[rows], y[rows])
-		    p = fit.predict_proba(test) + ranks(rows, fit.classes_, test)
+		    by_ranks, logits = ranks(rows, fit.classes_, test, there), fit.decision_function(test)
+		    lacked = np.array([x[rows][y[rows] == c][:, ~there].mean(0) for c in fit.classes_]) @ fit.coef_[:, ~there].T
+		    z = logits + lacked.mean(0)
+		    for _ in range(3 if lacked.size else 0):
+		        z = logits + (softmax(z, 1) + by_ranks) / 2 @ lacked
+		    p = softmax(z, 1) + by_ranks
 		    z = np.log(p)
 		    z, got = z - z.mean(1, keepdims=True), logit - logit.mean(1, keepdims=True)
 		    got = got * (z * got).sum() / (got * got).sum()        # the temperature
 		    right = (fit.classes_[p.argmax(1)] == predicted).mean()
 		    print(right, np.abs(z - got).mean() / np.abs(z).mean())
 		    assert right > .98 and np.abs(z - got).mean() < .05 * np.abs(z).mean()
-		close(np.arange(len(y)), q, new["predicted"].astype(str), new["logit"])
+		close(np.arange(len(y)), q, new["predicted"].astype(str), new["logit"], shared)
 		for f in np.unique(held["fold"]):
 		    out = held["fold"] == f
-		    close(np.flatnonzero(~out), x[out], held["predicted"][out].astype(str), held["logit"][out])
-		check_shift("report", x, ref["donor"].astype(str), held["predicted"].astype(str), q, new["predicted"].astype(str))
+		    close(np.flatnonzero(~out), x[out], held["predicted"][out].astype(str), held["logit"][out], shared | True)
+		check_shift("report", x, ref["donor"].astype(str), held["predicted"].astype(str), q, new["predicted"].astype(str), shared)
 		said = dict(line.rstrip("\n").split("\t") for line in open("report"))
-		want = {"genes:shared": len(genes), "genes:share": len(genes) / 400, "depth:reference": np.median(depth), "depth:new": np.median(new_depth), "thinned": 1}
-		for c in set(new["predicted"].astype(str)):
-		    want["depth_ratio:" + c] = np.exp(np.log(new_depth[new["predicted"] == c]).mean() - np.log(depth[held["predicted"] == c]).mean())
+		want = {"genes:shared": len(own), "genes:share": len(own) / 400, "molecules:share": share, "depth:reference": depth_of_reference, "depth:new": np.median(new_depth), "thinned": 1}
+		for c in {c for c in set(new["predicted"].astype(str)) if (held["predicted"].astype(str) == c).any()}:
+		    want["depth_ratio:" + c] = np.exp(np.log(new_depth[new["predicted"] == c]).mean() - np.log(share * depth[held["predicted"] == c]).mean())
 		for k, v in want.items():
-		    assert abs(float(said[k]) - v) < 1e-9 * v, (k, said[k], v)
-		novel, unknown = new["cell_type"].astype(str) == "type4", new["assigned"].astype(str) == "unknown"
+		    assert abs(float(said[k]) - v) < 1e-6 * v, (k, said[k], v)
+		novel, unknown = new["cell_type"].astype(str) == "type1", new["assigned"].astype(str) == "unknown"
 		print("unknown", unknown[novel].mean(), unknown[~novel].mean())
 		assert unknown[novel].mean() > unknown[~novel].mean() and unknown[~novel].mean() < .12
 	END
+	done
 	# the same bytes on any number of threads and from a pipe; genes in another order
 	ctaprobe transfer -q -@ 3 --reference ref.counts -l cell_type --group donor --unknown .05 --held-out held3.s - <new.counts -o again
 	cmp again new.s
@@ -387,6 +403,10 @@ ctaprobe cells: genes that are found by symbol: 120"
 	for reference in ensembl symbols; do # the second shares 4 names of 140
 		run -1 ctaprobe transfer --reference "train_$reference.counts" -l cell_type test_mouse.counts -o x
 		names "species 170"
+		ctaprobe transfer -q --reference "train_$reference.counts" -l cell_type --save saved.ref
+		cmp <(ctaprobe transfer -q --reference saved.ref test_symbols.counts | scview) <(ctaprobe transfer -q --reference saved.ref test_ensembl.counts | scview)
+		run -1 ctaprobe transfer --reference saved.ref test_mouse.counts -o x
+		names "species 170"
 	done
 }
 
@@ -463,10 +483,10 @@ ctaprobe cells: genes that are found by symbol: 120"
 	scsample -q --thin .45 new.counts -o half.counts
 	scsample -q half.counts half.counts half.counts half.counts new.counts -o mixed.counts
 	told mixed.counts
-	awk -F'\t' '$1 == "thinned" { print; exit !($2 > .4 && $2 < .5) }' report
+	awk -F'\t' '$1 == "thinned" { print; exit $2 != .5 }' report
 	scsample -q --thin .1 new.counts -o shallow.counts # few cells are of type3
 	told --group donor shallow.counts
-	awk -F'\t' '($1 == "thinned" && !($2 > .08 && $2 < .12)) || ($1 ~ /^depth_ratio:type[12]/ && !($2 > .8 && $2 < 1.25)) { print; exit 1 }' report
+	awk -F'\t' '($1 == "thinned" && $2 != .125) || ($1 ~ /^depth_ratio:type[12]/ && !($2 > .7 && $2 < 1.42)) { print; exit 1 }' report
 	# values that are no molecules, as their sums are equal, are not thinned
 	for of in ref shallow; do
 		scview -q -O h5ad -o $of.h5ad $of.counts
@@ -546,4 +566,90 @@ a.write_h5ad("per_" + sys.argv[1])' $of.h5ad
 	assert_output --partial "no column 'nothing'"
 	run -2 ctaprobe transfer -q --reference ref.counts --label cell_type --clusters cell_type new.counts
 	assert_file_not_exist x.tsv
+}
+
+# What a saved reference and its counts say of new.counts must be the same bytes.
+saved_is_fitted() { # OPTION-OF-THE-REFERENCE...
+	ctaprobe transfer -q --reference ref.counts -l cell_type "$@" --unlike fitted.tsv --report fitted.report -o fitted.s new.counts
+	ctaprobe transfer -q --reference ref.counts -l cell_type "$@" --save saved.ref
+	ctaprobe transfer -q --reference saved.ref --unlike saved.tsv --report saved.report -o saved.s new.counts
+	cmp fitted.s saved.s
+	cmp fitted.tsv saved.tsv
+	for of in fitted saved; do
+		grep -vE '^(in_reference|set_aside|seconds|cpu_seconds|peak)' $of.report | sed 's/-nan/nan/' >$of
+	done
+	diff fitted saved
+}
+
+@test "transfer --save: a saved reference says of new cells what its counts say, to the byte: shallow cells, cells that lack genes, an ontology" {
+	scsim -q --cells 900 --genes 300 --types 4 --donors 12 --depth 2500 --seed 7 -o all.counts
+	scsample -q --test-fraction .3 --group donor --part train all.counts -o ref.counts
+	scsample -q --test-fraction .3 --group donor --part test all.counts -o test.counts
+	cp test.counts new.counts
+	saved_is_fitted --group donor
+	scview saved.ref | grep -qx $'units\t8'
+	assert_equal "$(value in_reference saved.report) $(value in_reference fitted.report)" "nan 0"
+	saved_is_fitted --folds 3 --coverage .8 --unknown .1 --seed 5 --keep-unknown-labels
+	for thin in .3 .05; do
+		scsample -q --thin $thin test.counts -o new.counts
+		saved_is_fitted --group donor
+	done
+	assert_equal "$(value thinned saved.report)" 0.0625
+	scview --vocab test.counts | awk 'NR > 1 && NR % 20 { print $2 }' >panel
+	scsample -q --keep-genes panel test.counts -o new.counts
+	saved_is_fitted --group donor
+	cp test.counts new.counts
+	printf '[Term]\nid: T:%s\nname: %s\n%s\n' 0 cell "" 1 type1 'is_a: T:5' 2 type2 'is_a: T:5' 3 type3 'is_a: T:0' 4 type4 'is_a: T:0' 5 both 'is_a: T:0' >types.obo
+	saved_is_fitted --group donor --ontology types.obo
+	scview saved.ref | grep -qx $'term:type2\tT:2'
+	assert_equal "$(scview -c term saved.s | grep -c T:)" "$(scview -c term fitted.s | grep -c T:)"
+	# any number of threads, the same file
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --ontology types.obo -@ 3 --save other.ref
+	cmp other.ref saved.ref
+	# texts of its maker; no donor's name
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --about title='Blood "1"' --about licence=CC0 --save told.ref
+	scview told.ref | grep -qx $'about:title\tBlood "1"'
+	run -1 grep -c donor1 told.ref
+	scview --check told.ref
+}
+
+@test "transfer --save: what is wrong with a saved reference is one line, and leaves no output" {
+	scsim -q --cells 300 --genes 200 --types 3 --donors 5 --depth 900 --seed 7 -o ref.counts
+	scsample -q -n 50 ref.counts -o new.counts
+	ctaprobe transfer -q --reference ref.counts -l cell_type --save saved.ref
+	refused() { # MESSAGE FILE OPTION...
+		run ctaprobe transfer --reference "$2" "${@:3}" -o out --report report
+		[ $status != 0 ]
+		assert_output --partial "$1"
+		assert_equal "$(grep -vc '^Try' <<<"$output")" 1
+		run -2 ls out report
+	}
+	head -c 9000 saved.ref >cut.ref
+	refused "cut.ref: not a safetensors file, or cut short" cut.ref new.counts
+	head -c -9 saved.ref >cut.ref
+	refused "cut.ref: the tensors take" cut.ref new.counts
+	cp saved.ref flipped.ref
+	printf x | dd of=flipped.ref bs=1 seek=$(($(wc -c <saved.ref) - 2000)) conv=notrunc status=none
+	refused "flipped.ref: damaged" flipped.ref new.counts
+	refused "--label belongs to the cells that a saved reference was learned from" saved.ref -l cell_type new.counts
+	refused "saved.ref: was saved with --unknown 0.05, and not 0.2" saved.ref --unknown .2 new.counts
+	screduce pca -q -k 5 -o new.emb new.counts
+	refused "saved.ref: a saved reference of counts: expected counts, but new.emb has embeddings" saved.ref new.emb
+	learned() { # MESSAGE OPTION...
+		run ctaprobe transfer -l cell_type --save made.ref "${@:2}"
+		[ $status != 0 ]
+		assert_output --partial "$1"
+		run -2 ls made.ref
+	}
+	learned "new.emb: this is an embedding stream, expected counts" --reference new.emb
+	learned "--save takes no new cells" --reference ref.counts new.counts
+	learned "--output belongs to new cells" --reference ref.counts -o out
+	learned "--about title: expected KEY=VALUE" --reference ref.counts --about title
+	learned "--label belongs to the cells" --reference saved.ref
+	# few of the molecules
+	scview --vocab new.counts | awk -F'\t' 'NR > 1 && NR % 2 { print $2 }' >panel
+	scsample -q --keep-genes panel new.counts -o half.counts
+	ctaprobe transfer -q --reference saved.ref --report report -o out half.counts
+	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"
+	assert_regex "$(value why:coverage report)" "lack genes"
 }

@@ -68,6 +68,7 @@ static size_t decode(const struct sparse *s, size_t i, uint32_t *column, float *
 	uint64_t total, gap, count;
 	uint32_t last = 0;
 	float small[SMALL] = {0};
+	double scale = s->scale > 0 ? s->scale : 1e4;
 	size_t n = 0;
 	for (from = get(from, &total); from < end; n++) {
 		from = get(get(from, &gap), &count);
@@ -76,7 +77,7 @@ static size_t decode(const struct sparse *s, size_t i, uint32_t *column, float *
 			value[n] = small[count];
 			continue;
 		}
-		value[n] = (float)log1p(1e4 * (double)count / (double)total);
+		value[n] = (float)log1p(scale * (double)count / (double)total);
 		if (count < SMALL)
 			small[count] = value[n];
 	}
@@ -137,6 +138,27 @@ void sparse_unpack(struct sparse *s)
 	}
 	sparse_release(s);
 	*s = plain;
+}
+
+void sparse_keep(struct sparse *s, const uint8_t *keep, uint64_t *total)
+{
+	struct sparse to = {.d = s->d, .scale = s->scale};
+	struct sparse_row r = {0};
+	for (size_t i = 0; i < s->n; i++) {
+		size_t n = 0;
+		sparse_counts(s, i, &r);
+		total[i] = 0;
+		for (size_t j = 0; j < r.n; j++) {
+			r.own_column[n] = r.column[j];
+			r.count[n] = r.count[j];
+			total[i] += keep[r.column[j]] ? r.count[j] : 0;
+			n += keep[r.column[n]];
+		}
+		sparse_pack(&to, r.own_column, r.count, n);
+	}
+	sparse_row_release(&r);
+	sparse_release(s);
+	*s = to;
 }
 
 void sparse_move(struct sparse *s, size_t to, size_t from)

@@ -11,10 +11,11 @@ struct sparse { /* rows [n] of d features; row i has the values offset[i] to off
 	float *value; /* [offset[n]] */
 	uint8_t *packed; /* instead of both: [offset[n]] bytes. NULL: plain rows */
 	size_t values; /* of all packed rows that were added */
+	double scale; /* of their values; 0: 10^4 */
 	size_t offset_cap, column_cap, value_cap, packed_cap;
 };
 
-/* One row. Of a packed one the value is log(1 + 10^4 count / total), total: the sum of its counts. */
+/* One row. Of a packed one the value is log(1 + scale count / total), total: the sum of its counts. */
 struct sparse_row {
 	size_t n;
 	const uint32_t *column; /* [n] */
@@ -36,6 +37,8 @@ void sparse_row(const struct sparse *x, size_t i, struct sparse_row *r);
 /* The same of a packed row, with counts instead of values. */
 void sparse_counts(const struct sparse *x, size_t i, struct sparse_row *r);
 void sparse_row_release(struct sparse_row *r);
+/* Packed rows without the columns of which keep [d] is 0; total [n] out: the sums of their counts. */
+void sparse_keep(struct sparse *s, const uint8_t *keep, uint64_t *total);
 /* Row `from` becomes row to <= from. The rows that stay are moved in turn; then the caller sets n. */
 void sparse_move(struct sparse *s, size_t to, size_t from);
 void sparse_clear(struct sparse *s); /* no rows; the memory stays */

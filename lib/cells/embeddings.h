@@ -26,10 +26,17 @@ void embeddings_move(struct embeddings *d, size_t to, size_t from);
 void embeddings_resize(struct embeddings *d, size_t n);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
 
+/* The same cells, whose counts are packed, without targets and parts. The stream is borrowed: set to->s to NULL before `to` is released. */
+void embeddings_copy(struct embeddings *to, const struct embeddings *from);
 /* Rows row[0..n) of d, malloced. */
 float *embeddings_rows(const struct embeddings *d, const uint32_t *row, size_t n);
 /* Thin the counts of d to a share of their molecules (expressed_thin), and leave out cells that have none then. */
 void embeddings_thin(struct embeddings *d, double share, uint32_t seed);
-/* The digests of the values of the cells, sorted; malloced. Is cell i of d among them? Cells of few counts are not told apart, and are not. */
-uint64_t *embeddings_digests(const struct embeddings *d);
+/* Leave out the counts of genes of which keep [d->d] is 0, and cells that have none then. */
+void embeddings_keep(struct embeddings *d, const uint8_t *keep);
+/* The share of all molecules of d that are of each gene, [d->d]; malloced. */
+float *embeddings_shares(const struct embeddings *d);
+/* The digests of the values of the cells, or of their counts of the genes of which keep [d->d] is 1 (NULL: all), sorted; malloced. Is cell i of d
+ * among them? Cells of few counts are not told apart, and are not. */
+uint64_t *embeddings_digests(const struct embeddings *d, const uint8_t *keep);
 int embeddings_among(const uint64_t *sorted, size_t n, const struct embeddings *d, size_t i);

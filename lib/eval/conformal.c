@@ -28,6 +28,17 @@ void conformal_init(struct conformal *c, const double *score, const uint32_t *gr
 	}
 }
 
+void conformal_shorten(struct conformal *c)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->n && c->n > CONFORMAL_MOST; i++)
+		if ((i + 1) * CONFORMAL_MOST / c->n > i * CONFORMAL_MOST / c->n) {
+			c->score[n] = c->score[i];
+			c->mass[++n] = c->mass[i + 1];
+		}
+	c->n = c->n > CONFORMAL_MOST ? n : c->n;
+}
+
 void conformal_release(struct conformal *c)
 {
 	free_all(c->score, c->mass);

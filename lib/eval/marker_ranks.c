@@ -59,11 +59,11 @@ static void keep_best(struct marker_rank *best, double square, size_t j)
 
 /* Mark the features that are higher in one of two classes by the most standard deviations, of both classes: in [d] of that class. */
 static void marker_ranks_choose(
-	const double *a, const double *va, uint8_t *marked_a, const double *b, const double *vb, uint8_t *marked_b, size_t d)
+	const float *a, const float *va, uint8_t *marked_a, const float *b, const float *vb, uint8_t *marked_b, size_t d)
 {
 	struct marker_rank best[2][MARKERS] = {{{0}}};
 	for (size_t j = 0; j < d; j++) {
-		double difference = a[j] - b[j], square = difference * difference, variance = (va[j] + vb[j]) / 2 + 1e-6;
+		double difference = (double)(a[j] - b[j]), square = difference * difference, variance = (double)(va[j] + vb[j]) / 2 + 1e-6;
 		struct marker_rank *of = best[difference > 0];
 		if (square > of[MARKERS - 1].value * variance)
 			keep_best(of, square / variance, j);
@@ -73,53 +73,66 @@ static void marker_ranks_choose(
 			(s ? marked_a : marked_b)[best[s][i].at] = 1;
 }
 
-static void keep_profiles(struct marker_ranks *r, const double *mean, const double *variance, const double *cells)
+void marker_ranks_settle(struct marker_ranks *r)
 {
-	double all = 0;
-	r->mean = xmalloc((r->k * r->d + 1) * sizeof *r->mean);
-	r->sd = xmalloc((r->d + 1) * sizeof *r->sd);
-	for (size_t j = 0; j < r->k * r->d; j++)
-		r->mean[j] = (float)mean[j];
-	for (size_t c = 0; c < r->k; c++)
-		all += cells[c];
-	for (size_t j = 0; j < r->d; j++) {
-		double within = 0;
-		for (size_t c = 0; c < r->k; c++)
-			within += cells[c] / all * variance[c * r->d + j];
-		r->sd[j] = (float)sqrt(within);
+	size_t k = r->k, d = r->d, m = 0;
+	const float *mean = r->mean, *variance = r->variance;
+	free_all(r->at, r->type, r->marker);
+	uint8_t *marker = r->marker = xcalloc(k * d + 1, 1);
+	for (size_t a = 0; a < k; a++)
+		for (size_t b = 0; b < a; b++)
+			marker_ranks_choose(
+				mean + a * d, variance + a * d, marker + a * d, mean + b * d, variance + b * d, marker + b * d, d);
+	r->at = xcalloc(d + 1, sizeof *r->at);
+	for (size_t j = 0; j < k * d; j++)
+		r->at[j % d] |= r->marker[j];
+	for (size_t j = 0; j < d; j++)
+		m += r->at[j];
+	for (size_t j = 0, i = 0; j < d; j++)
+		r->at[j] = (uint32_t)(r->at[j] ? i++ : m);
+	r->m = m;
+	r->type = xcalloc(k * m + 1, sizeof *r->type);
+	FREED struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
+	for (size_t c = 0; c < k; c++) {
+		for (size_t j = 0; j < d; j++)
+			if (r->at[j] < m)
+				e[r->at[j]] = (struct marker_rank){(double)r->mean[c * d + j], r->at[j]};
+		double norm = centred_ranks(e, m, m);
+		for (size_t j = 0; j < m && norm > 0; j++)
+			r->type[e[j].at * k + c] = e[j].value / norm;
 	}
 }
 
 void marker_ranks_fit(
 	struct marker_ranks *r, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
 {
-	size_t d = x->d, m = 0;
-	FREED double *mean = xcalloc(k * d + 1, sizeof *mean), *variance = xcalloc(k * d + 1, sizeof *variance);
+	size_t d = x->d;
+	double *mean = xcalloc(2 * k * d + 1, sizeof *mean), *variance = mean + k * d;
 	FREED double *cells = xmalloc(k * sizeof *cells);
-	uint32_t *at = xcalloc(d + 1, sizeof *at);
-	uint8_t *marker = xcalloc(k * d + 1, 1);
 	class_moments(x, row, n, y, weight, k, mean, variance, cells);
-	for (size_t a = 0; a < k; a++)
-		for (size_t b = 0; b < a; b++)
-			marker_ranks_choose(
-				mean + a * d, variance + a * d, marker + a * d, mean + b * d, variance + b * d, marker + b * d, d);
-	for (size_t j = 0; j < k * d; j++)
-		at[j % d] |= marker[j];
-	for (size_t j = 0; j < d; j++)
-		m += at[j];
-	for (size_t j = 0, i = 0; j < d; j++)
-		at[j] = (uint32_t)(at[j] ? i++ : m);
-	*r = (struct marker_ranks){k, m, d, at, xcalloc(k * m + 1, sizeof *r->type), .marker = marker};
-	keep_profiles(r, mean, variance, cells);
-	FREED struct marker_rank *e = xmalloc((m + 1) * sizeof *e);
-	for (size_t c = 0; c < k; c++) {
-		for (size_t j = 0; j < d; j++)
-			if (at[j] < m)
-				e[at[j]] = (struct marker_rank){mean[c * d + j], at[j]};
-		double norm = centred_ranks(e, m, m);
-		for (size_t j = 0; j < m && norm > 0; j++)
-			r->type[e[j].at * k + c] = e[j].value / norm;
+	*r = (struct marker_ranks){.k = k, .d = d, .mean = xmalloc((2 * k * d + 1) * sizeof *r->mean), .sd = xcalloc(d + 1, sizeof *r->sd)};
+	r->variance = r->mean + k * d;
+	for (size_t j = 0; j < 2 * k * d; j++)
+		r->mean[j] = (float)mean[j];
+	double all = 0;
+	for (size_t c = 0; c < k; c++)
+		all += cells[c];
+	for (size_t j = 0; j < d; j++) {
+		double within = 0;
+		for (size_t c = 0; c < k; c++)
+			within += cells[c] / all * variance[c * d + j];
+		r->sd[j] = (float)sqrt(within);
 	}
+	free(mean);
+	marker_ranks_settle(r);
+}
+
+void marker_ranks_keep(struct marker_ranks *r, const uint8_t *keep)
+{
+	for (size_t j = 0; j < r->k * r->d; j++)
+		if (!keep[j % r->d])
+			r->mean[j] = 0;
+	marker_ranks_settle(r);
 }
 
 void marker_ranks_release(struct marker_ranks *r)

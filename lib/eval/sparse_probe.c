@@ -252,18 +252,44 @@ void sparse_probe_release(struct sparse_probe *p)
 	*p = (struct sparse_probe){0};
 }
 
+void sparse_probe_keep(struct sparse_probe *p, const uint8_t *keep)
+{
+	for (size_t j = 0; j < p->d; j++)
+		if (!keep[j])
+			memset(p->w + j * p->stride, 0, p->stride * sizeof *p->w);
+}
+
 void sparse_probe_logits(const struct sparse_probe *p, const struct sparse_row *x, float *logit)
 {
 	logits(p->w, p->stride, x, p->b, logit);
+}
+
+/* The norms, b and |m|^2 of w and mean. */
+static void centroids_settle(struct centroids *c)
+{
+	c->square = 0;
+	for (size_t j = 0; j < c->d; j++)
+		c->square += (double)c->mean[j] * (double)c->mean[j];
+	for (size_t a = 0; a < c->k; a++) {
+		double square = 0, offset = 0;
+		for (size_t j = 0; j < c->d; j++) {
+			double w = (double)c->w[j * c->stride + a];
+			square += w * w;
+			offset -= w * (double)c->mean[j];
+		}
+		for (size_t j = 0; j < c->d && square > 0; j++)
+			c->w[j * c->stride + a] = (float)((double)c->w[j * c->stride + a] / sqrt(square));
+		c->b[a] = square > 0 ? (float)(offset / sqrt(square)) : 0;
+	}
 }
 
 void centroids_fit(
 	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k)
 {
 	size_t d = x->d, stride = (k + 7) / 8 * 8;
-	FREED double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells);
+	FREED double *sum = xcalloc(k * d + 1, sizeof *sum), *cells = xcalloc(k, sizeof *cells), *mean = means(x, row, n, weight);
 	*c = (struct centroids){
-		k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), means(x, row, n, weight), 0};
+		k, d, stride, xcalloc(d * stride + 1, sizeof *c->w), xcalloc(stride, sizeof *c->b), xmalloc((d + 1) * sizeof *c->mean), 0};
 	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
 		double own = weight_of(weight, row[i]);
@@ -272,19 +298,22 @@ void centroids_fit(
 		for (size_t j = 0; j < r.n; j++)
 			sum[y[row[i]] * d + r.column[j]] += own * (double)r.value[j];
 	}
-	for (size_t j = 0; j < d; j++)
-		c->square += c->mean[j] * c->mean[j];
-	for (size_t a = 0; a < k; a++) {
-		double square = 0, offset = 0, *s = sum + a * d;
-		for (size_t j = 0; j < d; j++) {
-			s[j] = s[j] / cells[a] - c->mean[j];
-			square += s[j] * s[j];
-			offset -= s[j] * c->mean[j];
-		}
-		for (size_t j = 0; j < d && square > 0; j++)
-			c->w[j * stride + a] = (float)(s[j] / sqrt(square));
-		c->b[a] = square > 0 ? (float)(offset / sqrt(square)) : 0;
+	for (size_t j = 0; j < d; j++) {
+		c->mean[j] = (float)mean[j];
+		for (size_t a = 0; a < k; a++)
+			c->w[j * stride + a] = (float)(sum[a * d + j] / cells[a] - mean[j]);
 	}
+	centroids_settle(c);
+}
+
+void centroids_keep(struct centroids *c, const uint8_t *keep)
+{
+	for (size_t j = 0; j < c->d; j++)
+		if (!keep[j]) {
+			c->mean[j] = 0;
+			memset(c->w + j * c->stride, 0, c->stride * sizeof *c->w);
+		}
+	centroids_settle(c);
 }
 
 void centroids_release(struct centroids *c)
@@ -300,7 +329,7 @@ double centroids_distance(const struct centroids *c, const struct sparse_row *x)
 	logits(c->w, c->stride, x, c->b, z);
 	for (size_t j = 0; j < x->n; j++) {
 		double v = (double)x->value[j];
-		square += v * (v - 2 * c->mean[x->column[j]]);
+		square += v * (v - 2 * (double)c->mean[x->column[j]]);
 	}
 	most = z[0];
 	for (size_t a = 1; a < c->k; a++)

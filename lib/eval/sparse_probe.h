@@ -27,6 +27,8 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	const float *weight, const uint8_t *under, double penalty, struct error *e);
 void sparse_probe_release(struct sparse_probe *p); /* accepts a zeroed struct */
 
+/* Rows will lack the features of which keep [d] is 0. */
+void sparse_probe_keep(struct sparse_probe *p, const uint8_t *keep);
 /* logit [p->stride] of a row, of which the first k count. */
 void sparse_probe_logits(const struct sparse_probe *p, const struct sparse_row *x, float *logit);
 
@@ -38,9 +40,11 @@ struct centroids {
 	size_t k, d, stride;
 	float *w; /* [d, stride] m_c - m, divided by their norms */
 	float *b; /* [stride] - w m */
-	double *mean, square; /* [d] m; |m|^2 */
+	float *mean; /* [d] m */
+	double square; /* |m|^2 */
 };
 void centroids_fit(
 	struct centroids *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k);
 void centroids_release(struct centroids *c); /* accepts a zeroed struct */
+void centroids_keep(struct centroids *c, const uint8_t *keep); /* likewise */
 double centroids_distance(const struct centroids *c, const struct sparse_row *x);

@@ -2,7 +2,7 @@
 
 #include "train/config.h"
 #include "base/file.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>

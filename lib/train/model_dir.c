@@ -1,7 +1,7 @@
 #include "train/model_dir.h"
 
 #include "train/config.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 #include "train/train_state.h"
 
 #include <unistd.h>

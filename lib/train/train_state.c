@@ -2,7 +2,7 @@
 
 #include "base/digest.h"
 #include "base/json.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "train/model_dir.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include <unistd.h>
 

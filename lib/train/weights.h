@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "stream/header.h"
 #include "nn/model.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 struct weights_report {
 	size_t fresh; /* head tensors that the file lacks: drawn at random (model_draw) */

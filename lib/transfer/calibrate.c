@@ -190,6 +190,7 @@ static void calibrate_limits(struct rule *r, const struct known *at, const doubl
 		conformal_init(&r->limit[k].strange, some, at->grouped ? of : NULL, n, at->grouped ? close_gaps(of, n) : n);
 		if (unknown > 0)
 			r->limit[k].most = conformal_threshold(&r->limit[k].strange, unknown);
+		conformal_shorten(&r->limit[k].strange);
 	}
 }
 
@@ -206,6 +207,8 @@ static void calibrate_unlike(struct calibrated *c, const struct held_out *h, con
 	}
 	conformal_init(&r->far, far, at->grouped, at->n, at->groups);
 	conformal_init(&r->unsure, unsure, at->grouped, at->n, at->groups);
+	conformal_shorten(&r->far);
+	conformal_shorten(&r->unsure);
 	for (size_t i = 0; i < at->n; i++)
 		far[i] = rule_strange(r, far[i], unsure[i]);
 	calibrate_limits(r, at, far, guess, unknown);

@@ -30,9 +30,9 @@ struct rule {
 	int calls_unknown; /* 0: unlike cells have their class, too */
 	double temperature, most_missed;
 	double finest; /* threshold of terms, with detail */
-	struct conformal far, unsure; /* of all held-out cells: distance, 1 - probability of the predicted class */
+	struct conformal far, unsure; /* of all held-out cells, shortened: distance, 1 - probability of the predicted class */
 	struct limit {
-		struct conformal strange; /* of the cells predicted to be of a class */
+		struct conformal strange; /* of the cells predicted to be of a class, shortened after `most` was found */
 		double most; /* stranger cells are unlike them */
 	} * limit; /* [k + 1] the last one: of all cells */
 	size_t *of; /* [k] which limit a class has: its own, or the last one if too few cells were predicted to be of it */

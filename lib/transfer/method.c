@@ -13,6 +13,7 @@ enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if 
 static const double genes_penalty = 3e-3;
 /* What divides the correlations of ranks before they become probabilities. */
 static const double rank_temperature = 0.03;
+enum { LACKED_PASSES = 3 }; /* of add_lacked, after which probabilities hardly change */
 enum { MOST_ROWS = 100000 }; /* that the regression on genes learns from; docs/benchmarks.md says what it costs */
 
 /* Which of the k classes of m the coarse labels mean that its rows have, [labels - k, k]. Malloced. */
@@ -150,6 +151,20 @@ int method_fit(struct method *m, const struct embeddings *d, const uint32_t *row
 	return failed;
 }
 
+void method_keep(struct method *m, const uint8_t *keep)
+{
+	const struct sparse_probe *p = &m->genes;
+	m->lacked = xcalloc(p->k * p->k, sizeof *m->lacked);
+	for (size_t a = 0; a < p->k; a++)
+		for (size_t j = 0; j < m->d; j++)
+			for (size_t c = 0; c < p->k && !keep[j]; c++)
+				m->lacked[a * p->k + c] += (double)m->ranks.mean[a * m->d + j] * (double)p->w[j * p->stride + c];
+	sparse_probe_keep(&m->genes, keep);
+	centroids_keep(&m->centroids, keep);
+	marker_ranks_keep(&m->ranks, keep);
+	components_keep(&m->components, keep);
+}
+
 void method_release(struct method *m)
 {
 	fitted_release(&m->probe);
@@ -157,7 +172,7 @@ void method_release(struct method *m)
 	centroids_release(&m->centroids);
 	marker_ranks_release(&m->ranks);
 	components_release(&m->components);
-	free_all(m->back, m->own, m->y);
+	free_all(m->back, m->own, m->y, m->lacked);
 	*m = (struct method){0};
 }
 
@@ -205,12 +220,29 @@ static void nearest_score(const struct method *m, const float *x, size_t n, doub
 	}
 }
 
+/* p [k] are logits of a row without the genes that new cells lack, and become those of a row that has them as the mean of each class does, weighted
+ * by the probability of the class. q [k]: by ranks. scratch [2k] */
+static void add_lacked(const struct method *m, double *p, const double *q, double *scratch)
+{
+	size_t k = m->genes.k;
+	double *of = scratch, *without = scratch + k;
+	memcpy(without, p, k * sizeof *p);
+	for (int pass = 0; pass <= LACKED_PASSES; pass++) {
+		memcpy(of, p, k * sizeof *p);
+		softmax(of, k);
+		memcpy(p, without, k * sizeof *p);
+		for (size_t a = 0; a < k; a++)
+			for (size_t c = 0; c < k; c++)
+				p[c] += (pass ? (of[a] + q[a]) / 2 : 1 / (double)k) * m->lacked[a * k + c];
+	}
+}
+
 /* By genes: the mean of the probabilities of the regression and of the ranks. */
 static void genes_score(const struct method *m, const struct sparse *x, const uint32_t *row, size_t n, double *logit, double *far)
 {
 	size_t k = m->genes.k;
 	FREED float *z = xmalloc(m->genes.stride * sizeof *z);
-	double *p = xmalloc(2 * k * sizeof *p), *q = p + k;
+	double *p = xmalloc(4 * k * sizeof *p), *q = p + k;
 	FREED struct marker_rank *ranks = xmalloc((m->ranks.m + 1) * sizeof *ranks);
 	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++, logit += m->c->n) {
@@ -221,8 +253,10 @@ static void genes_score(const struct method *m, const struct sparse *x, const ui
 			p[c] = (double)z[c];
 			q[c] /= rank_temperature;
 		}
-		softmax(p, k);
 		softmax(q, k);
+		if (m->lacked)
+			add_lacked(m, p, q, q + k);
+		softmax(p, k);
 		for (size_t c = 0; c < m->c->n; c++)
 			logit[c] = -INFINITY;
 		for (size_t c = 0; c < k; c++)

@@ -36,6 +36,7 @@ struct method {
 	struct marker_ranks ranks;
 	struct components components; /* or none */
 	uint32_t *back;
+	double *lacked; /* [k, k] by method_keep, or NULL: what the mean of a class (row) adds to the logits by the genes that new cells lack */
 };
 
 /* Of rows row[0..n) of d, rising; d, o and c must outlive m. start: a method of most of them, from whose weights the regression begins, so
@@ -43,6 +44,8 @@ struct method {
  * A probe that did not converge is no error: see m->probe.p. */
 int method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
 	const struct method_options *o, const struct method *start, struct error *e);
+/* Of counts: new cells will lack the genes of which keep [d] is 0. */
+void method_keep(struct method *m, const uint8_t *keep);
 void method_release(struct method *m); /* accepts a zeroed struct */
 
 /*

@@ -90,9 +90,9 @@ static char *why_not(enum promised what, const struct calibrated *c, const char 
 	return NULL;
 }
 
-void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name)
+void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name, const char *nothing)
 {
-	char *all = withheld(c, unit);
+	char *all = nothing ? xstrdup(nothing) : withheld(c, unit);
 	for (enum promised i = 0; i < PROMISES; i++)
 		p->why[i] = all ? xstrdup(all) : why_not(i, c, unit, name);
 	free(all);

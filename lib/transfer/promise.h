@@ -11,6 +11,7 @@ struct promises {
 	char *why[PROMISES]; /* why it is not promised, malloced; NULL: it is */
 };
 
-/* unit: the column of the groups; NULL: cells were held out. name: of the classes. c has the new cells (calibrated_mix). */
-void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name);
+/* unit: the column of the groups; NULL: cells were held out. name: of the classes. c has the new cells (calibrated_mix). nothing: why nothing can be
+ * promised anyway, or NULL. */
+void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name, const char *nothing);
 void promises_release(struct promises *p); /* accepts a zeroed struct */

@@ -86,14 +86,19 @@ static void spread_of(struct spread *s, const double *v, size_t n)
 	s->sd = s->n > 2 ? sqrt(square / (double)(s->n - 1)) : NAN;
 }
 
+void shift_room(struct shift *s, size_t k, size_t d)
+{
+	*s = (struct shift){.k = k, .of = xcalloc(k + 1, sizeof *s->of), .limit = NAN};
+	sums_init(&s->reference, k, d);
+	sums_init(&s->new, k, d);
+}
+
 void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row, const uint32_t *guess, const uint32_t *group, size_t n,
 	size_t groups, size_t k)
 {
 	FREED double *far = xmalloc((k + 1) * groups * sizeof *far);
 	struct sums own;
-	*s = (struct shift){.k = k, .of = xcalloc(k + 1, sizeof *s->of), .limit = NAN};
-	sums_init(&s->reference, k, d->d);
-	sums_init(&s->new, k, d->d);
+	shift_room(s, k, d->d);
 	sums_init(&own, k, d->d);
 	for (size_t i = 0; i < n; i++)
 		sums_add(&s->reference, guess[i], d, row[i]);
@@ -107,6 +112,8 @@ void shift_init(struct shift *s, const struct embeddings *d, const uint32_t *row
 	}
 	for (size_t c = 0; c <= k; c++)
 		spread_of(&s->of[c], far + c * groups, groups);
+	for (size_t j = 0; j < k * d->d; j++)
+		s->reference.x[j] = (double)(float)s->reference.x[j];
 	if (s->of[k].n > 2) /* one side */
 		s->limit = student_quantile(2 * SHIFT_FALSE_ALARM, (double)(s->of[k].n - 1));
 	sums_release(&own);
@@ -133,6 +140,15 @@ double shift_of(const struct shift *s, size_t c)
 double shift_depth_ratio(const struct shift *s, size_t c)
 {
 	return exp(s->new.of[c].depth / s->new.of[c].n - s->reference.of[c].depth / s->reference.of[c].n);
+}
+
+void shift_keep(struct shift *s, const uint8_t *keep, double share)
+{
+	for (size_t c = 0; c < s->k; c++)
+		s->reference.of[c].depth += s->reference.of[c].n * log(share);
+	for (size_t j = 0; j < s->k * s->reference.d; j++)
+		if (!keep[j % s->reference.d])
+			s->reference.x[j] = 0;
 }
 
 void shift_release(struct shift *s)

@@ -30,7 +30,7 @@ struct shift {
 	size_t k;
 	struct spread *of; /* [k + 1] of each class, and of all */
 	double limit; /* of t; NaN: too few groups */
-	struct sums reference, new;
+	struct sums reference, new; /* x of the reference is rounded to float */
 };
 
 /* Held-out cells row[0..n) of d, predicted to be of classes guess [n] < k, in groups group [n] < groups. */
@@ -42,4 +42,7 @@ double shift_unseen(
 	const struct shift *s); /* a distance of so many times that of a group, by the mean logarithm, does not reach the limit */
 double shift_depth_ratio(
 	const struct shift *s, size_t c); /* of class c: depth of new cells over that of the reference, of means of logarithms */
+void shift_room(struct shift *s, size_t k, size_t d); /* zeroed, for k classes and d features */
+/* New cells lack the features of which keep [d] is 0, and have this share of the molecules. */
+void shift_keep(struct shift *s, const uint8_t *keep, double share);
 void shift_release(struct shift *s); /* accepts a zeroed struct */

@@ -11,7 +11,7 @@
 #include <math.h>
 
 enum { CLUSTER_CELLS = 30, MOST_CLUSTERS = 300, START_CELLS = 5000 }; /* of k-means */
-enum { GENES = 1000, COMPONENTS = 50, PCA_CELLS = 20000, TOGETHER = 256 }; /* the genes that vary most; cells that components are of */
+enum { GENES = 1000, PCA_CELLS = 20000, TOGETHER = 256 }; /* the genes that vary most; cells that components are of */
 enum { SHIFT_CELLS = 15, NEIGHBOURS = 15, EXACT_CELLS = 20000 }; /* a class of fewer new cells says nothing of the shift */
 static const double least_variance = 0.01, recall = 0.95;
 
@@ -75,7 +75,7 @@ static float *project(const struct components *c, const struct sparse *x, const 
 static int whiten(struct components *c, const float *y, const uint32_t *row, size_t n, const uint32_t *class, struct error *e)
 {
 	size_t q = c->q;
-	double trace = 0, gap[COMPONENTS];
+	double trace = 0, gap[UNLIKE_COMPONENTS];
 	FREED double *cells = xcalloc(c->k, sizeof *cells), *within = xcalloc(q * q, sizeof *within);
 	c->types = xcalloc(c->k * q, sizeof *c->types);
 	for (size_t i = 0; i < n; i++)
@@ -103,6 +103,16 @@ static int whiten(struct components *c, const float *y, const uint32_t *row, siz
 	return 0;
 }
 
+/* As a file of them has them. */
+static void round_components(struct components *c)
+{
+	double *const x[] = {c->centre, c->w, c->types};
+	const size_t n[] = {c->g, c->g * c->q, c->k * c->q};
+	for (int i = 0; i < 3; i++)
+		for (size_t j = 0; j < n[i]; j++)
+			x[i][j] = (double)(float)x[i][j];
+}
+
 int components_fit(struct components *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k, int threads,
 	struct error *e)
 {
@@ -116,7 +126,7 @@ int components_fit(struct components *c, const struct sparse *x, const uint32_t 
 	step = m / PCA_CELLS + 1;
 	*c = (struct components){.d = x->d, .k = k};
 	choose_genes(c, x, of_class, m, same);
-	c->q = c->g < COMPONENTS ? c->g : COMPONENTS;
+	c->q = c->g < UNLIKE_COMPONENTS ? c->g : UNLIKE_COMPONENTS;
 	FREED double *rows = xmalloc(TOGETHER * c->g * sizeof *rows);
 	pca_init(&p, c->g);
 	for (size_t i = 0; (some = dense_rows(c, x, of_class, i, m, step, &r, rows)); i += some * step)
@@ -130,7 +140,18 @@ int components_fit(struct components *c, const struct sparse *x, const uint32_t 
 	}
 	if (failed)
 		components_release(c);
+	else
+		round_components(c);
 	return failed;
+}
+
+void components_keep(struct components *c, const uint8_t *keep)
+{
+	for (size_t j = 0; j < c->d; j++)
+		if (!keep[j] && c->at[j] < c->g) {
+			c->centre[c->at[j]] = 0;
+			c->at[j] = (uint32_t)c->g;
+		}
 }
 
 void components_release(struct components *c)
@@ -223,7 +244,7 @@ static void find_outside(struct work *w)
 {
 	const struct components *c = w->c;
 	size_t n = w->x->n, q = c->q, near = n - 1 < NEIGHBOURS ? n - 1 : NEIGHBOURS;
-	double shift[COMPONENTS];
+	double shift[UNLIKE_COMPONENTS];
 	FREED double *own = xmalloc(n * sizeof *own), *far = xmalloc((n * near + 1) * sizeof *far);
 	FREED uint32_t *neighbour = xmalloc((n * near + 1) * sizeof *neighbour);
 	component_shift(w, shift);

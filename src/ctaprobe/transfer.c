@@ -16,7 +16,8 @@ struct transfer_options transfer_set = {.folds = 5, .inverse_penalty = 1, .cover
 enum { EMBEDDINGS = 1, COUNTS = 2 }; /* modes: what the cells are told by */
 static struct option_def options[] = {
 	{0, "Reference", OPT_GROUP},
-	{0, "reference", OPT_INPUT, &transfer_set.reference, "FILE", "counts or embeddings of cells with known classes"},
+	{0, "reference", OPT_INPUT, &transfer_set.reference, "FILE",
+		"counts or embeddings of cells with known classes, or a saved reference"},
 	{'l', "label", OPT_STRING, &transfer_set.label, "COL", "their column of classes", .changes = 1},
 	{0, "ontology", OPT_INPUT, &transfer_set.ontology, "FILE",
 		"classes are terms of this ontology (OBO), at any level; give the finest one that holds", .modes = COUNTS,
@@ -46,6 +47,10 @@ static struct option_def options[] = {
 		"also write a table of clusters of the new cells, the most unlike the reference first", .modes = COUNTS},
 	{0, "clusters", OPT_STRING, &transfer_set.clusters, "COL", "with --unlike: these clusters or labels of the new cells",
 		.modes = COUNTS, .needs = "unlike"},
+	{0, "save", OPT_OUTPUT, &transfer_set.save, "FILE",
+		"learn the reference and write it to FILE, for later --reference FILE; no new cells", .modes = COUNTS},
+	{0, "about", OPT_LIST, &transfer_set.about, "KEY=VALUE",
+		"with --save: a text for its users, such as title, licence and doi (repeatable)", .modes = COUNTS, .needs = "save"},
 	{0, "held-out", OPT_OUTPUT, &transfer_set.held_out, "FILE", "also write the predictions of the cells that were held out"},
 	{0},
 };
@@ -57,49 +62,70 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.features = "libLBFGS",
 	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
-static void transfer_check_options(void)
+static void transfer_check_options(int saved)
 {
-	if (!transfer_set.reference)
+	struct transfer_options *o = &transfer_set;
+	if (!o->reference)
 		usage_error("--reference FILE is needed: the cells with known classes");
-	if (!transfer_set.label)
+	if (saved)
+		refuse("belongs to the cells that a saved reference was learned from", &o->label, &o->ontology, &o->nearest,
+			&o->inverse_penalty, &o->as_given, &o->group, &o->folds, &o->calibration, &o->coverage, &o->held_out, &o->save,
+			&transfer_cli.seed);
+	else if (!o->label)
 		usage_error("--label COL is needed: the column of classes");
-	for (size_t i = 0; transfer_made[i]; i++)
-		if (strcmp(transfer_set.label, transfer_made[i]) == 0)
+	if (o->save)
+		refuse("belongs to new cells, and --save takes none", &o->unlike, &o->clusters, &o->held_out, &transfer_cli.output);
+	if (o->save && transfer_cli.noperand)
+		usage_error("--save takes no new cells: use the saved reference with --reference");
+	for (size_t i = 0; transfer_made[i] && o->label; i++)
+		if (strcmp(o->label, transfer_made[i]) == 0)
 			usage_error("--label %s: a column of this name is made here, so predictions would be compared with themselves",
-				transfer_set.label);
+				o->label);
 }
 
 int ctaprobe_transfer(int argc, char **argv)
 {
-	struct reference r = {0};
-	struct calibrated c;
+	struct reference r = {.kept.file.fd = -1};
 	struct predictions p;
 	struct written w;
 	struct unlike u = {0};
 	cli_init(&transfer_cli, argc, argv);
-	transfer_check_options();
+	int saved = transfer_set.reference && saved_is(transfer_set.reference);
+	transfer_check_options(saved);
 	cli_blas(&transfer_cli);
+	if (transfer_set.save) {
+		reference_save(&r);
+		return 0;
+	}
 	struct stream *in = cli_open(&transfer_cli, 0);
 	int counts = strcmp(stream_header(in)->kind, "counts") == 0;
 	cli_mode(counts ? COUNTS : EMBEDDINGS, "the cells have %s", counts ? "counts" : "embeddings");
-	reference_read(&r, in);
+	if (saved)
+		reference_open(&r, in);
+	else
+		reference_read(&r, in);
 	must(stream_index(in, &failure));
 	if (counts)
-		new_match_depth(&r, in);
-	reference_fit(&r);
-	if (transfer_calibrate(&c, &r.held, r.options.detail, r.groups.n, transfer_set.coverage, transfer_set.unknown, &failure))
-		die("%s: %s", stream_name(r.held.d->s), failure.msg);
-	new_predict(&p, in, &r, &c);
-	calibrated_mix(&c, p.logit, p.scored);
-	promises_make(&r.promised, &c, r.group, r.classes.name);
-	c.rule.calls_unknown = given(&transfer_set.unknown) || !r.promised.why[PROMISE_UNKNOWN];
+		new_match(&r, in);
+	if (!saved)
+		reference_fit(&r);
+	struct calibrated *c = &r.fit.calibrated;
+	if (r.lacking) {
+		method_keep(&r.fit.method, r.shared);
+		shift_keep(&c->shift, r.shared, r.shared_share);
+	}
+	new_predict(&p, in, &r);
+	calibrated_mix(c, p.logit, p.scored);
+	promises_make(&r.promised, c, r.group, r.kept.classes.name,
+		r.few ? "the new cells lack genes that have many of the molecules of the reference" : NULL);
+	int asked = given(&transfer_set.unknown) || (saved && strstr(r.kept.options, "--unknown "));
+	c->rule.calls_unknown = asked || !r.promised.why[PROMISE_UNKNOWN];
 	if (transfer_set.unlike)
 		transfer_unlike(&u, &p, &r);
-	transfer_write_new(&w, &p, &r, &c.rule, &u);
+	transfer_write_new(&w, &p, &r, &u);
 	if (transfer_set.held_out)
-		transfer_write_held_out(&r, &c.rule);
-	transfer_report(&r, &c, &p, &w);
-	calibrated_release(&c);
+		transfer_write_held_out(&r);
+	transfer_report(&r, &p, &w);
 	reference_release(&r);
 	stream_free(in);
 	unlike_release(&u);

@@ -4,14 +4,17 @@
 #pragma once
 
 #include "ctaprobe.h"
+#include "base/option.h"
 #include "transfer/promise.h"
+#include "transfer/saved.h"
 #include "transfer/unlike.h"
 
 #define BETWEEN " | " /* classes of a set, as text */
 #define UNKNOWN "unknown"
 
 struct transfer_options {
-	const char *reference, *calibration, *held_out, *label, *group, *ontology, *unlike, *clusters;
+	const char *reference, *calibration, *held_out, *label, *group, *ontology, *unlike, *clusters, *save;
+	struct opt_values about;
 	long long nearest, folds;
 	double inverse_penalty, coverage, unknown;
 	int as_given;
@@ -22,28 +25,37 @@ extern struct transfer_options transfer_set;
 extern const char *const transfer_made[];
 
 struct reference {
-	struct embeddings d, other; /* the reference, and the cells of --calibration */
-	struct classes classes, groups;
+	struct embeddings d, other; /* the reference, and the cells of --calibration; no cells of a saved reference */
+	struct classes groups;
 	const char *group; /* column of groups, NULL: none, or all cells have one value */
-	uint64_t *cells; /* [labels] of the reference: of the classes, then of coarse labels */
-	struct detail detail; /* with --ontology; else its labels are the classes */
-	uint8_t *untested; /* [classes] never held out while others of it were there */
-	uint64_t *digest; /* [digests] of its cells, before they were thinned */
+	struct saved kept; /* a saved reference, or what would be saved; without --ontology the labels of its detail are the classes */
+	struct learned fit; /* of its cells at the depth of the new ones */
+	const char *name;
+	const struct vocab *genes; /* of counts; NULL: the cells have embeddings */
+	size_t features;
+	uint8_t *shared; /* [genes] 1: the new cells have it */
+	double shared_share; /* of its molecules that are of such genes */
+	size_t shared_genes, by_symbol; /* of those: matched by symbol */
+	int lacking, few; /* the new cells lack genes that it has learned from; so many that nothing can be promised */
+	uint64_t *digest; /* [digests] of its cells by the shared genes, before they were thinned */
 	size_t digests;
-	double depth, new_depth, thinned; /* medians of counts; the share of the reference's molecules that is kept */
+	double depth, new_depth; /* medians of counts of shared genes */
+	size_t rung; /* the reference is thinned to 2^-rung of its molecules */
 	int molecules; /* counts are molecules, of the reference and of the new cells */
-	size_t genes, by_symbol; /* shared; of those: matched by symbol */
 	struct method_options options;
-	struct method method; /* of all its cells */
 	struct held_out held;
 	uint32_t *fold; /* [held.d->n]; NULL with --calibration */
 	struct promises promised; /* for the new cells */
 };
 
-/* Read it, for new cells that are in the stream `new`. Dies on errors, and if they are no such cells as the reference. */
+/* Read it, for new cells that are in the stream `new`, or to be saved: NULL. Dies on errors, and if they are no such cells as the reference. */
 void reference_read(struct reference *r, const struct stream *new);
-/* Fit the method, and those of the folds, and predict the cells that are held out. */
+/* The same of a saved reference. */
+void reference_open(struct reference *r, const struct stream *new);
+/* Fit the method, and those of the folds, predict the cells that are held out, and calibrate. */
 void reference_fit(struct reference *r);
+/* --save */
+void reference_save(struct reference *r);
 void reference_release(struct reference *r);
 
 /* Cells of a stream and what the method says of them. */
@@ -61,10 +73,14 @@ struct predictions {
 
 /* The next block of new cells. 0: the end; of a stream that is indexed the next call begins again. Dies on errors. */
 int new_next(struct stream *in, struct block *b);
-/* Compare the depth of the reference with that of the new cells, and thin it if it is much deeper. */
-void new_match_depth(struct reference *r, struct stream *in);
-/* Predict the new cells, and add them to c. */
-void new_predict(struct predictions *p, struct stream *in, const struct reference *r, struct calibrated *c);
+/* The median of depth [n], which it sorts; NaN: n is 0. molecules becomes 0 if these are sums of other values, such as reads or transcripts per
+ * million: they are larger than those of molecules, or nearly equal. */
+double depth_median(uint64_t *depth, size_t n, int *molecules);
+/* Which genes the new cells have, and how deep they are: the reference loses the other genes if these are many, and is thinned if it is much deeper, or
+ * the rung of a saved one is read. */
+void new_match(struct reference *r, struct stream *in);
+/* Predict the new cells, and add them to r->fit.calibrated. */
+void new_predict(struct predictions *p, struct stream *in, struct reference *r);
 
 /* --unlike: find the clusters, and write their table. */
 void transfer_unlike(struct unlike *u, const struct predictions *p, const struct reference *r);
@@ -77,9 +93,8 @@ struct written {
 };
 /* Write the predictions of new cells to -o, with their places in the list u (of no clusters: no column), those of held-out cells, with their folds,
  * to --held-out. */
-void transfer_write_new(
-	struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule, const struct unlike *u);
-void transfer_write_held_out(const struct reference *r, const struct rule *rule);
+void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct unlike *u);
+void transfer_write_held_out(const struct reference *r);
 
 /* The notes and the rows of --report. */
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w);
+void transfer_report(const struct reference *r, const struct predictions *p, const struct written *w);

@@ -24,8 +24,9 @@ static void warn_names(const struct classes *c)
 		warn("class '%s' has '%s' in its name, which separates classes in label_set: read in_set, or rename it", set, BETWEEN);
 }
 
-static void report_promises(const struct reference *r, const struct calibrated *c)
+static void report_promises(const struct reference *r)
 {
+	const struct calibrated *c = &r->fit.calibrated;
 	const struct shift *s = &c->shift;
 	double shift = shift_of(s, s->k);
 	char *const *whys = r->promised.why;
@@ -55,14 +56,15 @@ static void report_promises(const struct reference *r, const struct calibrated *
 	cli_measured("shift:limit", s->limit);
 	cli_measured("shift:false_alarm", SHIFT_FALSE_ALARM);
 	cli_measured("shift:unseen", shift_unseen(s));
-	if (!r->d.x) {
+	if (r->genes) {
 		cli_measured("depth:reference", r->depth);
 		cli_measured("depth:new", r->new_depth);
-		cli_measured("thinned", r->thinned);
+		cli_measured("thinned", r->fit.share);
 		cli_measured("molecules", r->molecules);
-		cli_measured("genes:shared", (double)r->genes);
+		cli_measured("genes:shared", (double)r->shared_genes);
+		cli_measured("molecules:share", r->shared_share);
 		cli_measured("genes:by_symbol", (double)r->by_symbol);
-		cli_measured("genes:share", (double)r->genes / (double)stream_header(r->d.s)->vocab.n);
+		cli_measured("genes:share", (double)r->shared_genes / (double)r->genes->n);
 	}
 }
 
@@ -74,10 +76,11 @@ static void report_class(const char *name, const char *class, double value)
 	free_all(escaped, row);
 }
 
-static void report_classes_of(const struct reference *r, const struct calibrated *c, const struct written *w)
+static void report_classes_of(const struct reference *r, const struct written *w)
 {
+	const struct calibrated *c = &r->fit.calibrated;
 	const struct shift *s = &c->shift;
-	char *const *name = r->classes.name;
+	char *const *name = r->kept.classes.name;
 	for (size_t k = 0; k < s->k; k++) {
 		report_class("held_out_coverage", name[k], c->of[k].covered);
 		if (!(s->new.of[k].n > 0))
@@ -86,7 +89,7 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 		report_class("new", name[k], c->of[k].cells);
 		report_class("mix", name[k], c->of[k].share);
 		report_class("unlike", name[k], c->of[k].unlike);
-		if (!r->d.x && s->reference.of[k].n > 0)
+		if (r->genes && s->reference.of[k].n > 0)
 			report_class("depth_ratio", name[k], shift_depth_ratio(s, k));
 	}
 	for (size_t k = 0; k < s->k; k++)
@@ -94,22 +97,23 @@ static void report_classes_of(const struct reference *r, const struct calibrated
 			report_class("untested", name[k], (double)w->may_be[k]);
 }
 
-void transfer_report(const struct reference *r, const struct calibrated *c, const struct predictions *p, const struct written *w)
+void transfer_report(const struct reference *r, const struct predictions *p, const struct written *w)
 {
+	const struct calibrated *c = &r->fit.calibrated;
 	const char *new = stream_name(p->in);
-	warn_names(&r->classes);
+	warn_names(&r->kept.classes);
 	if (w->empty)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no %s: they get no class", new, w->empty, w->cells,
-			r->d.x ? "embedding, as they have no token" : "count of a shared gene");
+			!r->genes ? "embedding, as they have no token" : "count of a shared gene");
 	if (w->known)
 		warn("%s: %" PRIu64 " of %" PRIu64 " cells are in %s too: ctaprobe score leaves them out", new, w->known, w->cells,
 			transfer_set.reference);
-	report_promises(r, c);
-	report_classes_of(r, c, w);
-	cli_measured("reference_cells", (double)r->d.n);
-	cli_measured("learned_cells", (double)r->method.n);
-	cli_measured("classes", (double)r->classes.n);
-	cli_measured("features", (double)r->d.d);
+	report_promises(r);
+	report_classes_of(r, w);
+	cli_measured("reference_cells", (double)r->fit.cells);
+	cli_measured("learned_cells", (double)r->fit.method.n);
+	cli_measured("classes", (double)r->kept.classes.n);
+	cli_measured("features", (double)r->features);
 	cli_measured("calibration_cells", (double)c->cells);
 	cli_measured("calibration_groups", (double)c->groups);
 	cli_measured("coverage_promised", measured_keeps(&c->coverage));
@@ -118,16 +122,20 @@ void transfer_report(const struct reference *r, const struct calibrated *c, cons
 	cli_measured("most_missed", c->rule.most_missed);
 	cli_measured("cells", (double)w->cells);
 	double unlike = 0;
-	for (size_t k = 0; k < r->classes.n; k++)
+	for (size_t k = 0; k < r->kept.classes.n; k++)
 		unlike += c->of[k].unlike;
 	cli_measured("unlike_cells", unlike);
 	cli_measured("unknown_cells", (double)w->unknown);
 	cli_measured("untested_cells", (double)w->of_untested);
-	cli_measured("in_reference", (double)w->known);
+	cli_measured("in_reference", r->d.s ? (double)w->known : NAN); /* a saved reference does not know */
 	if (c->rule.detail) {
+		const struct detail *t = c->rule.detail;
+		cli_measured("labels:no_term", (double)t->without);
+		cli_measured("labels:coarse", (double)(t->labels - t->k));
+		cli_measured("labels:coarse_cells", (double)t->coarse_cells);
 		cli_measured("units:fine", (double)c->whole);
 		cli_measured("term_classes", (double)w->term_sum / (double)w->term_cells);
 	}
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
-		r->d.n, r->classes.n, c->rule.temperature, w->cells, w->unknown);
+		r->fit.cells, r->kept.classes.n, c->rule.temperature, w->cells, w->unknown);
 }

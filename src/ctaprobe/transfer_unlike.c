@@ -16,7 +16,7 @@ static void print_types(FILE *f, const struct reference *r, const struct unlike 
 		order[c] = (struct ranked){-(double)cells[c], c};
 	qsort(order, u->k, sizeof *order, compare_double);
 	for (size_t i = 0; i < u->k && order[i].value < 0; i++) {
-		FREED char *name = tsv_escaped(r->classes.name[r->method.back[order[i].at]]);
+		FREED char *name = tsv_escaped(r->kept.classes.name[r->fit.method.back[order[i].at]]);
 		fprintf(f, "%s%s %u", i ? BETWEEN : "", name, cells[order[i].at]);
 	}
 }
@@ -30,7 +30,7 @@ static void print_genes(FILE *f, const struct vocab *v, const struct unlike_gene
 
 static void write_table(const struct unlike *u, const struct predictions *p, const struct reference *r)
 {
-	const struct vocab *genes = &stream_header(r->d.s)->vocab;
+	const struct vocab *genes = r->genes;
 	char *text = NULL;
 	FILE *f = xmemopen(&text, &(size_t){0});
 	fputs("place\tcluster\tcells\ttypes\tdistance\tlevel\toutside\tranks\tnearest\tlacks\thas\tmore\n", f);
@@ -41,7 +41,7 @@ static void write_table(const struct unlike *u, const struct predictions *p, con
 		print_types(f, r, u, i);
 		fprintf(f, "\t%.6g\t%.6g\t%.6g\t%.6g\t", c->distance, c->level, c->outside, c->ranks);
 		for (size_t j = 0; j < UNLIKE_NEAREST; j++) {
-			FREED char *name = tsv_escaped(r->classes.name[r->method.back[c->nearest[j]]]);
+			FREED char *name = tsv_escaped(r->kept.classes.name[r->fit.method.back[c->nearest[j]]]);
 			fprintf(f, "%s%s", j ? BETWEEN : "", name);
 		}
 		print_genes(f, genes, &c->lacks);
@@ -55,13 +55,13 @@ static void write_table(const struct unlike *u, const struct predictions *p, con
 
 void transfer_unlike(struct unlike *u, const struct predictions *p, const struct reference *r)
 {
-	const struct marker_ranks *ranks = &r->method.ranks;
-	FREED uint32_t *class = xmalloc((p->scored + 1) * sizeof *class), *local = xmalloc(r->classes.n * sizeof *local);
+	const struct marker_ranks *ranks = &r->fit.method.ranks;
+	FREED uint32_t *class = xmalloc((p->scored + 1) * sizeof *class), *local = xmalloc(r->kept.classes.n * sizeof *local);
 	for (uint32_t c = 0; c < ranks->k; c++)
-		local[r->method.back[c]] = c;
+		local[r->fit.method.back[c]] = c;
 	for (size_t i = 0; i < p->scored; i++)
 		class[i] = local[p->class[i]];
-	unlike_list(u, ranks, &r->method.components, &p->cells, class, p->cluster, p->clusters.n, (uint32_t)transfer_cli.seed,
+	unlike_list(u, ranks, &r->fit.method.components, &p->cells, class, p->cluster, p->clusters.n, (uint32_t)transfer_cli.seed,
 		(int)transfer_cli.threads);
 	write_table(u, p, r);
 }

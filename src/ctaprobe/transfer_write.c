@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
 	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", NULL};
@@ -31,13 +30,12 @@ static void say_all(struct header *h, const struct reference *r, const struct ru
 	const struct method_options *o = &r->options;
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_SAID);
 	cJSON *to = cJSON_AddObjectToObject(h->extra, HEADER_SAID);
-	char *method = !r->d.x ? xstrdup("regression on genes, and ranks over marker genes")
-		: o->nearest   ? xasprintf("vote of the %zu nearest cells", o->nearest)
-			       : xstrdup("logistic regression on embeddings"),
-	     *digest = xasprintf("xxh3:%016" PRIx64, (uint64_t)XXH3_64bits(r->digest, r->digests * sizeof *r->digest));
+	char *method = r->genes ? xstrdup("regression on genes, and ranks over marker genes")
+		: o->nearest    ? xasprintf("vote of the %zu nearest cells", o->nearest)
+				: xstrdup("logistic regression on embeddings");
 	cJSON_AddStringToObject(to, "method", method);
-	cJSON_AddStringToObject(to, "reference", digest);
-	cJSON_AddNumberToObject(to, "reference_cells", (double)r->d.n);
+	cJSON_AddStringToObject(to, "reference", r->kept.source);
+	cJSON_AddNumberToObject(to, "reference_cells", (double)r->fit.cells);
 	cJSON_AddStringToObject(to, "label", transfer_set.label);
 	cJSON_AddStringToObject(to, "unit", r->group ? r->group : "cell");
 	cJSON_AddNumberToObject(to, "coverage", transfer_set.coverage);
@@ -50,12 +48,13 @@ static void say_all(struct header *h, const struct reference *r, const struct ru
 			cJSON_AddStringToObject(to, reason, why);
 		free_all(row, reason);
 	}
-	free_all(method, digest);
+	free(method);
 }
 
-static void writer_init(struct writer *w, const struct reference *r, const struct rule *rule, const struct header *from, int new)
+static void writer_init(struct writer *w, const struct reference *r, const struct header *from, int new)
 {
-	size_t k = r->classes.n;
+	const struct rule *rule = &r->fit.calibrated.rule;
+	size_t k = r->kept.classes.n;
 	struct header *h = &w->h;
 	const struct detail *t = rule->detail;
 	*w = (struct writer){.r = r, .rule = rule, .fold = -1, .in_reference = -1, .fine_label = -1, .term = -1, .place = -1};
@@ -66,13 +65,13 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	for (size_t i = 0; transfer_made[i]; i++)
 		header_drop(h, transfer_made[i]);
 	w->logit = header_add_fixed(h, "logit", F32, (uint32_t)k);
-	w->predicted = header_add_categorical(h, "predicted", r->classes.name, k);
+	w->predicted = header_add_categorical(h, "predicted", r->kept.classes.name, k);
 	w->probability = header_add(h, "probability", F32);
 	w->label_set = header_add(h, "label_set", STR);
 	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
 	w->likeness = header_add(h, "likeness", F64);
 	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
-	memcpy(name, r->classes.name, k * sizeof *name);
+	memcpy(name, r->kept.classes.name, k * sizeof *name);
 	name[k] = unknown_name;
 	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
 	free(name);
@@ -87,12 +86,19 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 		w->term_classes = header_add(h, "term_classes", U32);
 	}
 	if (t && !new)
-		w->fine_label = header_add_categorical(h, "fine_label", r->classes.name, k);
-	header_labels(h, r->classes.name, r->cells, k);
+		w->fine_label = header_add_categorical(h, "fine_label", r->kept.classes.name, k);
+	header_labels(h, r->kept.classes.name, r->fit.of, k);
 	say_all(h, r, rule);
-	char *how = xasprintf("--reference %zu cells", r->d.n);
-	cli_provenance(&transfer_cli, h, how);
-	free(how);
+	FREED char *how = xasprintf("--reference %zu cells", r->fit.cells);
+	if (r->d.s) {
+		cli_provenance(&transfer_cli, h, how);
+		return;
+	}
+	FREED char *unknown = given(&transfer_set.unknown) && !strstr(r->kept.options, "--unknown ")
+		? xasprintf("--unknown %.17g ", transfer_set.unknown)
+		: xstrdup(""),
+		   *all = xasprintf("%s %s%s", r->kept.options, unknown, how);
+	header_provenance(h, transfer_cli.name, all);
 }
 
 static void writer_release(struct writer *w)
@@ -129,7 +135,7 @@ static void push_set(struct writer *w)
 		w->order[at] = (uint32_t)c;
 	}
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%s%s", i ? BETWEEN : "", w->r->classes.name[w->order[i]]);
+		fprintf(f, "%s%s", i ? BETWEEN : "", w->r->kept.classes.name[w->order[i]]);
 	xmemclose(f, &text);
 	block_push_str(&w->out, w->label_set, text, strlen(text));
 	free(text);
@@ -168,7 +174,7 @@ static void put_cell(struct writer *w, size_t i, const double *logit, double far
 	}
 	for (size_t c = 0; c < k; c++) {
 		z[c] = logit ? (float)log(d->p[c]) : NAN;
-		int may_be = d->in_set[c] & w->r->untested[c];
+		int may_be = d->in_set[c] & w->r->fit.untested[c];
 		untested |= may_be;
 		w->to->may_be[c] += (uint64_t)may_be;
 	}
@@ -238,24 +244,23 @@ static void add_places(struct writer *w, const struct unlike *u)
 		free(name[i]);
 }
 
-void transfer_write_new(
-	struct written *w, const struct predictions *p, const struct reference *r, const struct rule *rule, const struct unlike *u)
+void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct unlike *u)
 {
 	struct writer to;
-	*w = (struct written){.may_be = xcalloc(r->classes.n, sizeof *w->may_be)};
-	writer_init(&to, r, rule, stream_header(p->in), 1);
+	*w = (struct written){.may_be = xcalloc(r->kept.classes.n, sizeof *w->may_be)};
+	writer_init(&to, r, stream_header(p->in), 1);
 	add_places(&to, u);
 	to.to = w;
 	write_cells(&to, cli_create(&transfer_cli, &to.h, stream_expected(p->in)), p);
 	writer_release(&to);
 }
 
-void transfer_write_held_out(const struct reference *r, const struct rule *rule)
+void transfer_write_held_out(const struct reference *r)
 {
 	struct writer to;
 	const struct embeddings *d = r->held.d;
-	struct written w = {.may_be = xcalloc(r->classes.n, sizeof *w.may_be)};
-	writer_init(&to, r, rule, stream_header(d->s), 0);
+	struct written w = {.may_be = xcalloc(r->kept.classes.n, sizeof *w.may_be)};
+	writer_init(&to, r, stream_header(d->s), 0);
 	to.to = &w;
 	struct stream *out = stream_create(transfer_set.held_out, &to.h, 0, &failure);
 	must(!out);

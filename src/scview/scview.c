@@ -4,6 +4,7 @@
 
 #include "base/option.h"
 #include "train/model_dir.h"
+#include "transfer/saved.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -12,7 +13,17 @@
 enum format { TSV, NPY, H5AD };
 
 /* modes: -O, and the others */
-enum { TABLE = 1 << TSV, ARRAY = 1 << NPY, ANNDATA = 1 << H5AD, HEADER = 8, HEADER_TABLE = 16, VOCAB = 32, STATS = 64, CHECK = 128 };
+enum {
+	TABLE = 1 << TSV,
+	ARRAY = 1 << NPY,
+	ANNDATA = 1 << H5AD,
+	HEADER = 8,
+	HEADER_TABLE = 16,
+	VOCAB = 32,
+	STATS = 64,
+	CHECK = 128,
+	REFERENCE = 256
+};
 
 static const char *columns, *into, *key;
 static long long limit = -1;
@@ -84,12 +95,26 @@ static int check_model(const char *dir)
 	return bad;
 }
 
+static int check_reference(const char *path)
+{
+	struct saved s;
+	int bad = saved_open(&s, path, &failure);
+	if (bad)
+		complain("%s", failure.msg);
+	else
+		text_putf("%s: complete, reference of %zu types\n", path, s.classes.n);
+	saved_release(&s);
+	return bad;
+}
+
 static int check_inputs(int i)
 {
 	const char *path = i < cli.noperand ? cli.operand[i] : "-";
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return check_model(path);
+	if (saved_is(path))
+		return check_reference(path);
 	RELEASED(stream_free_at) struct stream *in = stream_open(path, &failure);
 	RELEASED(block_release) struct block b = {0};
 	size_t blocks = 0;
@@ -128,6 +153,11 @@ int main(int argc, char **argv)
 		cli_measured("rows", (double)checked);
 		cli_report(&cli, "%s", bad ? "not all files are complete" : "all files are complete");
 		return bad;
+	}
+	if (view.file && saved_is(view.file)) {
+		cli_mode(REFERENCE, "%s is a saved reference", view.file);
+		view_reference(view.file);
+		return 0;
 	}
 	RELEASED(stream_free_at) struct stream *in = cli_open_all(&cli);
 	if (want_header)

@@ -1,5 +1,5 @@
 /*
- * The parts of scview: scview.c (options, vocabulary, check), header.c, table.c, stats.c, export.c (npy, h5ad), and text.c, which writes all
+ * The parts of scview: scview.c (options, vocabulary, check), header.c, reference.c, table.c, stats.c, export.c (npy, h5ad), and text.c, which writes all
  * text.
  */
 #pragma once
@@ -29,6 +29,8 @@ void view_statistics(struct stream *in);
 void view_npy(struct stream *in);
 void view_h5ad(struct stream *in);
 void view_into(struct stream *in);
+
+void view_reference(const char *path); /* a saved reference */
 
 /* Write text to view.out, through a buffer. */
 void text_open(void);

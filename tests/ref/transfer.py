@@ -205,7 +205,8 @@ def shift(ref, new, held, pred, report):
     check_shift(report, r["x"][known].astype(float), r["donor"][known], h["predicted"][known], n["x"].astype(float), p["predicted"])
 
 
-def check_shift(report, x, donor, guess, new, new_guess):
+def check_shift(report, x, donor, guess, new, new_guess, shared=1):
+    """shared: 1 for the features that the new cells have."""
     from scipy.stats import t as student
     said = dict(line.rstrip("\n").split("\t")[:2] for line in open(report))
 
@@ -223,8 +224,12 @@ def check_shift(report, x, donor, guess, new, new_guess):
         of, of_new = (np.ones(len(g), bool) if c is None else g == c for g in (guess, new_guess))
         far = np.array([log_distance(x[of & (donor == d)], guess[of & (donor == d)], x[of & (donor != d)], guess[of & (donor != d)]) for d in sorted(set(donor))])
         far = far[~np.isnan(far)]
-        t = (log_distance(new[of_new], new_guess[of_new], x[of], guess[of]) - far.mean()) / (far.std(ddof=1) * np.sqrt(1 + 1 / len(far)))
-        close("shift of %s" % c, float(said["shift" if c is None else "shift:" + c]), t, 1e-6)
+        if not len(far):                                                     # a type of too few donors
+            continue
+        t = (log_distance(new[of_new], new_guess[of_new], (x * shared)[of], guess[of]) - far.mean()) / (far.std(ddof=1) * np.sqrt(1 + 1 / len(far)))
+        got = float(said["shift" if c is None else "shift:" + c])
+        if not np.isnan([t, got]).all():                                     # the same
+            close("shift of %s" % c, got, t, 1e-6)
         if c is None:
             close("limit", float(said["shift:limit"]), student.isf(.05, len(far) - 1), 1e-9)
             unseen = np.exp(far.mean() + float(said["shift:limit"]) * far.std(ddof=1) * np.sqrt(1 + 1 / len(far))) / np.exp(far.mean())

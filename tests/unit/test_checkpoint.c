@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "mask/masked.h"
 #include "train/config.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* safetensors: what is written comes back; every malformed header and flipped bit is refused; half and bfloat16 are the compiler's. */
 #include "base/bytes.h"
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -141,7 +141,7 @@ static void promised(struct calibrated *c, const struct held_out *h, int coverag
 	struct promises p;
 	transfer_measure(c, h, GROUPS);
 	calibrated_mix(c, logit, N);
-	promises_make(&p, c, "donor", names);
+	promises_make(&p, c, "donor", names, NULL);
 	assert_int_equal(!p.why[PROMISE_COVERAGE], coverage_kept);
 	assert_int_equal(!p.why[PROMISE_UNKNOWN], unknown_kept);
 	assert_null(p.why[PROMISE_ACCURACY]);
@@ -176,11 +176,11 @@ static void test_promises_follow_decisions(void **state)
 	promised(&c, &h, 0, 1);
 	c.rule.temperature /= 0.7;
 	/* without groups, and far away, nothing is promised */
-	promises_make(&p, &c, NULL, names);
+	promises_make(&p, &c, NULL, names, NULL);
 	assert_true(p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	c.shift.limit = -9;
-	promises_make(&p, &c, "donor", names);
+	promises_make(&p, &c, "donor", names, NULL);
 	assert_true(p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	calibrated_release(&c);
@@ -188,7 +188,7 @@ static void test_promises_follow_decisions(void **state)
 	assert_int_equal(transfer_calibrate(&c, &h, NULL, GROUPS, coverage, unknown, &e), 0);
 	add_new(&c, &d, 1);
 	calibrated_mix(&c, logit, N);
-	promises_make(&p, &c, "donor", names);
+	promises_make(&p, &c, "donor", names, NULL);
 	assert_true(!p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	/* the new cells have the class whose sets hold it less often, and which is predicted wrongly more often */
@@ -201,7 +201,7 @@ static void test_promises_follow_decisions(void **state)
 	calibrated_mix(&c, z, n);
 	is_close(c.of[2].share, value("mix2"), 1e-4);
 	is_close(c.expected_covered, value("mix_covered"), 1e-4);
-	promises_make(&p, &c, "donor", names);
+	promises_make(&p, &c, "donor", names, NULL);
 	assert_true(p.why[PROMISE_COVERAGE] && !p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
 	promises_release(&p);
 	calibrated_release(&c);

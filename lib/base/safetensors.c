@@ -1,4 +1,4 @@
-#include "train/safetensors.h"
+#include "base/safetensors.h"
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -157,6 +157,7 @@ static int parse(struct safetensors *s, const uint8_t head[8], char *json, size_
 	} else {
 		s->size = size - s->data;
 		bad = parse_all(s, j, e) || parse_digests(s, json_get(j, "__metadata__"), json, n, e);
+		s->metadata = cJSON_DetachItemFromObjectCaseSensitive(j, "__metadata__");
 	}
 	cJSON_Delete(j);
 	XXH3_128bits_reset(s->hash);
@@ -220,6 +221,7 @@ void safetensors_close(struct safetensors *s)
 	for (size_t i = 0; i < s->nbeside; i++)
 		free(s->beside[i].name);
 	free(s->beside);
+	cJSON_Delete(s->metadata);
 	XXH3_freeState(s->hash);
 	if (s->path && s->fd >= 0)
 		close(s->fd);
@@ -434,6 +436,15 @@ static uint64_t elements(const struct safetensor_out *t)
 	return n;
 }
 
+static void print_quoted(FILE *f, const char *before, const char *s)
+{
+	cJSON *text = cJSON_CreateString(s);
+	char *quoted = cJSON_PrintUnformatted(text);
+	fprintf(f, "%s%s", before, quoted);
+	cJSON_Delete(text);
+	free(quoted);
+}
+
 /* N and the padded JSON (malloced), *size bytes. Its metadata begins with the file's digest, DIGEST_AT, which are zeros here. */
 #define HEADER_BEGIN "01234567{\"__metadata__\":{\"" OWN "\":\"" DIGEST_PREFIX
 #define DIGEST_AT (sizeof HEADER_BEGIN - 1)
@@ -444,17 +455,19 @@ static uint8_t *safetensors_make_header(
 	FILE *f = xmemopen(&text, size);
 	fputs(HEADER_BEGIN DIGEST_ZEROS "\"", f);
 	for (size_t i = 0; i < nbeside; i++) {
+		if (beside[i].inside) {
+			print_quoted(f, ",", beside[i].name);
+			print_quoted(f, ":", beside[i].text);
+			continue;
+		}
 		digest_bytes(beside[i].text, strlen(beside[i].text), hex);
 		fprintf(f, ",\"%s\":\"" DIGEST_PREFIX "%s\"", beside[i].name, hex);
 	}
 	fputs(",\"format\":\"pt\"}", f);
 	uint64_t at = 0;
 	for (size_t i = 0; i < n; i++) {
-		cJSON *name = cJSON_CreateString(t[i].name);
-		char *quoted = cJSON_PrintUnformatted(name);
-		cJSON_Delete(name);
-		fprintf(f, ",%s:{\"dtype\":\"F32\",\"shape\":[", quoted);
-		free(quoted);
+		print_quoted(f, ",", t[i].name);
+		fputs(":{\"dtype\":\"F32\",\"shape\":[", f);
 		for (int k = 0; k < t[i].ndim; k++)
 			fprintf(f, "%s%llu", k ? "," : "", (unsigned long long)t[i].shape[k]);
 		uint64_t end = at + 4 * elements(&t[i]);

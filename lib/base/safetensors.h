@@ -40,6 +40,7 @@ struct safetensors {
 	char digest[DIGEST_SIZE]; /* in its metadata; empty: none */
 	size_t nbeside;
 	struct safetensors_beside *beside; /* [nbeside] */
+	struct cJSON *metadata; /* or NULL */
 };
 
 /* A file next to it, and its digest. */
@@ -94,6 +95,7 @@ struct safetensor_out {
 struct text_file {
 	const char *name;
 	char *text;
+	int inside; /* of safetensors_write: no file, the text itself goes into the metadata */
 };
 
 /*
