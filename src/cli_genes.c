@@ -12,7 +12,7 @@
 static int read_list(struct vocab *list, const char *path, struct error *e)
 {
 	static const char *const names[] = {"gene_id", "gene", "symbol"};
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	if (tsv_open(&t, path, e))
 		return -1;
 	int got = tsv_first(&t, e), at = -1;
@@ -29,7 +29,6 @@ static int read_list(struct vocab *list, const char *path, struct error *e)
 		else if (*t.field[table ? at : 0])
 			vocab_push(list, t.field[table ? at : 0], NULL, NAN);
 	}
-	tsv_close(&t);
 	return got;
 }
 

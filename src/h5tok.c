@@ -7,14 +7,11 @@
 #include "cli_files.h"
 #include "cli_genes.h"
 
-#include "base/file.h"
 #include "base/option.h"
-#include "base/tsv.h"
 #include "anndata/crosscheck.h"
 #include "anndata/obs.h"
 #include "anndata/obstable.h"
 #include "anndata/reader.h"
-#include "genes/gene_match.h"
 #include "stream/panels.h"
 
 #include <inttypes.h>

@@ -147,16 +147,12 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 
 int obstable_load(struct obstable *t, const char *path, struct error *e)
 {
-	struct tsv f;
-	*t = (struct obstable){0};
-	if (tsv_open(&f, path, e))
-		return -1;
-	t->path = xstrdup(path);
-	int bad = load(t, &f, e);
-	tsv_close(&f);
+	RELEASED(tsv_close) struct tsv f;
+	*t = (struct obstable){.path = xstrdup(path)};
+	int bad = tsv_open(&f, path, e) || load(t, &f, e);
 	if (bad)
 		obstable_release(t);
-	return bad;
+	return bad ? -1 : 0;
 }
 
 /* Row of the table for each cell of h. */

@@ -13,8 +13,7 @@ static int enter(struct store *s, const char *path, struct error *e)
 static enum store_type type_of(struct store *s, const char *path)
 {
 	RELEASED(zarr_node_release) struct zarr_node node;
-	enum store_type type = zarr_node_read(&node, s, path);
-	return type;
+	return zarr_node_read(&node, s, path);
 }
 
 static int zarr_store_check(const struct store *s, int r, struct error *e)
@@ -27,8 +26,7 @@ static int dimensions(struct store *s, const char *path)
 {
 	RELEASED(zarr_node_release) struct zarr_node node;
 	const cJSON *shape = zarr_node_read(&node, s, path) == STORE_ARRAY ? json_get(node.meta, "shape") : NULL;
-	int n = cJSON_IsArray(shape) ? cJSON_GetArraySize(shape) : -1;
-	return n;
+	return cJSON_IsArray(shape) ? cJSON_GetArraySize(shape) : -1;
 }
 
 static int has_shape(struct store *s, const char *path)

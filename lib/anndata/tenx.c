@@ -258,17 +258,15 @@ static void drop_header(struct h5ad *h, const char *path, struct texts *const *t
 static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	RELEASED(texts_release) struct texts type = {0}, id = {0}, name = {0};
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got, typed = 0;
 	while ((got = next_row(&t, e)) > 0) {
 		const char *symbol = t.n > 1 ? t.field[1] : "", *of = t.n > 2 ? t.field[2] : "";
-		if (!*t.field[0]) {
-			got = tsv_error(&t, e, "no gene id");
-			break;
-		}
+		if (!*t.field[0])
+			return tsv_error(&t, e, "no gene id");
 		texts_push(&id, t.field[0], strlen(t.field[0]));
 		texts_push(&name, symbol, strlen(symbol));
 		texts_push(&type, of, strlen(of));
@@ -283,14 +281,13 @@ static int read_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 	struct gene_columns c = {.where = t.path, .table = file, .index = file, .genome = opt->modality};
 	if (got == 0)
 		got = take_features(h, &c, &id, &name, typed ? &type : NULL, opt, e);
-	tsv_close(&t);
 	return got;
 }
 
 static int read_barcodes(struct h5ad *h, struct error *e)
 {
 	static const char *const names[] = {"barcodes.tsv", NULL};
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	if (open_text(&t, h, names, e))
 		return -1;
 	int got;
@@ -302,7 +299,6 @@ static int read_barcodes(struct h5ad *h, struct error *e)
 	h->obs.nrow = h->obs.index.held.n;
 	if (got == 0 && !h->obs.nrow)
 		got = error_set(e, "%s: no barcodes", t.path);
-	tsv_close(&t);
 	return got;
 }
 
@@ -354,15 +350,13 @@ static int open_matrix(struct tsv *t, const struct h5ad *h, int64_t shape[3], st
 			r = tsv_error(t, e, "expected three numbers: genes, cells, entries");
 	if (r == 0 && got == 0)
 		r = error_set(e, "%s: ends before its shape", t->path);
-	if (r || got < 0)
-		tsv_close(t);
 	return r || got < 0 ? -1 : 0;
 }
 
 /* Find the files, and what the matrix says of their lengths. */
 static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	int64_t shape[3];
 	size_t prefix = 0;
 	if (is_folder(h->path) && find_stem(h, e))
@@ -375,7 +369,6 @@ static int open_directory(struct h5ad *h, const struct h5ad_options *opt, struct
 		return -1;
 	h->mat = (struct countmat){.where = xstrdup(t.path), .nrow = (uint64_t)shape[1], .ncol = (uint64_t)shape[0]};
 	h->matrix = xstrdup("matrix.mtx");
-	tsv_close(&t);
 	return 0;
 }
 
@@ -424,7 +417,7 @@ static int look_at_entries(struct values *values, struct tsv *t, const int64_t s
 
 static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	int64_t shape[3];
 	if (h->mat.nrow != h->ncell) /* an error, once the genes are known too */
 		return 0;
@@ -432,9 +425,7 @@ static int open_entries(struct h5ad *h, const struct h5ad_options *opt, struct e
 		return -1;
 	countmat_release(&h->mat);
 	countmat_entries(&h->mat, t.path, (uint64_t)shape[1], (uint64_t)shape[0], (uint64_t)shape[2]);
-	int r = look_at_entries(&h->values, &t, shape, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
-	tsv_close(&t);
-	return r;
+	return look_at_entries(&h->values, &t, shape, e) ? -1 : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 }
 
 static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], struct error *e)
@@ -459,15 +450,13 @@ static int read_entries(struct h5ad *h, struct tsv *t, const int64_t shape[3], s
 
 static int tenx_start(struct h5ad *h, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	int64_t shape[3];
 	if (open_matrix(&t, h, shape, e))
 		return -1;
-	int r = (uint64_t)shape[0] != h->mat.ncol || (uint64_t)shape[1] != h->mat.nrow
+	return (uint64_t)shape[0] != h->mat.ncol || (uint64_t)shape[1] != h->mat.nrow
 		? error_set(e, "%s: has changed since it was opened", t.path)
 		: read_entries(h, &t, shape, e);
-	tsv_close(&t);
-	return r;
 }
 
 #define ONE_MATRIX "it has one matrix"

@@ -1,6 +1,5 @@
 #include "cells/where.h"
 
-#include "label/label.h"
 
 #include <math.h>
 #include <strings.h>

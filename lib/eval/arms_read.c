@@ -1,6 +1,5 @@
 #include "eval/arms.h"
 
-#include "base/option.h"
 #include "base/tsv.h"
 
 /* A table that is being read: where its columns are. */

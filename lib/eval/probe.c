@@ -286,6 +286,7 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 	const struct probe_options *o, struct error *e)
 {
 	size_t rows = k == 2 ? 1 : k;
+	RELEASED(problem_release)
 	struct problem p = {.x = x,
 		.row = row,
 		.y = y,
@@ -316,15 +317,12 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 		uncentre(&p, p.theta, p.theta + rows * d, -1);
 	}
 	int stuck;
-	if (minimize(&p, o->max_iter, &stuck, e)) {
-		problem_release(&p);
+	if (minimize(&p, o->max_iter, &stuck, e))
 		return -1;
-	}
 	*out = (struct probe){.k = k, .d = d, .rows = rows, .iterations = p.iterations, .gradient = p.gradient};
 	/* no better point means the limit of float64, if the gradient is small too */
 	out->converged = p.gradient <= p.tol || (stuck && p.gradient <= 1e-6 * (double)n);
 	store(out, &p);
-	problem_release(&p);
 	return 0;
 }
 

@@ -248,18 +248,15 @@ static int read_line(const struct tsv *t, char *const *metric, size_t n, double 
 
 int results_read(const char *path, char *const *metric, size_t n, double *value, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0};
 	int got;
 	for (size_t i = 0; i < n; i++)
 		value[i] = NAN;
 	if (tsv_open(&t, path, e))
 		return -1;
 	while ((got = tsv_next(&t, e)) > 0)
-		if (read_line(&t, metric, n, value, e)) {
-			got = -1;
-			break;
-		}
-	tsv_close(&t);
+		if (read_line(&t, metric, n, value, e))
+			return -1;
 	for (size_t i = 0; i < n && !got; i++)
 		if (isnan(value[i]))
 			got = error_set(e, "%s: no metric '%s'", path, metric[i]);

@@ -25,14 +25,13 @@ static int add_line(struct idmap *m, const struct tsv *t, struct error *e)
 
 int idmap_load(struct idmap *m, const char *path, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	int got;
 	*m = (struct idmap){0};
 	if (tsv_open(&t, path, e))
 		return -1;
 	while ((got = tsv_next(&t, e)) > 0 && (got = add_line(m, &t, e)) == 0)
 		;
-	tsv_close(&t);
 	if (got == 0 && !m->n)
 		got = error_set(e, "%s: no lines with a key and a gene id", path);
 	if (got)

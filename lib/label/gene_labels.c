@@ -165,14 +165,13 @@ static void number_classes(struct gene_labels *g, const struct classes *c, size_
 int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab *v, struct error *e)
 {
 	struct reader r = {.g = g};
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	*g = (struct gene_labels){0};
 	if (tsv_open(&t, path, e))
 		return -1;
 	gene_labels_init(g, v->n);
 	gene_find_init(&r.find, v);
 	int bad = gene_labels_read_rows(&r, &t, e);
-	tsv_close(&t);
 	if (!bad)
 		number_classes(g, &r.classes, v->n);
 	else
@@ -277,7 +276,7 @@ static int read_gene(struct gene_labels *g, const struct tsv *t, const int at[CO
 
 int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab *v, char *const *name, size_t nlabel, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	int at[COLUMNS], got;
 	*g = (struct gene_labels){0};
 	if (tsv_open(&t, path, e))
@@ -292,7 +291,6 @@ int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab
 		got = gene_labels_find_columns(at, &t, e);
 	while (!got && (got = tsv_next(&t, e)) > 0)
 		got = read_gene(g, &t, at, v, e);
-	tsv_close(&t);
 	if (got)
 		gene_labels_release(g);
 	return got;

@@ -59,7 +59,7 @@ int gene_sets_load(struct gene_sets *s, const char *path, const struct vocab *v,
 {
 	struct gene_find find;
 	RELEASED(strmap_release) struct strmap names = {0};
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	int got;
 	*s = (struct gene_sets){0};
 	if (tsv_open(&t, path, e))
@@ -72,7 +72,6 @@ int gene_sets_load(struct gene_sets *s, const char *path, const struct vocab *v,
 			got = -1;
 			break;
 		}
-	tsv_close(&t);
 	gene_find_release(&find);
 	if (got == 0 && s->start[s->n] == 0)
 		got = error_set(e, s->n ? "%s: none of the %zu genes of its sets is in the vocabulary" : "%s: no sets of genes in it", path,

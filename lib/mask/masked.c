@@ -196,12 +196,11 @@ char *masked_differences(const cJSON *stream, const char *digest, const struct h
 	} part[] = {{"vocabulary", "vocabulary "}, {"loader", ""},
 		{"provenance", "program "}}; /* whose options say again what the loader says */
 	char own[DIGEST_SIZE], *found = NULL, *text = NULL;
-	cJSON *now = masked_description(h);
+	RELEASED(json_free_at) cJSON *now = masked_description(h);
 	for (size_t i = 0; stream && i < sizeof part / sizeof *part && !found; i++) {
 		found = json_differences(json_get(stream, part[i].key), json_get(now, part[i].key), "before", "now", 4);
 		text = found ? xasprintf("%s%s", part[i].word, found) : NULL;
 	}
-	cJSON_Delete(now);
 	free(found);
 	masked_digest(h, own);
 	return text || !strcmp(own, digest) ? text : xasprintf("digest %s before, %s now", digest, own);

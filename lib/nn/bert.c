@@ -78,11 +78,6 @@ static int bert_check(const struct model_config *c, struct error *e)
 	return value_check(c, e);
 }
 
-static int check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e)
-{
-	return value_check_batch(c, b, e);
-}
-
 /* ---- tensors ---- */
 
 #define LAYER "bert.encoder.layer.%u."
@@ -324,7 +319,7 @@ const struct arch arch_bert = {
 	.table = "bert.embeddings.word_embeddings.weight",
 	.size = sizeof(struct bert),
 	.check = bert_check,
-	.check_batch = check_batch,
+	.check_batch = value_check_batch,
 	.tensors = bert_tensors,
 	.resolve = bert_resolve,
 	.carve = bert_carve,

@@ -64,11 +64,6 @@ static int bmfm_check(const struct model_config *c, struct error *e)
 	return value_check(c, e);
 }
 
-static int check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e)
-{
-	return value_check_batch(c, b, e);
-}
-
 /* F */
 static size_t bmfm_width(const struct model_config *c)
 {
@@ -316,7 +311,7 @@ const struct arch arch_bmfm_llama = {
 	.optim = &optim,
 	.size = sizeof(struct llama),
 	.check = bmfm_check,
-	.check_batch = check_batch,
+	.check_batch = value_check_batch,
 	.tensors = bmfm_tensors,
 	.resolve = bmfm_resolve,
 	.carve = bmfm_carve,

@@ -70,7 +70,7 @@ static int check_value(const struct model_config *c, double x, struct error *e)
 	return 0;
 }
 
-int value_check_batch(const struct model_config *c, const struct batch *b, struct error *e)
+int value_check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e)
 {
 	if (c->value.kind == VALUE_NONE)
 		return 0;

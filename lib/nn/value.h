@@ -38,8 +38,8 @@ struct value_encoder {
 
 /* Is the configuration possible? The message names the field. */
 int value_check(const struct model_config *c, struct error *e);
-/* Do its tokens have values that the encoder takes? The message names cell and position. */
-int value_check_batch(const struct model_config *c, const struct batch *b, struct error *e);
+/* arch.check_batch: do its tokens have values that the encoder takes? The message names cell and position. */
+int value_check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e);
 /* Rows of its table, 0: it has none. Which row has a value; ROW_NONE: it is a number. The row that is not learned; ROW_NONE: all are. */
 size_t value_rows(const struct model_config *c);
 uint32_t value_row(const struct model_config *c, double x);

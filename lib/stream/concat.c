@@ -143,8 +143,7 @@ static int same_keys(const struct header *a, const struct header *b)
 	cJSON_DeleteItemFromObjectCaseSensitive(y, HEADER_INDEX);
 	cJSON_DeleteItemFromObjectCaseSensitive(x, "panels");
 	cJSON_DeleteItemFromObjectCaseSensitive(y, "panels");
-	int same = cJSON_Compare(x, y, 1);
-	return same;
+	return cJSON_Compare(x, y, 1);
 }
 
 /* Tokens: both say which genes were measured, or neither does. And both cells begin alike. */

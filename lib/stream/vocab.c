@@ -237,15 +237,12 @@ static int load(struct vocab *v, struct tsv *t, const char *path, struct error *
 
 int vocab_load(struct vocab *v, const char *path, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t;
 	*v = (struct vocab){0};
-	if (tsv_open(&t, path, e))
-		return -1;
-	int bad = load(v, &t, path, e);
-	tsv_close(&t);
+	int bad = tsv_open(&t, path, e) || load(v, &t, path, e);
 	if (bad)
 		vocab_release(v);
-	return bad;
+	return bad ? -1 : 0;
 }
 
 /* The next line of a table of two columns; the line of column names is skipped. 1, 0 at the end, -1 with e set. */
@@ -325,20 +322,12 @@ static int load_medians(struct vocab *v, struct tsv *t, const char *path, struct
 
 int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *medians, struct error *e)
 {
-	struct tsv t;
+	RELEASED(tsv_close) struct tsv t = {0}, m = {0};
 	*v = (struct vocab){0};
-	int bad = tsv_open(&t, tokens, e);
-	if (!bad) {
-		bad = load_tokens(v, &t, tokens, e);
-		tsv_close(&t);
-	}
-	if (!bad && !(bad = tsv_open(&t, medians, e))) {
-		bad = load_medians(v, &t, medians, e);
-		tsv_close(&t);
-	}
+	int bad = tsv_open(&t, tokens, e) || load_tokens(v, &t, tokens, e) || tsv_open(&m, medians, e) || load_medians(v, &m, medians, e);
 	if (bad)
 		vocab_release(v);
-	return bad;
+	return bad ? -1 : 0;
 }
 
 int vocab_save(const struct vocab *v, FILE *f)

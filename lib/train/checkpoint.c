@@ -118,8 +118,8 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	*best = NULL;
 	if (checkpoint_state(s, model, step, e))
 		return -1;
-	char *dir = checkpoint_path(model, step, ""), *weights = at(dir, "model.safetensors"), *moments = at(dir, "optimizer.safetensors"),
-	     *best_path = at(dir, "best.safetensors");
+	FREED char *dir = checkpoint_path(model, step, ""), *weights = at(dir, "model.safetensors"),
+		   *moments = at(dir, "optimizer.safetensors"), *best_path = at(dir, "best.safetensors");
 	struct weights_report r;
 	int bad = 0;
 	if (s->best_step) {
@@ -131,7 +131,6 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	if (!bad && r.fresh)
 		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
 	bad = bad || load_moments(m, moments, e);
-	free_all(best_path, moments, weights, dir);
 	if (bad) {
 		train_state_release(s);
 		free(*best);
@@ -226,20 +225,18 @@ int checkpoint_finish(const char *model, struct model *m, const struct train_sta
 
 FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const char *columns, struct error *e)
 {
-	char *path = at(model, name), *line = NULL;
+	FREED char *path = at(model, name), *line = NULL;
 	size_t cap = 0;
 	FILE *f = fopen(path, "a+e");
 	off_t keep = 0;
 	if (!f) {
 		error_set(e, "%s: %s", path, strerror(errno));
-		free(path);
 		return NULL;
 	}
 	rewind(f);
 	for (ssize_t n; (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n'; keep += n)
 		if (keep ? strtoull(line, NULL, 10) > step : strcmp(line, columns) != 0)
 			break;
-	free(line);
 	int bad = 0;
 	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f))
 		bad = error_set(e, "%s: cannot write: %s", path, strerror(errno));
@@ -247,6 +244,5 @@ FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const c
 		fclose(f);
 		f = NULL;
 	}
-	free(path);
 	return f;
 }

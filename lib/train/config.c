@@ -159,7 +159,7 @@ static void check_keys(struct config_reader *r, const struct arch *a)
 
 int config_parse(struct model_config *c, const char *json, size_t n, const char *name, struct error *e)
 {
-	cJSON *j = config_object(json, n, name, e);
+	RELEASED(json_free_at) cJSON *j = config_object(json, n, name, e);
 	if (!j)
 		return -1;
 	struct config_reader r = {.j = j, .name = name, .e = e};
@@ -168,7 +168,6 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 		read_field(&r, f, c);
 	if (c->arch)
 		check_keys(&r, c->arch);
-	cJSON_Delete(j);
 	if (!r.bad && model_check(c, e))
 		r.bad = error_prefix(e, "%s", name);
 	return r.bad ? -1 : 0;
@@ -178,8 +177,7 @@ int config_load(struct model_config *c, const char *path, struct error *e)
 {
 	size_t n;
 	FREED char *text = config_text(path, &n, e);
-	int bad = !text || config_parse(c, text, n, path, e);
-	return bad ? -1 : 0;
+	return !text || config_parse(c, text, n, path, e) ? -1 : 0;
 }
 
 /* Does the folder have this file? -1: it is a pipe, which would keep its reader waiting, or something else. */

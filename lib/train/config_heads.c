@@ -1,7 +1,6 @@
 /* The heads in a config.json. */
 #include "train/config_impl.h"
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/sort.h"
 
@@ -237,14 +236,13 @@ static int listed_heads(struct config_heads *h, struct config_reader *r, const c
 
 int config_heads_parse(struct config_heads *h, const char *json, size_t n, const char *name, struct error *e)
 {
-	cJSON *j = config_object(json, n, name, e);
+	RELEASED(json_free_at) cJSON *j = config_object(json, n, name, e);
 	struct config_reader r = {.j = j, .name = name, .e = e};
 	*h = (struct config_heads){0};
 	if (!j)
 		return -1;
 	const cJSON *list = config_item(&r, "corrmask_heads");
 	int bad = list ? listed_heads(h, &r, list) : one_head(h, &r);
-	cJSON_Delete(j);
 	if (bad)
 		config_heads_release(h);
 	return bad ? -1 : 0;
@@ -255,8 +253,7 @@ int config_heads_load(struct config_heads *h, const char *path, struct error *e)
 	size_t n;
 	FREED char *text = config_text(path, &n, e);
 	*h = (struct config_heads){0};
-	int bad = !text || config_heads_parse(h, text, n, path, e);
-	return bad ? -1 : 0;
+	return !text || config_heads_parse(h, text, n, path, e) ? -1 : 0;
 }
 
 void config_heads_release(struct config_heads *h)

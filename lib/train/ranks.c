@@ -169,8 +169,7 @@ int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e)
 		return 0;
 	FREED double *own = xmalloc(n * sizeof *own);
 	memcpy(own, x, n * sizeof *x);
-	int bad = comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e);
-	return bad ? -1 : 0;
+	return comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e) ? -1 : 0;
 }
 
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)

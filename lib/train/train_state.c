@@ -219,9 +219,8 @@ int train_state_load(struct train_state *s, const char *path, struct error *e)
 		return error_set(e, "%s: %s", path, strerror(errno));
 	FREED char *text = xmalloc(STATE_MAX);
 	size_t n = fread(text, 1, STATE_MAX, f);
-	cJSON *j = cJSON_ParseWithLength(text, n);
+	RELEASED(json_free_at) cJSON *j = cJSON_ParseWithLength(text, n);
 	int bad = parse_state(s, j, path, e) || check_digest(j, text, n, path, e);
-	cJSON_Delete(j);
 	fclose(f);
 	if (bad)
 		train_state_release(s);

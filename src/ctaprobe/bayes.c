@@ -4,7 +4,6 @@
  *     logit_c = log(share of class c) + sum_g count_g log((n_cg + 1) / (n_c + genes)),   n: molecules of the training cells
  */
 #include "cells.h"
-#include "cli.h"
 
 #include <math.h>
 

@@ -1,7 +1,6 @@
 /* Which genes are perturbed together: the arguments of --delete and the options like it. */
 #include "scperturb.h"
 
-#include "cli_stream.h"
 #include "cli_genes.h"
 #include "base/closest.h"
 #include "base/option.h"

@@ -7,7 +7,6 @@
 #include "cli_labels.h"
 
 #include "base/option.h"
-#include "eval/paired.h"
 #include "eval/results.h"
 
 #include <inttypes.h>

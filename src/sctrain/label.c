@@ -4,7 +4,6 @@
  * of their names.
  */
 #include "heads.h"
-#include "cli.h"
 #include "cli_labels.h"
 
 #include "base/json.h"

@@ -117,8 +117,7 @@ static char *config_differences(
 		own[i] = t->objectives.one[i].head;
 	FREED char *a = config_print(&c, heads.head, heads.n), *b = config_print(now, own, t->objectives.n);
 	RELEASED(json_free_at) cJSON *x = cJSON_Parse(a), *y = cJSON_Parse(b);
-	char *found = json_differences(x, y, "before", "now", 4);
-	return found;
+	return json_differences(x, y, "before", "now", 4);
 }
 
 static char *settings_differences(const struct train *t, const struct train_state *was)
@@ -129,8 +128,7 @@ static char *settings_differences(const struct train *t, const struct train_stat
 		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_INIT);
 		cJSON_DeleteItemFromObjectCaseSensitive(now, SETTING_EVAL_CELLS);
 	}
-	char *found = json_differences(was->settings, now, "before", "now", 4);
-	return found;
+	return json_differences(was->settings, now, "before", "now", 4);
 }
 
 void resume_check(const struct train *t, const struct model_config *c, enum train_progress progress, const struct train_state *was)
