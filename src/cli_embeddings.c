@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Where the columns of one stream are. */
 struct columns {
@@ -93,13 +91,9 @@ char *embedding_source(const struct header *h)
 		source = NULL;
 		if (!strstr(options, " xxh3:"))
 			continue;
-		char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--emb-layer ", "-1"),
-		     *pool = value_of(options, "--pool ", "mean"), *of = value_of(options, "--of ", "");
+		FREED char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--emb-layer ", "-1"),
+			   *pool = value_of(options, "--pool ", "mean"), *of = value_of(options, "--of ", "");
 		source = xasprintf("xxh3:%s, layer %s, %s%s%s", digest, layer, pool, *of ? ", of " : "", of);
-		free(of);
-		free(digest);
-		free(layer);
-		free(pool);
 	}
 	return source;
 }

@@ -58,7 +58,6 @@ static int same_file(const char *a, const char *b)
 	return in && too && cli_same_place(in, too) && strcmp(file_name(to), file_name(also)) == 0;
 }
 
-/* Does `path` lie in this folder, or in one below it? */
 static int lies_in(const char *path, const char *folder)
 {
 	FREED char *to = file_target(path), *in = to ? file_folder(to) : NULL, *real = in ? realpath(in, NULL) : NULL;

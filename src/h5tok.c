@@ -133,7 +133,6 @@ static void survey_cells(struct job *j, struct h5ad *h)
 	j->obs.skipped = NULL;
 }
 
-/* Its genes. */
 static void survey_genes(struct job *j, struct h5ad *h, int i)
 {
 	for (int k = 0; k < i; k++)

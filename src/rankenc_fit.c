@@ -291,7 +291,6 @@ static void read_sums(struct learning *l)
 	l->first = first;
 }
 
-/* Write the sums. */
 static void write_sums(struct learning *l)
 {
 	struct header h;
@@ -322,7 +321,6 @@ static void finish_sums(struct learning *l)
 		l->fit.left, l->passes);
 }
 
-/* Write the vocabulary. */
 static void learnt(struct learning *l)
 {
 	if (l->of_sums)

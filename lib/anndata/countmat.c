@@ -149,7 +149,6 @@ uint64_t countmat_spill_bytes(const struct countmat *m)
 	return spills && m->nnz > SPILL_ENTRIES ? m->nnz * sizeof(struct spill_entry) : 0;
 }
 
-/* Room for `rows` rows and `entries` entries. */
 static void make_room(struct countrows *r, size_t rows, size_t entries)
 {
 	grow(r->start, r->start_cap, rows + 1);

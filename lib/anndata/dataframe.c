@@ -51,7 +51,6 @@ static int64_t length(hid_t dataset)
 	return ok && n <= INT64_MAX ? (int64_t)n : -1;
 }
 
-/* Kind and dtype of a column of numbers. */
 static void number_kind(struct dataframe_column *c, enum number_type type)
 {
 	static const char *const dtype[] = {[NUMBER_I8] = "int8",

@@ -69,7 +69,6 @@ char *export_link_name(const struct obs_out *o, size_t n, const char *name)
 	return s;
 }
 
-/* Are the categories booleans? */
 static int boolean_categories(const struct column_spec *s)
 {
 	int yes = has_dtype(s, "bool-categories");

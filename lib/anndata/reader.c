@@ -71,7 +71,6 @@ static void drop_other_genomes(struct h5ad *h)
 		h->drop[i] |= h->genes.other[i];
 }
 
-/* Is the sign of a reader in the store? */
 static int has_sign(struct store *s, const char *sign)
 {
 	RELEASED(texts_release) struct texts names = {0};

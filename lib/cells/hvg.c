@@ -132,7 +132,6 @@ static void bin_scale(enum hvg_flavor flavor, double *d, size_t n, double *centr
 	*scale = quantile(d, n, 0.5) / MAD_SCALE;
 }
 
-/* Scores of the m listed genes. */
 static void score_dispersions(struct hvg_batch *b, enum hvg_flavor flavor, const uint32_t *gene, size_t m)
 {
 	double *mean = xmalloc(m * sizeof *mean), *disp = xmalloc(m * sizeof *disp), *in = xmalloc(m * sizeof *in), edge[BINS];

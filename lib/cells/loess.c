@@ -74,7 +74,6 @@ static void solve(double *row, size_t m, double b[3])
 	}
 }
 
-/* Fit the parabola at a vertex. */
 static void fit_vertex(struct fit *f, struct vertex *v)
 {
 	size_t first = nearest(f, v->x), last = first + f->near - 1, m = 0;

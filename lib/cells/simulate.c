@@ -175,7 +175,6 @@ static uint32_t poisson(struct rng *r, double mean)
 	return n;
 }
 
-/* The activity of the regulator in a cell. */
 static double activity_of(const struct sim *s, uint64_t cell, uint32_t *state)
 {
 	struct rng r = draw(s, cell, STATE);

@@ -259,7 +259,6 @@ static void encode_group(void *arg, size_t group, int thread)
 	}
 }
 
-/* The panel of a row of counts. */
 static uint32_t panel_of_row(const struct encoder *enc, const struct block *b, size_t row)
 {
 	return enc->measured.n ? ((const uint32_t *)b->col[enc->measured_by].data)[row] : 0;

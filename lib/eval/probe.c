@@ -62,8 +62,7 @@ static void load_chunk(const struct problem *p, size_t from, size_t n, size_t m,
 {
 	for (size_t i = 0; i < n; i++) {
 		const float *x = p->x + (size_t)p->row[from + i] * p->d;
-		_Pragma("omp simd") for (size_t j = 0; j < m; j++)
-			to[i * p->d + j] = (double)x[j] - p->mean[j];
+		_Pragma("omp simd") for (size_t j = 0; j < m; j++) to[i * p->d + j] = (double)x[j] - p->mean[j];
 	}
 }
 

@@ -83,7 +83,6 @@ static void add_alias(struct ontology *o, char kind, const char *text, uint32_t 
 	lower(folded->text + 1);
 }
 
-/* Sort the aliases, each once. */
 static void sort_aliases(struct ontology *o)
 {
 	size_t n = 0;
@@ -402,7 +401,6 @@ static void print_tag(FILE *f, const char *tag, const char *value)
 	fputc('\n', f);
 }
 
-/* The aliases of a kind, by term. */
 static struct term_lists aliases_of(const struct ontology *o, char kind)
 {
 	struct term_lists l;

@@ -81,7 +81,6 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 	return 0;
 }
 
-/* The columns for values as input. */
 static int value_lists(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e)
 {

@@ -61,7 +61,6 @@ static int check_parts(const struct model_config *c, const struct head_spec *hea
 	return 0;
 }
 
-/* The tensors of head i. */
 static void head_tensors(struct params *p, const struct model_config *c, const struct head_spec *s, size_t i)
 {
 	readout_tensors(s, p, c);

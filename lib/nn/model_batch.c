@@ -5,7 +5,6 @@
  * ops.round_tokens and round_rows: tokens by cells of <pad>, which no other cell sees and which have no target, hence no gradient;
  * listed rows by ROW_NONE, which read and give zeros.
  */
-#include <math.h>
 
 #include "base/sort.h"
 

@@ -35,7 +35,6 @@ struct shift_reader {
 
 enum { BASE_WHOLE = PERTURB_KINDS, BASE_CUT };
 
-/* Cosine of a float and a double vector. */
 static double cosine_to(const float *x, const double *s, double norm, size_t d)
 {
 	double xs = 0, xx = 0;

@@ -29,7 +29,6 @@ const uint32_t *counts_genes(
 	return *wide;
 }
 
-/* The largest count of row r. */
 static uint32_t row_most(const struct counts_columns *c, const struct block *b, size_t r)
 {
 	const uint64_t *start = b->group[c->group].offset;

@@ -4,17 +4,25 @@
 
 #include <math.h>
 
+static const struct masked_columns no_columns = {.cell = -1,
+	.epoch = -1,
+	.step = -1,
+	.input = -1,
+	.rank = -1,
+	.tie = -1,
+	.count = -1,
+	.position = -1,
+	.target = -1,
+	.value = -1,
+	.input_value = -1,
+	.batch_row = -1,
+	.panel = -1,
+	.masked_group = -1};
+
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.plain = 1,
-		.epoch = -1,
-		.step = -1,
-		.position = -1,
-		.target = -1,
-		.masked_group = -1,
-		.batch_row = -1,
-		.input_value = -1,
-		.panel = -1};
+	*c = no_columns;
+	c->plain = 1;
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
@@ -53,7 +61,7 @@ void masked_columns_release(struct masked_columns *c)
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.count = -1, .tie = -1, .position = -1, .panel = -1};
+	*c = no_columns;
 	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
 		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
@@ -84,17 +92,7 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.epoch = -1,
-		.step = -1,
-		.rank = -1,
-		.tie = -1,
-		.position = -1,
-		.target = -1,
-		.masked_group = -1,
-		.batch_row = -1,
-		.value = -1,
-		.input_value = -1,
-		.panel = -1};
+	*c = no_columns;
 	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Refuse a field that is there and says something else. */
 static void must_be(struct config_reader *r, const char *key, const char *word)

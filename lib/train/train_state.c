@@ -151,7 +151,6 @@ char *train_state_print(const struct train_state *s)
 	return line;
 }
 
-/* A finite number. */
 static int train_state_number(const cJSON *j)
 {
 	return cJSON_IsNumber(j) && isfinite(j->valuedouble);

@@ -182,7 +182,6 @@ static int check_copies(struct model *m, struct safetensors_set *set, struct err
 	return 0;
 }
 
-/* The tensors of one file. */
 static int load_file(const struct source *o, struct safetensors *s, struct weights_report *r, struct error *e)
 {
 	int bad = 0;

@@ -66,7 +66,6 @@ static size_t find_text(char *const *list, size_t n, const char *text)
 	return i;
 }
 
-/* The columns that the options name. */
 static void name_columns(struct study *s)
 {
 	const char *const text[ARMS_KEYS] = {arm_text, pair_text, within_text, cluster_text, draw_text};

@@ -16,7 +16,6 @@
 #include "eval/neighbours.h"
 #include "label/folds.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 enum { POISSON, RIDGE, NEAREST, MEAN };

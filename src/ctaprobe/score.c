@@ -321,7 +321,6 @@ static void say_left_out(const struct scored *s, const struct classes *classes, 
 			stream_name(in));
 }
 
-/* Score predictions of classes. */
 static void score_classes(struct scored *s, struct classes *classes, struct classes *groups, struct stream *in)
 {
 	FREED uint8_t *known;

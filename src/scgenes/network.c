@@ -9,7 +9,6 @@
 #include "eval/neighbours.h"
 #include "graph/graph.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 static long long nearest = 10;

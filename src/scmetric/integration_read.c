@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/option.h"
 
-#include <inttypes.h>
 #include <sys/stat.h>
 
 struct integration_set *integration_new_set(struct integration_sets *s, char *name)

@@ -17,7 +17,6 @@
 #include "cells/copies.h"
 #include "nn/input.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 static const char *towards;

@@ -17,24 +17,15 @@
 #include "cli.h"
 
 #include "cli_model.h"
-#include "base/option.h"
 #include "nn/input.h"
 
 #include <float.h>
 #include <math.h>
 
-static const char *head;
-
-static struct option_def options[] = {
-	{0, "Predictions", OPT_GROUP},
-	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
-	{0},
-};
-
 struct cli attribution_cli = {.name = "scpredict attribution",
 	.operands = "[FILE...]",
 	.summary = "How much each gene of a cell adds to the output of a head.",
-	.options = options,
+	.options = head_options,
 	.shared = inference_options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 

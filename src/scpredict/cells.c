@@ -12,7 +12,6 @@
 #include <math.h>
 #include <unistd.h>
 
-static const char *head;
 static int probabilities, decode;
 static struct opt_values node;
 

@@ -2,23 +2,14 @@
 #include "scpredict.h"
 #include "cli.h"
 
-#include "base/option.h"
 #include "label/gene_labels.h"
 
 #include <unistd.h>
 
-static const char *head;
-
-static struct option_def options[] = {
-	{0, "Predictions", OPT_GROUP},
-	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
-	{0},
-};
-
 struct cli genes_cli = {.name = "scpredict genes",
 	.operands = "[FILE...]",
 	.summary = "Classes of the genes of each cell, by a fine-tuned head.",
-	.options = options,
+	.options = head_options,
 	.shared = inference_options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 

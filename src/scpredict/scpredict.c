@@ -2,6 +2,13 @@
 #include "scpredict.h"
 #include "cli.h"
 
+const char *head;
+struct option_def head_options[] = {
+	{0, "Predictions", OPT_GROUP},
+	{0, "head", OPT_STRING, &head, "NAME", "the head, if the model has several", .changes = 1},
+	{0},
+};
+
 /* Names of the heads that are fit: "cell_type, donor" (malloced). */
 static char *list_heads(const struct config_heads *heads, int (*fit)(const struct head_spec *s))
 {

@@ -9,6 +9,10 @@ int scpredict_expression(int argc, char **argv);
 int scpredict_attribution(int argc, char **argv);
 extern struct cli cells_cli, genes_cli, expression_cli, attribution_cli;
 
+/* --head; the table of commands that have no other option. */
+extern const char *head;
+extern struct option_def head_options[];
+
 /* The heads of the model of -M, and the one that predicts. */
 struct chosen {
 	struct config_heads heads;

@@ -96,6 +96,4 @@ void view_header_tsv(struct stream *in)
 	}
 	put_values(j, "");
 	text_commit();
-	cJSON_Delete(columns);
-	cJSON_Delete(j);
 }

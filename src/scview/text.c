@@ -26,7 +26,6 @@ void text_commit(void)
 {
 	text_flush();
 	must(outfile_commit(&view.out, &failure));
-	free(buffer);
 }
 
 void text_put(const char *s, size_t n)
