@@ -7,6 +7,11 @@ shift
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/debian_base.sh
 . tests/debian_base.sh
+# On an index its page has links to nothing but addresses
+python3 -c 'import re, sys, zipfile as z
+w = z.ZipFile(sys.argv[1])
+dead = re.findall(r"\]\((?!https?:).*?\)", w.read(next(n for n in w.namelist() if n.endswith(".dist-info/METADATA"))).decode())
+sys.exit(f"wheel: links that lead nowhere: {dead}" if dead else 0)' "$wheel"
 need_new_systems wheel
 work_folder
 
@@ -23,7 +28,7 @@ steps() {
 		h5tok -q -u --rank vocab.tsv atlas.h5ad | maskgen -q -u - | sctrain mlm -q --config tiny -o small.model -
 		h5tok -q --rank vocab.tsv new.h5ad | scembed -q -M small.model - | ctaprobe cells -q --label cell_type -
 		h5tok -q new.h5ad | screduce pca -q -k 10 - | scmetric integration -q --label cell_type --batch-key donor -
-		h5tok -q --rank vocab.tsv atlas.h5ad | depgraph -q --min-overlap 20 - | scview - | head -n 3
+		h5tok -q --rank vocab.tsv atlas.h5ad | depgraph -q --leiden 1 --min-overlap 20 - | scview - | head -n 3
 		corrmask annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad
 		h5tok -q --list-obs results/annotate/latest/annotated.h5ad | grep transfer_assigned
 		corrmask demo SCALE=tiny SEEDS=1
