@@ -16,7 +16,7 @@
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
 static long long min_count = 10, clusters, halves, strongest;
-static const char *within;
+static const char *within, *other;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
 static int format, shuffle;
@@ -61,6 +61,8 @@ static struct option_def options[] = {
 	{0, "leiden", OPT_STRING, &modules_text, "R,...",
 		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1,
 		.excludes = "format=stats format=tsv"},
+	{0, "compare", OPT_INPUT, &other, "GRAPH", "print which edges a graph shares with this one, by module too if it has column module",
+		.mode = READ, .excludes = "format leiden shuffle strongest"},
 	{0, "Output", OPT_GROUP},
 	{0, "strongest", OPT_INT, &strongest, "N", "keep only the N edges of largest |weight| (default: all)", 1, 1e12, .changes = 1},
 	{'O', "format", OPT_CHOICE, &format,
@@ -197,6 +199,24 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	say_edges(g, genes, sample.n);
 }
 
+/* Write a table instead of a graph, and end. */
+static void end_with(FILE *f, char **text)
+{
+	xmemclose(f, text);
+	cli_write_table(&cli, *text);
+	cli_report(&cli, "a table");
+	exit(0);
+}
+
+static void print_compared(struct graph *g, struct header *h, const char *name)
+{
+	char *text = NULL;
+	FILE *f = xmemopen(&text, &(size_t){0});
+	must(vocab_index(&h->vocab, name, &failure));
+	compare_graphs(g, &h->vocab, name, other, f);
+	end_with(f, &text);
+}
+
 /* Make one of the cells of a counts stream, or print what --halves asks for, and end. */
 static void build_within(struct graph *g, struct header *h, struct stream *in)
 {
@@ -208,10 +228,7 @@ static void build_within(struct graph *g, struct header *h, struct stream *in)
 		char *text = NULL;
 		FILE *f = xmemopen(&text, &(size_t){0});
 		within_halves(in, &o, f);
-		xmemclose(f, &text);
-		cli_write_table(&cli, text);
-		cli_report(&cli, "%lld halves", halves);
-		exit(0);
+		end_with(f, &text);
 	}
 	FREED struct edge *edge = within_edges(in, &o, &genes, &used, &n);
 	depgraph_describe(h, used, genes, n);
@@ -315,7 +332,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	if (format || halves)
+	if (format || halves || other)
 		refuse("is for streams, not for --format", &cli.raw);
 	check_modules();
 	struct stream *in = cli_open_all(&cli);
@@ -326,12 +343,16 @@ int main(int argc, char **argv)
 	if (strcmp(h.kind, "graph") == 0) {
 		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);
-		must(graph_read(&g, in, weight, NULL, &failure));
+		must(graph_read(&g, in, weight, other && header_find(&h, "module") >= 0 ? "module" : NULL, &failure));
+	} else if (other) {
+		must_kind(in, "graph");
 	} else if (within) {
 		build_within(&g, &h, in);
 	} else {
 		build(&g, &h, in);
 	}
+	if (other)
+		print_compared(&g, &h, stream_name(in));
 	stream_free(in);
 	if (strongest)
 		graph_strongest(&g, (size_t)strongest);

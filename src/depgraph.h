@@ -16,3 +16,7 @@ struct within_options {
 struct edge *within_edges(struct stream *in, const struct within_options *o, uint32_t *genes, uint32_t *cells, size_t *n);
 /* Instead: print how far the strongest edges of random halves of the donors are the same. */
 void within_halves(struct stream *in, const struct within_options *o, FILE *f);
+
+/* Print the edges that g and the graph of another file share: all, by module of g if it was read, and the strongest of both in equal number, which
+ * g then keeps. v, name: of g's stream. */
+void compare_graphs(struct graph *g, const struct vocab *v, const char *name, const char *path, FILE *f);

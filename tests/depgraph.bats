@@ -235,6 +235,43 @@ same_as_reference() {
 	END
 }
 
+@test "depgraph --compare: shared edges, in all, by module and by equal numbers; genes by their ids" {
+	depgraph -q -n 600 --min-overlap 40 s.tok | depgraph --leiden 1 -o a.graph
+	depgraph -q -n 600 --min-overlap 30 --seed 2 s.tok -o b.graph
+	run -0 --separate-stderr depgraph --compare b.graph a.graph
+	echo "$output" > compare.tsv
+	depgraph -O tsv a.graph -o a.tsv
+	depgraph -O tsv b.graph -o b.tsv
+	scview -c token,module a.graph > module.tsv
+	$PYTHON - <<-'END'
+		import numpy as np
+		read = lambda p: [l.rstrip("\n").split("\t") for l in open(p)][1:]
+		a, b = ({(int(r[0]), int(r[3])): float(r[6]) for r in read(p)} for p in ("a.tsv", "b.tsv"))
+		module = {int(r[0]): int(r[1]) for r in read("module.tsv")}
+		rows = read("compare.tsv")
+		first = lambda e: dict(sorted(e.items(), key=lambda x: (-abs(x[1]), x[0]))[:min(len(a), len(b))])
+		assert rows[0][0] == "all" and rows[-1][0] == "strongest" and len(rows) == 2 + 1 + max(module.values()), rows
+		for of, genes, edges, other, shared, alone, other_alone, expected, r in rows:
+		    x, y = (first(a), first(b)) if of == "strongest" else (a, b)
+		    if of.startswith("module"):
+		        x, y = ({e: w for e, w in z.items() if module[e[0]] == module[e[1]] == int(of[7:])} for z in (x, y))
+		        n = sum(m == int(of[7:]) for m in module.values())
+		    else:
+		        n = len({u for e in [*x, *y] for u in e})
+		    same = sorted(x.keys() & y.keys())
+		    assert [int(v) for v in (genes, edges, other, shared, alone, other_alone)] == [n, len(x), len(y), len(same), len(x) - len(same), len(y) - len(same)], of
+		    assert abs(float(expected) - len(x) * len(y) / (n * (n - 1) / 2)) < 1e-3 * float(expected) + 1e-9, of
+		    assert len(same) < 3 or abs(float(r) - np.corrcoef([x[e] for e in same], [y[e] for e in same])[0, 1]) < 1e-4, (of, r)
+		assert 50 < int(rows[0][4]) < len(a)
+	END
+	run -2 depgraph --compare b.graph -O tsv a.graph
+	run -1 depgraph --compare s.tok a.graph -o x
+	assert_output --partial "s.tok: this is a tokens stream, expected graph"
+	run -1 depgraph --compare a.graph s.tok -o x
+	assert_output --partial "s.tok: this is a tokens stream, expected graph"
+	assert_not_exist x
+}
+
 @test "depgraph reads a graph: -O stats, tsv, graphml and --leiden against scipy" {
 	depgraph --min-overlap 50 s.tok -o a.graph
 	depgraph -O stats a.graph > stats.tsv
