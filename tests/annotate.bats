@@ -30,6 +30,37 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 	assert_line --regexp '^ +1 +[0-9]+ +CD4 T cells [0-9]+ +CD3D .*CD79A'
 }
 
+@test "annotate: a reference that make reference saved says what its cells say, in the shell and in Python" {
+	run -0 pipelines reference REFERENCE=ref.h5ad THREADS=1 RESULTS=saved
+	assert_line --regexp '^units	7$'
+	cp saved/annotate/latest/reference.ref kept.ref
+	run -0 pipelines annotate REFERENCE=kept.ref DATA=typed.h5ad THREADS=1 RESULTS=of_saved
+	assert_output --partial "reference: kept.ref, label cell_type, "
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad THREADS=1 RESULTS=of_cells
+	for column in predicted,probability,label_set,likeness,assigned unlike; do
+		cmp <(scview -c $column of_saved/annotate/latest/new.pred) <(scview -c $column of_cells/annotate/latest/new.pred)
+	done
+	PATH=$(realpath "$BIN"):$PATH PYTHONPATH=$BATS_TEST_DIRNAME/../python PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON -W ignore - <<-'P'
+		import anndata, corrmask
+		a = corrmask.annotate(anndata.read_h5ad("typed.h5ad"), "kept.ref", copy=True, progress=False)
+		b = corrmask.annotate(anndata.read_h5ad("typed.h5ad"), "ref.h5ad", label="cell_type", copy=True, progress=False)
+		for name in a.obs:
+		    assert a.obs[name].astype(str).tolist() == b.obs[name].astype(str).tolist(), name
+		assert (a.obsm["transfer_logit"] == b.obsm["transfer_logit"]).all(axis=None) and a.uns["corrmask"] == b.uns["corrmask"]
+		for reference, label in ("kept.ref", "cell_type"), ("ref.h5ad", None):
+		    try:
+		        corrmask.annotate(a, reference, label=label)
+		    except corrmask.Error as e:
+		        print(e)
+	P
+	assert_output "label='cell_type': a saved reference has its own
+label= is needed: which column of the reference has its types?"
+	run -2 pipelines reference THREADS=1
+	assert_output --partial "REFERENCE= which file has known cell types?"
+	run -2 pipelines reference REFERENCE=kept.ref THREADS=1
+	assert_output --partial "REFERENCE= is saved already"
+}
+
 @test "annotate: types of new cells in a copy of the file, and a report; nothing is made twice" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
 	assert_line --regexp "^type1 +[0-9]+ "

@@ -2,13 +2,15 @@
 # report that says how far they can be trusted.
 #
 #     make annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad      the answer is results/annotate/latest/annotated.h5ad
+#     make reference REFERENCE=atlas.h5ad LABEL=cell_type                   learns it once: results/annotate/latest/reference.ref
+#     make annotate REFERENCE=reference.ref DATA=new.h5ad                   uses that, without its cells
 #     make annotate                                                         blood cells of two donors (data/make_pbmc.py); the reference has no B cells
 #
 # How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the report also has the
 # scores of the new cells. No network is needed: types are told by logistic regression on the genes that both files have and by ranks over
 # marker genes (docs/experiments/transfer.md).
 # DATA       AnnData or 10x file with the new cells
-# REFERENCE  AnnData or 10x file, or several, with known cell types
+# REFERENCE  AnnData or 10x file, or several, with known cell types; or a .ref file of make reference, which has its LABEL, GROUP, COVERAGE and ONTOLOGY
 # REFERENCE_LAYER  layer of REFERENCE with the raw counts, as LAYER of DATA
 # LABEL      obs column of REFERENCE with the cell type
 # GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
@@ -33,16 +35,20 @@ own_annotate_ONTOLOGY = $(annotate_ontology)
 ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CLUSTERS),CLUSTERS) MIN_CELLS $(if $(annotate_ontology),ONTOLOGY) SEED \
 	$(foreach v,REFERENCE_LAYER KEEP_UNKNOWN_LABELS,$(if $(value $v),$v))
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
+annotate_saved := $(filter %.ref,$(value REFERENCE))
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 
 annotate: ## cell types for your cells from a reference: a report and an annotated .h5ad (REFERENCE= LABEL= DATA=)
-$(call check,annotate,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
+$(call check,annotate reference,DATA REFERENCE COVERAGE UNKNOWN MIN_CELLS $(if $(annotate_ontology),ONTOLOGY))
 own_annotate_DATA := $(realpath $(PIPELINES)/../data/pbmc4k_sample.h5ad)
 own_annotate_REFERENCE := $(realpath $(PIPELINES)/../data/pbmc3k_sample.h5ad)
 ifeq ($(value DATA)$(value REFERENCE),)
 $(eval $(call own,annotate,DATA REFERENCE))
 else
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
+endif
+ifneq ($(filter reference,$(MAKECMDGOALS)),)
+$(call stop,$(if $(value REFERENCE),$(if $(annotate_saved),REFERENCE= is saved already),REFERENCE= which file has known cell types?))
 endif
 annotate_without = $(if $(filter annotate,$(OWN)),--where $(call text,LABEL)'!=B cells')
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
@@ -62,17 +68,32 @@ $(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
 $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
+reference: $(ANNOTATE)/reference.ref ## learn cell types once, for others: a .ref file for make annotate (REFERENCE= LABEL= ONTOLOGY=)
+	@$(BIN)/scview -q $< | grep -v :; echo $<
+.PHONY: reference
+annotate_learning = $(annotate_words) --label $(call text,LABEL) --coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) \
+	$(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+$(ANNOTATE)/reference.ref: $(ANNOTATE)/reference.counts $(ANNOTATE)/group
+	$(call ANNOTATE_stage,ctaprobe-save) $(PIPELINES)/step.sh annotate/learn $^ $@ $(annotate_learning)
+
+annotate_unlike = --unlike $(ANNOTATE)/unlike.tsv $(if $(value CLUSTERS),--clusters $(call text,CLUSTERS))
+ifneq ($(annotate_saved),)
+annotate_measured := held-out.score.tsv
+$(ANNOTATE)/new.emb: $(ANNOTATE)/new.counts
+	$(call ANNOTATE_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 -@ $(THREADS) -o $@ $<
+$(ANNOTATE)/new.pred: $(ANNOTATE)/new.counts
+	$(call ANNOTATE_stage,ctaprobe-transfer) $(BIN)/ctaprobe transfer -v --reference $(call one_file,REFERENCE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) \
+		$(annotate_unlike) -@ $(THREADS) -o $@ $<
+$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
+	$(call ANNOTATE_stage,scview-reference) $(BIN)/scview -o $@ $(call one_file,REFERENCE)
+else
+annotate_measured := held-out.score.tsv markers.tsv
 # A map for the report and for scanpy
 $(ANNOTATE)/new.emb: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
 	$(call ANNOTATE_stage,screduce-pca) $(BIN)/screduce pca -v -k 50 --train $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) -o $@ $(ANNOTATE)/new.counts
-$(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
-	$(call ANNOTATE_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
-
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/group
-	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/step.sh annotate/transfer $^ $(ANNOTATE)/held-out.pred $@ $(annotate_words) --label $(call text,LABEL) \
-		--coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) --unlike $(ANNOTATE)/unlike.tsv $(if $(value CLUSTERS),--clusters $(call text,CLUSTERS)) \
-		$(if $(annotate_ontology),--ontology $(call one_file,ONTOLOGY)) --seed $(SEED) -@ $(THREADS)
+	$(call ANNOTATE_stage,ctaprobe-transfer) $(PIPELINES)/step.sh annotate/transfer $^ $(ANNOTATE)/held-out.pred $@ $(annotate_learning) $(annotate_unlike)
 $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call ANNOTATE_stage,ctaprobe-score) $(BIN)/ctaprobe score -v $(annotate_words) --label $(if $(annotate_ontology),fine_label,$(call text,LABEL)) \
 		--curves $(ANNOTATE)/held-out.curves.tsv -o $@ $(<D)/held-out.pred
@@ -80,8 +101,11 @@ $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 $(ANNOTATE)/markers.tsv: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts $(ANNOTATE)/new.pred
 	$(call ANNOTATE_stage,scgenes-markers) $(BIN)/scgenes markers -v $(annotate_words) --label $(call text,LABEL) --new $(ANNOTATE)/new.counts \
 		--assigned $(ANNOTATE)/new.pred -o $@ $<
+endif
+$(ANNOTATE)/new.map: $(ANNOTATE)/new.emb
+	$(call ANNOTATE_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.map $(ANNOTATE)/new.counts
 	$(call ANNOTATE_stage,scview-into) $(PIPELINES)/step.sh annotate/into $(call one_file,DATA) $^ $@
 
-$(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,held-out.score.tsv markers.tsv annotated.h5ad) $(PIPELINES)/annotate/report.py
+$(ANNOTATE)/report.txt: $(addprefix $(ANNOTATE)/,$(annotate_measured) annotated.h5ad) $(PIPELINES)/annotate/report.py
 	@$(table) annotate/report $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) $(call text,COVERAGE) $(call text,CLUSTERS) $(whole)

@@ -85,7 +85,7 @@ class Sentences:
     def measured(self):
         """On the reference."""
         held, units = n(self.held.get("accuracy")), self.units
-        there = f"In held-out {units} of the reference, {percent(held)} of the predicted types are right (macro F1 {n(self.held.get('macro_f1')):.2f})"
+        there = f"In held-out {units} of the reference, {percent(held)} of the predicted types are right" + (f" (macro F1 {n(self.held['macro_f1']):.2f})" if "macro_f1" in self.held else "")
         same = abs(self.n("expected:accuracy") - held) < 0.02
         yield "right", self.right, there + (f"; expect the same in new {units} like these." if same else ".")
         yield "expect", self.right and not same, (f"Your cells have types in other shares: expect about {percent(self.n('expected:accuracy'))} of them to be right in "
@@ -117,7 +117,7 @@ class Sentences:
         named, few = t("genes:by_symbol"), self.has("genes:shared") and self.n("genes:share") < 0.995
         yield "genes", few or n(named) > 0, (
             f"Your file has {several(t('genes:shared'), 'gene')} of the reference ({percent(self.n('genes:share'))})"
-            + (f", {'all' if n(named) == self.n('genes:shared') else named + ' of them'} found by symbol" if n(named) > 0 else "") + ("; only these are used." if few else "."))
+            + (f", {'all' if n(named) == self.n('genes:shared') else named + ' of them'} found by symbol" if n(named) > 0 else "") + (f", which have {percent(self.n('molecules:share'))} of its molecules." if few and 0 < self.n("molecules:share") < 1 else "; only these are used." if few else "."))
 
     def left_out(self):
         """What was, or what was not tested."""
@@ -248,6 +248,9 @@ def clusters(path, own):
 
 def main(folder, data, reference, label, coverage, own_clusters=""):
     transfer, held = values(f"{folder}/log/ctaprobe-transfer.report"), values(f"{folder}/held-out.score.tsv")
+    if reference.endswith(".ref"):       # what scview says of it
+        held = {key.replace("cells:", "train_n:", 1): value for key, value in held.items()} | {"accuracy": held["held_out_accuracy"]}
+        label, coverage = held["label"], held["coverage"]
     new = score(folder, label, transfer.get("labels:coarse"))
     cells = columns(f"{folder}/new.pred", "assigned", "probability", "in_set")
     sets = [size for *_, s in cells if (size := s.count("1"))]

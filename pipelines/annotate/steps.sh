@@ -6,6 +6,12 @@ transfer() {
 	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --held-out "$4" -o "$5" "${@:6}" "$2"
 }
 
+# learn REFERENCE.counts GROUP OUT.ref OPTION-OF-CTAPROBE...
+learn() {
+	group=$(cat "$2")
+	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --save "$3" "${@:4}"
+}
+
 # into DATA NEW.pred NEW.map NEW.counts OUT.h5ad: a copy of the file DATA with the predictions and the map in it, and the file `map` next to it, which says what
 # the map is called in obsm. What is no AnnData file (10x; simulated cells, DATA "") is written as one first.
 into() {

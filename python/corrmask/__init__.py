@@ -161,13 +161,14 @@ def _table(text: bytes) -> pandas.DataFrame:
 
 # ---- what users call ----
 
-def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Optional[str] = "auto", coverage: float = 0.9, unknown: Optional[float] = None,
+def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] = None, group: Optional[str] = "auto", coverage: float = 0.9, unknown: Optional[float] = None,
              min_cells: int = 2, keep_unknown_labels: bool = False, layer: Optional[str] = None, reference_layer: Optional[str] = None,
              round: bool = False, unlog: bool = False, all_features: bool = False, key_added: str = "transfer", copy: bool = False, seed: int = 1,
              threads: Optional[int] = None, progress: bool = True) -> Optional[anndata.AnnData]:
     """Give the cells types, from a reference whose types are known (corrmask annotate; ctaprobe-transfer(1)).
 
-    reference   AnnData, or a file that h5tok reads (.h5ad, .zarr, 10x), with raw counts
+    reference   AnnData, or a file that h5tok reads (.h5ad, .zarr, 10x), with raw counts; or a .ref file of ctaprobe transfer --save, to which label, group,
+                coverage, min_cells and seed belong
     label       its column of obs with the types
     group       its column of donors, which are held out to calibrate; "auto" looks for one, None holds out cells
     coverage    share of the cells whose label set has the true type
@@ -186,23 +187,30 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
 
     from corrmask import stream
     adata = _in_memory(adata, copy)
-    columns, keep = [label] + ([group] if group and group != "auto" else []), ["--keep-unknown-labels"] if keep_unknown_labels else []
+    saved = isinstance(reference, (str, os.PathLike)) and os.fspath(reference).endswith(".ref")
+    if saved == (label is not None):
+        raise Error("label=%r: a saved reference has its own" % label if saved else "label= is needed: which column of the reference has its types?")
+    columns, keep = [label or ""] + ([group] if group and group != "auto" else []), ["--keep-unknown-labels"] if keep_unknown_labels else []
     if not isinstance(reference, (str, os.PathLike)):
         columns = _columns(reference, columns, " of the reference", True) + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
             and c != label])
     with workspace() as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
-        path = _file(reference, folder, "reference", columns, reference_layer)
-        run([script("columns.sh"), label, group or "none", path], progress=progress)       # now, not after the counts are read
-        run([_tool("h5tok"), "-u", *_reading(reference_layer, round, unlog, all_features), *_threads(threads), *talk(progress), path],
-            [_tool("scsample"), "--min-class", "%s:%d" % (label, min_cells), *keep, *(["--progress", "never"] if progress else ["-q"]), "--report", known + ".report",
-             "-o", known], progress=progress)
+        learning: List[str] = []
+        if not saved:
+            path = _file(reference, folder, "reference", columns, reference_layer)
+            run([script("columns.sh"), label or "", group or "none", path], progress=progress)       # now, not after the counts are read
+            run([_tool("h5tok"), "-u", *_reading(reference_layer, round, unlog, all_features), *_threads(threads), *talk(progress), path],
+                [_tool("scsample"), "--min-class", "%s:%d" % (label, min_cells), *keep, *(["--progress", "never"] if progress else ["-q"]), "--report", known + ".report",
+                 "-o", known], progress=progress)
         run([_tool("h5tok"), "--obs", "none", *_reading(layer, round, unlog, all_features), *_threads(threads), *talk(progress), "-o", counts,
              _file(adata, folder, "new", [], layer)], progress=progress)
-        donors = run([script("group.sh"), group or "none", label, known], progress=progress).decode().strip()
-        run([_tool("ctaprobe"), "transfer", "--reference", known, "--label", label, *(["--group", donors] if donors else []), *keep,
-             "--coverage", str(coverage), *([] if unknown is None else ["--unknown", str(unknown)]), "--seed", str(seed), *_threads(threads), *talk(progress), "--report", new + ".report",
+        if not saved:
+            donors = run([script("group.sh"), group or "none", label or "", known], progress=progress).decode().strip()
+            learning = ["--label", label or "", *(["--group", donors] if donors else []), *keep, "--coverage", str(coverage), "--seed", str(seed)]
+        run([_tool("ctaprobe"), "transfer", "--reference", os.fspath(reference) if saved else known, *learning,
+             *([] if unknown is None else ["--unknown", str(unknown)]), *_threads(threads), *talk(progress), "--report", new + ".report",
              "--unlike", new + ".unlike", "-o", new, counts], progress=progress)
         made = stream.to_anndata(new)
         with stream.read(new) as predictions:
@@ -210,7 +218,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: str, group: Opt
         found = made.obs
         found.loc[found["label_set"] == "", "label_set"] = None       # as the others: missing, of a cell without counts
         rows, sampled = (pandas.read_csv(path + ".report", sep="\t", names=["name", "value"], skiprows=1, dtype=str, keep_default_na=False, quoting=3)
-                         for path in (new, known))
+                         for path in (new, new if saved else known))
         no_label = [frame["name"].str.startswith(("set_aside:no_label", "set_aside:unknown_label")) for frame in (rows, sampled)]
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
         clusters = pandas.read_csv(new + ".unlike", sep="\t", keep_default_na=False, quoting=3)

@@ -1,6 +1,7 @@
 /* scview: a saved reference of ctaprobe transfer, as rows of key and value. */
 #include "scview.h"
 
+#include "base/decimal.h"
 #include "base/json.h"
 #include "transfer/saved.h"
 
@@ -54,7 +55,8 @@ void view_reference(const char *path)
 	show_text("", "unit", s.unit ? s.unit : "cell");
 	show_text("", "source", s.source);
 	show_text("", "digest", s.file.digest);
-	show_text("", "options", s.options);
+	FREED char *options = decimal_shorten(s.options);
+	show_text("", "options", options);
 	show_number("", "units", (double)c->groups);
 	show_number("", "cells", (double)l.cells);
 	show_number("", "types", (double)s.classes.n);
