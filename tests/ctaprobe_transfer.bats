@@ -646,6 +646,14 @@ saved_is_fitted() { # OPTION-OF-THE-REFERENCE...
 	learned "--output belongs to new cells" --reference ref.counts -o out
 	learned "--about title: expected KEY=VALUE" --reference ref.counts --about title
 	learned "--label belongs to the cells" --reference saved.ref
+	# told before the work: what cannot be written, clusters that are not there
+	run -1 ctaprobe transfer -l cell_type --reference ref.counts --save no/x
+	assert_output "ctaprobe transfer: no/x: No such file or directory"
+	for of in ref.counts "saved.ref"; do
+		[ $of = saved.ref ] && label= || label="-l cell_type"
+		refused "no/list: No such file or directory" $of $label --unlike no/list new.counts
+		refused "no column 'nosuch'" $of $label --unlike list --clusters nosuch new.counts
+	done
 	# few of the molecules
 	scview --vocab new.counts | awk -F'\t' 'NR > 1 && NR % 2 { print $2 }' >panel
 	scsample -q --keep-genes panel new.counts -o half.counts

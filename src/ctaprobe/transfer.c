@@ -6,10 +6,13 @@
 #include "transfer.h"
 #include "cli_labels.h"
 
+#include "base/file.h"
 #include "base/option.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct transfer_options transfer_set = {.folds = 5, .inverse_penalty = 1, .coverage = 0.9, .unknown = 0.05};
 
@@ -62,6 +65,14 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.features = "libLBFGS",
 	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
+/* What is written at the end can be written there. */
+static void check_folder(const char *path)
+{
+	FREED char *folder = path && strcmp(path, "-") ? file_folder(path) : NULL;
+	if (folder && access(folder, W_OK))
+		die("%s: %s", path, strerror(errno));
+}
+
 static void transfer_check_options(int saved)
 {
 	struct transfer_options *o = &transfer_set;
@@ -92,6 +103,9 @@ int ctaprobe_transfer(int argc, char **argv)
 	cli_init(&transfer_cli, argc, argv);
 	int saved = transfer_set.reference && saved_is(transfer_set.reference);
 	transfer_check_options(saved);
+	check_folder(transfer_set.unlike);
+	check_folder(transfer_set.held_out);
+	check_folder(transfer_set.save);
 	cli_blas(&transfer_cli);
 	if (transfer_set.save) {
 		reference_save(&r);
@@ -100,6 +114,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct stream *in = cli_open(&transfer_cli, 0);
 	int counts = strcmp(stream_header(in)->kind, "counts") == 0;
 	cli_mode(counts ? COUNTS : EMBEDDINGS, "the cells have %s", counts ? "counts" : "embeddings");
+	if (transfer_set.clusters)
+		embeddings_check(in, &(struct wanted){.label = transfer_set.clusters});
 	if (saved)
 		reference_open(&r, in);
 	else
