@@ -6,24 +6,20 @@ docs-figures: ## draw the figures of docs from their tables (fig3.svg is of make
 		python3 -B pipelines/page/figure.py docs-$$f docs/experiments/tables > docs/experiments/$$f.svg || exit 1; done
 	@for f in loaders speed; do python3 -B pipelines/page/figure.py docs-$$f docs > docs/$$f.svg || exit 1; done
 
-# docs/gallery: the reports of make demo on PBMC 3k and of corrmask annotate of PBMC 3k from PBMC Kang, the map of the latter and a recording of its
-# terminal (which needs termtosvg from PyPI). PBMC3K and KANG are the files (docs/experiments/data.md). Ten minutes on two cores; what was trained is
-# kept in $(BUILD)/gallery. The name of that folder says nothing to readers.
+# docs/gallery: the reports of make demo on PBMC 3k (PBMC3K=, docs/experiments/data.md; ten minutes on two cores) and of make annotate without files,
+# and the map of the latter. What was trained is kept in $(BUILD)/gallery. The names of folders say nothing to readers.
 GALLERY := $(BUILD)/gallery
-GALLERY_ANNOTATE := corrmask annotate REFERENCE=kang2018.h5ad LABEL=cell_type DATA=pbmc3k_10x.h5ad
-gallery_report = sed 's\#$(abspath $(GALLERY))/\#\#g' $(GALLERY)/results/$1/latest/report.html
+gallery_make = mkdir -p $(GALLERY) && cd $(GALLERY) && env -u MAKEFLAGS make -s -f $(CURDIR)/pipelines/Makefile BIN=$(abspath $(BIN))
+gallery_report = sed 's\#$(abspath $(GALLERY))/\#\#g; s\#$(CURDIR)/data/\#\#g' $(GALLERY)/results/$1/latest/report.html
 .PHONY: docs-gallery docs-gallery-annotate
-docs-gallery: docs-gallery-annotate ## make docs/gallery, examples of reports (PBMC3K=pbmc3k_10x.h5ad KANG=pbmc_kang2018_9015genes_labelled.h5ad)
-	cd $(GALLERY) && env -u MAKEFLAGS make -s -f $(CURDIR)/pipelines/Makefile BIN=$(abspath $(BIN)) demo DATA=pbmc3k_10x.h5ad LABEL=cell_type GENES=800 \
-		MAXLEN=128 CELLS=0 EPOCHS=15 SEEDS="1 2 3"
+docs-gallery: docs-gallery-annotate ## make docs/gallery, examples of reports (PBMC3K=pbmc3k_10x.h5ad)
+	@[ -f "$(PBMC3K)" ] || { echo 'make docs-gallery: PBMC3K= is needed, the file of PBMC 3k' >&2; exit 2; }
+	@cmp -s "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad || cp "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad
+	$(gallery_make) demo DATA=pbmc3k_10x.h5ad LABEL=cell_type GENES=800 MAXLEN=128 CELLS=0 EPOCHS=15 SEEDS="1 2 3"
 	$(call gallery_report,demo) > docs/gallery/pbmc3k.html
 docs-gallery-annotate: all
-	@[ -f "$(PBMC3K)" ] && [ -f "$(KANG)" ] || { echo 'make docs-gallery: PBMC3K= and KANG= are needed, the files of PBMC 3k and PBMC Kang' >&2; exit 2; }
-	@mkdir -p $(GALLERY)
-	@cmp -s "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad || cp "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad
-	@cmp -s "$(KANG)" $(GALLERY)/kang2018.h5ad || cp "$(KANG)" $(GALLERY)/kang2018.h5ad
-	cd $(GALLERY) && rm -rf results/annotate && env -u MAKEFLAGS PATH="$(abspath $(BIN)):$$PATH" script -qec "termtosvg $(CURDIR)/docs/gallery/annotate-terminal.svg \
-		-g 80x46 -M 1500 -t window_frame -c 'sh -c \"echo \\\$$ $(GALLERY_ANNOTATE); $(GALLERY_ANNOTATE); sleep 4\"'" /dev/null
+	rm -rf $(GALLERY)/results/annotate
+	$(gallery_make) annotate
 	$(call gallery_report,annotate) > docs/gallery/annotate.html
 	python3 -B pipelines/page/figure.py --of docs/gallery/annotate.html 'Map of the new cells: Assigned types' > docs/gallery/annotate-map.svg
 
