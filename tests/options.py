@@ -84,6 +84,9 @@ rankenc --fit --sums a.counts
 depgraph --min-overlap 10 tok
 depgraph --pmi --tau 0 tok
 depgraph graph
+depgraph --within donor --min-cells 20 a.counts
+depgraph --within donor,cell_type --min-cells 10 --halves 2 a.counts
+depgraph --compare graph2 graph
 maskgen --strategy none tok
 maskgen tok
 maskgen --strategy runs ties.tok

@@ -451,7 +451,7 @@ def write(target: Source, header: Mapping[str, Any], blocks: Iterable[Mapping[st
 # ---- scipy, AnnData ----
 
 # The list column that holds the values of the genes in another one
-VALUES = {"gene": ("count",), "token": ("value",), "neighbour": ("rho", "npmi")}
+VALUES = {"gene": ("count",), "token": ("value",), "neighbour": ("rho", "npmi", "score")}
 
 
 def _rows_of(stream: Reader, name: str, value: str | None) -> tuple[list[Block], scipy.sparse.csr_matrix]:
