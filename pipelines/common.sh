@@ -28,8 +28,7 @@ find_scstream() {
 terminal=${CORRMASK_TERMINAL:-2}
 # shellcheck disable=SC2034 # the scripts'
 # What a user has called, for lines that say what to call next
-run_by=${CORRMASK_TERMINAL:+corrmask}
-run_by=${run_by:-make}
+run_by=${CORRMASK_BY:-make}
 # shellcheck disable=SC2034 # the scripts'
 # The folder of this file; an experiment has its own below it: $here/ties/table.sh
 here=${BASH_SOURCE[0]%/*}

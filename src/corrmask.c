@@ -293,6 +293,7 @@ static void copy_messages(FILE *f, const char *name)
 static int run_make(char *const *arguments, const char *name)
 {
 	int messages[2], status;
+	setenv("CORRMASK_BY", "corrmask", 1); /* reports name the next command */
 	if (isatty(STDERR_FILENO)) {
 		FREED char *terminal = xasprintf("%d", fcntl(STDERR_FILENO, F_DUPFD, 20));
 		setenv("CORRMASK_TERMINAL", terminal, 1);

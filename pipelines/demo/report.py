@@ -96,7 +96,7 @@ def print_classes(folder, seeds):
 
 
 def print_next(model, data):
-    command = "corrmask" if os.environ.get("CORRMASK_TERMINAL") else "make"
+    command = os.environ.get("CORRMASK_BY", "make")
     train, label = (f"{command} pretrain DATA={data or 'FOLDER'} HELD_OUT=donor",
                     f"{command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={data or 'new.h5ad'}")
     print(f"""

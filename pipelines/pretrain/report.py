@@ -49,6 +49,6 @@ def main(run, data, label, strategy):
         as_table(f"{run}/2-types.table", f"Linear probe of {label}, trained on cells for training, scored on held-out cells", [
             ["", "macro F1", "accuracy", "95 % interval of macro F1"],
             *([BASELINES.get(m, "network"), *(f"{float(v[of]):.4f}" for of in ("macro_f1", "accuracy")), interval(v)] for m, v in probes.items())])
-    command = "corrmask" if os.environ.get("CORRMASK_TERMINAL") else "make"
+    command = os.environ.get("CORRMASK_BY", "make")
     print(f"\nmodel: {run}/model      use it: {command} embed DATA=new.h5ad MODEL={run}/model\n")
     stage_times(f"{run}/log")
