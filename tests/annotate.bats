@@ -28,6 +28,15 @@ sentences() { tail -n +2 results/annotate/latest/sentences.tsv | cut -f 1 | tr '
 @test "annotate: without files, blood cells: those of the type that the reference lacks come first in the list" {
 	run -0 pipelines annotate THREADS=1 RESULTS=blood
 	assert_line --regexp '^ +1 +[0-9]+ +CD4 T cells [0-9]+ +CD3D .*CD79A'
+	# what the report counts is in obs; types of other names are not compared
+	$PYTHON -W ignore -c 'import anndata
+a = anndata.read_h5ad("blood/annotate/latest/annotated.h5ad")
+print(int(a.obs["transfer_is_unlike"].sum()), "of", a.n_obs)
+a.obs = a.obs[["author_type"]].rename(columns={"author_type": "cell_type"})
+a.write_h5ad("other.h5ad")' > unlike
+	assert_output --partial "$(cat unlike) new cells are less like the reference"
+	run -0 pipelines annotate REFERENCE="$BATS_TEST_DIRNAME/../data/pbmc3k_sample.h5ad" DATA=other.h5ad THREADS=1 RESULTS=blood
+	assert_output --partial "in cell_type (B, MNP, NK, ...), none"
 }
 
 @test "annotate: a reference that make reference saved says what its cells say, in the shell and in Python" {

@@ -217,7 +217,7 @@ static int is_kept(const struct h5ad_into *w, const struct column_spec *s)
 	char *const *keep = w->options->keep;
 	size_t nkeep = w->options->nkeep;
 	static const char *const usual[] = {"predicted", "predicted_name", "probability", "fold", "expected", "assigned", "label_set",
-		"likeness", "unlike", "term", "term_name", "term_classes"};
+		"likeness", "unlike", "is_unlike", "term", "term_name", "term_classes"};
 	int kept = 0;
 	for (size_t i = 0; i < nkeep; i++)
 		kept |= !strcmp(keep[i], s->name);

@@ -10,7 +10,7 @@ TYPES = ("Types: cells of the reference (ref), F1 and coverage of those that wer
 
 SHOWN, MOST = 8, 18  # clusters, and characters of a list in a line
 UNLIKE = ("Clusters of the new cells, the most unlike the reference first (column transfer_unlike). One is always first, whether the reference lacks a type or "
-          "not: look at the genes. lacks: marker genes of the predicted type that are low; has more of: genes above that type. All: unlike.tsv")
+          "not: look at the genes. lacks: marker genes of the predicted type that are low; has more of: genes above that type. unlike.tsv has all, and those of fewer than five cells")
 
 
 def n(text):
@@ -166,6 +166,9 @@ class Sentences:
                 f"Your file has types of its own in {run.get('label', '')}. Of the {several(plain(known), 'cell')} whose type is in the reference, "
                 f"{percent(n(new.get('accuracy')) * n(new['cells']) / known)} have it predicted, {percent(n(new.get('coverage')))} have it in the label set"
                 + (f", and {percent(n(new.get('known_called_unknown')))} are called unknown." if self.applied else "."))
+        label = run.get("label", "")
+        yield "own-names", run.get("names"), (f"Your file has types of its own in {label} ({run.get('names')}), none by a name of the reference: they are not "
+                                              f"compared with these. CLUSTERS={label} lists them.")
         yield "own-new", n(other) > 0, (f"{several(other, 'cell')}{' has another type' if n(other) == 1 else ' have other types'}"
                                         + (f", of which {percent(n(new.get('novel_called_unknown')))} are called unknown" if self.applied else "")
                                         + ". Do these names mean types of the reference?")
@@ -173,7 +176,7 @@ class Sentences:
     def go_on(self):
         drawn = self.run["map"]
         yield "columns", True, (f"annotated.h5ad has in obs transfer_assigned (type{' or unknown' if self.applied else ''}), transfer_predicted, transfer_probability, "
-                                f"transfer_label_set, transfer_likeness, transfer_unlike, and in obsm {drawn}. In scanpy:")
+                                f"transfer_label_set, transfer_likeness, transfer_is_unlike, transfer_unlike, and in obsm {drawn}. In scanpy:")
         yield "scanpy", True, ("sc.pl.umap(adata" if drawn == "X_umap" else f'sc.pl.embedding(adata, "{drawn}"') + ', color="transfer_assigned")'
 
     def __iter__(self):
@@ -195,7 +198,8 @@ def score(folder, label, coarse):
     if not scores or scores.get("coverage") == "nan":
         out.unlink(missing_ok=True)
         curves.unlink(missing_ok=True)
-        return {}
+        names = sorted({b for _, b in columns(predicted, "in_reference", label) if b not in ("", "NA")})
+        return {"names": ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")}
     return scores
 
 
@@ -255,7 +259,7 @@ def main(folder, data, reference, label, coverage, own_clusters=""):
     cells = columns(f"{folder}/new.pred", "assigned", "probability", "in_set")
     sets = [size for *_, s in cells if (size := s.count("1"))]
     sample = f"{folder}/log/scsample-reference.report"
-    run = {"label": label, "coverage": coverage, "map": word(f"{folder}/map") or "X_umap_transfer", "elsewhere": ", ".join(elsewhere(f"{folder}/markers.tsv")),
+    run = {"label": label, "coverage": coverage, "names": new.pop("names", ""), "map": word(f"{folder}/map") or "X_umap_transfer", "elsewhere": ", ".join(elsewhere(f"{folder}/markers.tsv")),
            "no_type": reported(sample, "set_aside:no_label"), "unknown_label": reported(sample, "set_aside:unknown_label"), "rare": reported(sample, "dropped:min-class"),
            **({"set_size": sum(sets) / len(sets), "single": sets.count(1) / len(sets)} if sets else {})}
     said = [*Sentences(transfer, held, new, run)]

@@ -178,8 +178,8 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
     layer       layer of adata with the raw counts; by default it is found, as in raw or layers["counts"]; reference_layer: that of the reference
     round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
-    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set, KEY_likeness and
-    KEY_unlike (place of the cell's cluster in the list uns[KEY_unlike] of clusters, the most unlike the reference first), to obsm
+    Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set, KEY_likeness,
+    KEY_is_unlike and KEY_unlike (place of the cell's cluster in the list uns[KEY_unlike] of clusters, the most unlike the reference first), to obsm
     tables of the types, KEY_logit and KEY_in_set, to uns["corrmask"][KEY] the method and what is promised, and to uns[KEY] a table of what was measured on the
     reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
     import numpy
@@ -223,7 +223,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
         clusters = pandas.read_csv(new + ".unlike", sep="\t", keep_default_na=False, quoting=3)
     rows = _place(adata, [str(name) for name in found.index])
-    for name in ("assigned", "predicted", "probability", "label_set", "likeness", "unlike"):
+    for name in ("assigned", "predicted", "probability", "label_set", "likeness", "is_unlike", "unlike"):
         column = found[name].array.take(rows, allow_fill=True)
         adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
     for name in ("logit", "in_set"):

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
-	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", NULL};
+	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", "is_unlike", NULL};
 
 struct writer {
 	const struct reference *r;
@@ -18,7 +18,7 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, likeness, assigned, fold, untested, in_reference, fine_label, term, term_name,
+	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, fold, untested, in_reference, fine_label, term, term_name,
 		term_classes, place; /* -1: none */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
@@ -70,6 +70,7 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	w->label_set = header_add(h, "label_set", STR);
 	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
 	w->likeness = header_add(h, "likeness", F64);
+	w->is_unlike = header_add(h, "is_unlike", U8);
 	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
 	memcpy(name, r->kept.classes.name, k * sizeof *name);
 	name[k] = unknown_name;
@@ -183,6 +184,7 @@ static void put_cell(struct writer *w, size_t i, const double *logit, double far
 	put_u32(w, w->assigned, i, !logit ? MISSING_CODE : unknown ? (uint32_t)k : d->class);
 	((float *)col[w->probability].data)[i] = logit ? (float)d->probability : NAN;
 	((double *)col[w->likeness].data)[i] = logit ? d->likeness : NAN;
+	((uint8_t *)col[w->is_unlike].data)[i] = logit && d->unlike;
 	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
 	if (w->rule->detail)
 		put_term(w, i, logit != NULL);
