@@ -42,13 +42,10 @@ double softmax(double *z, size_t n)
 double softmax_fast(double *z, size_t n)
 {
 	double top = z[0], sum = 0;
-	_Pragma("omp simd reduction(max : top)") for (size_t i = 0; i < n; i++)
-		top = z[i] > top ? z[i] : top;
-	_Pragma("omp simd") for (size_t i = 0; i < n; i++)
-		z[i] = exp(z[i] - top);
+	_Pragma("omp simd reduction(max : top)") for (size_t i = 0; i < n; i++) top = z[i] > top ? z[i] : top;
+	_Pragma("omp simd") for (size_t i = 0; i < n; i++) z[i] = exp(z[i] - top);
 	for (size_t i = 0; i < n; i++)
 		sum += z[i];
-	_Pragma("omp simd") for (size_t i = 0; i < n; i++)
-		z[i] /= sum;
+	_Pragma("omp simd") for (size_t i = 0; i < n; i++) z[i] /= sum;
 	return top + log(sum);
 }

@@ -2,6 +2,10 @@
 
 #include "base/json.h"
 
+#include <math.h>
+
+#define LARGEST 1e15f /* squares of it, and their sums, are finite */
+
 void archive_refuse(struct archive *a, const char *name, const char *expected)
 {
 	if (!a->bad)
@@ -183,6 +187,8 @@ void archive_tensor(struct archive *a, const char *name, struct matrix m)
 	for (size_t j = 0; j < m.rows && !a->bad; j++)
 		for (size_t c = 0; c < m.columns && !(m.share && !(m.share[j] > 0)); c++, from++) {
 			size_t at = j * m.per_row + c * m.per_column;
+			if (!(fabsf(*from) < LARGEST))
+				archive_refuse(a, full, "smaller numbers");
 			if (m.x)
 				m.x[at] = *from;
 			else

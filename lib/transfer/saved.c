@@ -95,10 +95,14 @@ static void saved_fields(struct archive *a, struct saved *s)
 	archive_real(a, "unknown", &s->unknown);
 	archive_real(a, "seed", &s->seed);
 	archive_flag(a, "molecules", &s->molecules);
+	archive_flag(a, "unknown_asked", &s->unknown_asked);
 	archive_whole(a, "rungs", &s->rungs, SAVED_RUNGS);
 	saved_genes(a, s);
 	saved_classes(a, s);
 	saved_terms(a, s);
+	if (a->reading &&
+		!(s->coverage > 0 && s->coverage < 1 && s->unknown >= 0 && s->unknown < 1 && s->seed >= 0 && s->seed <= UINT32_MAX))
+		archive_refuse(a, "coverage", "coverage and unknown below 1, and a seed");
 	if (a->reading && !a->bad && (!s->rungs || !s->label || !s->source || !s->options))
 		archive_refuse(a, "rungs", "one or more, and texts");
 }
@@ -219,6 +223,8 @@ static void rule_fields(struct archive *a, struct rule *r, size_t k)
 	for (size_t i = 0; i < k && a->reading && !a->bad; i++)
 		if (!r->limit[r->of[i]].strange.n)
 			archive_refuse(a, "limit_of", "a limit with cells");
+	if (a->reading && !(r->temperature > 0))
+		archive_refuse(a, "temperature", "a number above 0");
 	if (a->reading && (!r->far.n || !r->unsure.n))
 		archive_refuse(a, "far", "a list of numbers");
 }
@@ -251,8 +257,7 @@ static void shift_fields(struct archive *a, struct shift *s, const struct saved 
 	archive_reals(a, "predicted_square", &s->reference.of[0].square, k, sizeof *s->reference.of);
 	archive_reals(a, "predicted_depth", &s->reference.of[0].depth, k, sizeof *s->reference.of);
 	archive_reals(a, "predicted_cells", &s->reference.of[0].n, k, sizeof *s->reference.of);
-	archive_tensor(a, "predicted_sums",
-		(struct matrix){.y = s->reference.x, .rows = d, .columns = k, .per_row = 1, .per_column = d, .share = of->share});
+	archive_tensor(a, "predicted_sums", (struct matrix){.y = s->reference.x, .rows = d, .columns = k, .per_row = 1, .per_column = d});
 }
 
 static void calibrated_fields(struct archive *a, struct calibrated *c, const struct saved *s)

@@ -223,8 +223,9 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
         clusters = pandas.read_csv(new + ".unlike", sep="\t", keep_default_na=False, quoting=3)
     rows = _place(adata, [str(name) for name in found.index])
+    found["is_unlike"] = found["is_unlike"].astype(bool)
     for name in ("assigned", "predicted", "probability", "label_set", "likeness", "is_unlike", "unlike"):
-        column = found[name].array.take(rows, allow_fill=True)
+        column = found[name].array.take(rows, allow_fill=True, **({"fill_value": False} if name == "is_unlike" else {}))
         adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
     for name in ("logit", "in_set"):
         values = made.obsm[name][rows]

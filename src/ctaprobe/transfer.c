@@ -82,6 +82,8 @@ static void transfer_check_options(int saved)
 		refuse("belongs to the cells that a saved reference was learned from", &o->label, &o->ontology, &o->nearest,
 			&o->inverse_penalty, &o->as_given, &o->group, &o->folds, &o->calibration, &o->coverage, &o->held_out, &o->save,
 			&transfer_cli.seed);
+	else if (strcmp(o->reference, "-") && access(o->reference, R_OK))
+		die("%s: %s", o->reference, strerror(errno));
 	else if (!o->label)
 		usage_error("--label COL is needed: the column of classes");
 	if (o->save)
@@ -101,7 +103,9 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct written w;
 	struct unlike u = {0};
 	cli_init(&transfer_cli, argc, argv);
-	int saved = transfer_set.reference && saved_is(transfer_set.reference);
+	const char *end = transfer_set.reference ? transfer_set.reference + strlen(transfer_set.reference) : NULL;
+	end = end && end - transfer_set.reference > 4 ? end - 4 : end;
+	int saved = end && ((!strcmp(end, ".ref") && !transfer_set.label) || saved_is(transfer_set.reference));
 	transfer_check_options(saved);
 	check_folder(transfer_set.unlike);
 	check_folder(transfer_set.held_out);
@@ -134,7 +138,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	calibrated_mix(c, p.logit, p.scored);
 	promises_make(&r.promised, c, r.group, r.kept.classes.name,
 		r.few ? "the new cells lack genes that have many of the molecules of the reference" : NULL);
-	int asked = given(&transfer_set.unknown) || (saved && strstr(r.kept.options, "--unknown "));
+	int asked = given(&transfer_set.unknown) || r.kept.unknown_asked;
 	c->rule.calls_unknown = asked || !r.promised.why[PROMISE_UNKNOWN];
 	if (transfer_set.unlike)
 		transfer_unlike(&u, &p, &r);

@@ -101,7 +101,8 @@ int new_next(struct stream *in, struct block *b)
 
 double depth_median(uint64_t *depth, size_t n, int *molecules)
 {
-	qsort(depth, n, sizeof *depth, compare_u64);
+	if (n)
+		qsort(depth, n, sizeof *depth, compare_u64);
 	double median = n ? (double)(depth[n / 2] + depth[(n - 1) / 2]) / 2 : NAN;
 	if (n >= FEWEST_DEPTHS && (median > MOST_MOLECULES || (double)(depth[3 * n / 4] - depth[n / 4]) < least_spread * median))
 		*molecules = 0;

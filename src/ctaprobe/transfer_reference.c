@@ -9,6 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+enum { FEW_CELLS = 3 }; /* from fewer, mean and variance tell each cell */
 enum { FEW_VALUES = 64 << 20 }; /* a reference of fewer counts is kept in 8 bytes a count, a larger one in about 2 */
 
 /* x of two streams must be made alike. */
@@ -271,9 +272,15 @@ void reference_save(struct reference *r)
 	s->options = cli_settings(&transfer_cli);
 	s->coverage = transfer_set.coverage;
 	s->unknown = transfer_set.unknown;
+	s->unknown_asked = given(&transfer_set.unknown);
 	s->seed = (double)transfer_cli.seed;
 	s->has_terms = r->options.detail != NULL;
 	struct learned *all = fit_rungs(r);
+	for (size_t k = 0; k < s->classes.n; k++)
+		if (all->of[k] < FEW_CELLS)
+			warn("class '%s' has %" PRIu64
+			     " cells, whose counts can be computed from what is saved: scsample --min-class leaves it out",
+				s->classes.name[k], all->of[k]);
 	s->genes = *r->genes; /* borrowed */
 	must(saved_write(transfer_set.save, s, all, &failure));
 	s->genes = (struct vocab){0};

@@ -18,8 +18,8 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, fold, untested, in_reference, fine_label, term, term_name,
-		term_classes, place; /* -1: none */
+	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, fold, untested, in_reference, fine_label, term,
+		term_name, term_classes, place; /* -1: none */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
 };
@@ -95,9 +95,8 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 		cli_provenance(&transfer_cli, h, how);
 		return;
 	}
-	FREED char *unknown = given(&transfer_set.unknown) && !strstr(r->kept.options, "--unknown ")
-		? xasprintf("--unknown %.17g ", transfer_set.unknown)
-		: xstrdup(""),
+	FREED char *unknown = given(&transfer_set.unknown) && !r->kept.unknown_asked ? xasprintf("--unknown %.17g ", transfer_set.unknown)
+										     : xstrdup(""),
 		   *all = xasprintf("%s %s%s", r->kept.options, unknown, how);
 	header_provenance(h, transfer_cli.name, all);
 }
