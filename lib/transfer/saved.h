@@ -30,7 +30,8 @@ struct saved {
 	char *label, *unit; /* columns of classes and groups; unit NULL: cells were held out */
 	char *source, *options; /* digest of the cells; options that it was learned with */
 	double depth, coverage, unknown, seed; /* median of the molecules */
-	int molecules, has_terms, unknown_asked; /* the counts are molecules; detail is there; unlike cells are called unknown, promised or not */
+	int molecules, has_terms,
+		unknown_asked; /* the counts are molecules; detail is there; unlike cells are called unknown, promised or not */
 	struct classes classes;
 	struct detail detail;
 	struct vocab genes;
