@@ -222,7 +222,7 @@ check-commands: ## scripts, recipes and examples call no command that the packag
 		tests/analyze.sh tests/smoke.sh $(wildcard tests/faults/*.sh tests/tsan/*.sh tests/golden/*.sh tests/fuzz/*.sh)
 
 # Older subjects break the rule.
-SUBJECTS_SINCE := 1f56deb2
+SUBJECTS_SINCE := 69d73183
 check-subjects: ## the subject of a commit has at most 72 characters, and names the part first (skipped without git's history)
 	@command -v git >/dev/null && git cat-file -e $(SUBJECTS_SINCE) 2>/dev/null || { echo '$@: skipped: no history'; exit 0; }; \
 	! git log --no-merges --format='%h: %s' $(SUBJECTS_SINCE).. | grep -vE '^[0-9a-f]+: .{1,72}$$' && \
