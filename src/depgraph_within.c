@@ -127,13 +127,16 @@ static void add_cells(struct within_cells *c, struct reading *in, const struct b
 		c->total[n] = ((const uint64_t *)b->col[in->all].data)[row];
 		grow(in->count, in->count_cap, m + 1);
 		FREED uint32_t *gene = xmalloc((m + 1) * sizeof *gene);
+		size_t kept = 0;
 		for (size_t k = 0; k < m; k++) {
-			gene[k] = block_id(b, in->gene, o[row] + k);
-			in->count[k] = number[k];
+			if (!number[k])
+				continue;
+			gene[kept] = block_id(b, in->gene, o[row] + k);
+			in->count[kept++] = number[k];
 			if (number[k] > c->total[n])
 				die("%s: a cell with a count of %" PRIu32 ", but n_counts %" PRIu64, name, number[k], c->total[n]);
 		}
-		sparse_pack(&c->counts, gene, in->count, m);
+		sparse_pack(&c->counts, gene, in->count, kept);
 	}
 }
 

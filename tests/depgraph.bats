@@ -190,6 +190,22 @@ same_as_reference() {
 	depgraph --within donor -q w.counts | depgraph --strongest 20 -O tsv | tail -n +2 | sort > first
 	tail -n +2 w.tsv | LC_ALL=C sort -k 7,7gr | head -n 20 | sort | cmp - first
 	depgraph --within donor -q w.counts | depgraph --leiden 1 -O graphml | grep -c 'attr.name="q"' | grep -x 1
+	# a count of 0 is no count
+	$PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		stream = scstream.read("w.counts")
+		blocks = list(stream)
+		last = len(stream.header["vocab"]["id"]) - 1
+		for b in blocks:
+		    offset, gene = b["gene"]
+		    lacking = np.array([e == s or gene[e - 1] < last for s, e in zip(offset[:-1], offset[1:])])
+		    at = offset[1:][lacking].astype(np.int64)
+		    b["gene"] = np.concatenate([[0], offset[1:] + np.cumsum(lacking)]).astype(offset.dtype), np.insert(gene, at, last)
+		    b["count"] = b["gene"][0], np.insert(b["count"][1], at, 0)
+		scstream.write("zeros.counts", stream.header, blocks)
+	END
+	run -1 cmp -s w.counts zeros.counts
+	depgraph --within donor -q zeros.counts -O tsv | cmp - w.tsv
 }
 
 @test "depgraph --within: clusters and halves of donors are a function of the seed; few donors have no q" {
