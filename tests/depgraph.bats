@@ -343,7 +343,7 @@ same_as_reference() {
 		assert sorted(float(x["token"]) for x in node.values()) == list(linked)
 		for x in node.values():
 		    t = int(float(x["token"]))
-		    assert x["gene"] == vocab[t][1] and x["symbol"] == vocab[t][2] and float(x["module"]) == M[t, 2], (x, vocab[t])
+		    assert x["gene"] == vocab[t][1] and x["symbol"] == vocab[t][2] and x["name"] == (vocab[t][2] or vocab[t][1]) and float(x["module"]) == M[t, 2], (x, vocab[t])
 		seen = {}
 		for x in g.findall(".//g:edge", ns):
 		    a, b = sorted(int(float(node[x.get(k)]["token"])) for k in ("source", "target"))

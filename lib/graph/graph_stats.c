@@ -150,20 +150,22 @@ int graph_graphml(const struct graph *g, const struct vocab *v, const char *weig
 		{weight, edge_values(g, WEIGHT), NULL}, {graph_overlap(weight), edge_values(g, OVERLAP), NULL}};
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
 		edge[2 + i] = (struct network_values){graph_values(weight)[i], edge_values(g, VALUE + (unsigned)i), NULL};
-	FREED const char **text = xcalloc(2 * n, sizeof *text);
-	FREED struct network_values *vertex = xcalloc(nmodule + 4, sizeof *vertex);
+	FREED const char **text = xcalloc(3 * n, sizeof *text);
+	FREED struct network_values *vertex = xcalloc(nmodule + 5, sizeof *vertex);
 	for (size_t i = 0; i < n; i++) {
 		number[i] = l.token[i];
 		text[i] = v->id[l.token[i]];
 		text[n + i] = v->symbol[l.token[i]];
+		text[2 * n + i] = *text[n + i] ? text[n + i] : text[i];
 		for (size_t k = 0; k < nmodule; k++)
 			number[(k + 1) * n + i] = module[k][l.token[i]];
 	}
 	vertex[0] = (struct network_values){"token", number, NULL};
 	vertex[1] = (struct network_values){"gene", NULL, text};
 	vertex[2] = (struct network_values){"symbol", NULL, text + n};
+	vertex[3] = (struct network_values){"name", NULL, text + 2 * n}; /* by which Cytoscape labels */
 	for (size_t k = 0; k < nmodule; k++)
-		vertex[3 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
+		vertex[4 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
 	int bad = network_graphml(&l.net, vertex, edge, f, e);
 	for (int i = 0; edge[i].name; i++)
 		free((void *)edge[i].number);
