@@ -276,6 +276,7 @@ said() {
 	yes own-types $donors $no transfer:unknown:applied=0 new:cells=100 new:unknown=20 new:accuracy=.4 new:coverage=.9 new:known_called_unknown=0
 	run -1 grep -q 'own-types.*called unknown' said.tsv
 	only own-new new:cells=100 new:unknown=20 new:novel_called_unknown=.4
+	only own-names run:names=B,+MNP run:label=kind
 	not own-types $donors $all new:cells=20 new:unknown=20
 	not own-new $donors $all new:cells=20 new:unknown=0 new:novel_called_unknown=nan
 	yes columns $donors $all
