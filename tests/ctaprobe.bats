@@ -562,11 +562,6 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		assert_failure 2
 		assert_line -n 1 --partial "--help'."
 	done
-	for new in "scmetric reconstruction" "scgenes network" "armstat compare"; do     # commands that moved
-		run ctaprobe ${new#* } -q none
-		assert_failure 2
-		names "'${new#* }' $new"
-	done
 }
 
 fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no output

@@ -258,11 +258,6 @@ static struct measured measure_share(const struct known *at, const uint8_t *righ
 	return m;
 }
 
-int measured_keeps(const struct measured *m)
-{
-	return m->sum >= m->needed - 1e-9 * (double)m->groups;
-}
-
 size_t measured_groups(double wanted)
 {
 	return (size_t)ceil(wanted / (1 - wanted) - 1e-9);

@@ -31,7 +31,10 @@ struct measured {
 	size_t groups;
 	size_t of; /* the class whose cells these are; k: all */
 };
-int measured_keeps(const struct measured *m);
+static inline int measured_keeps(const struct measured *m)
+{
+	return m->sum >= m->needed - 1e-9 * (double)m->groups;
+}
 /* The fewest groups that can promise it; wanted < 1. */
 size_t measured_groups(double wanted);
 

@@ -13,6 +13,7 @@
 #include "transfer/calibrate.h"
 
 #define SAVED_VERSION 1
+#define SAVED_KEY "corrmask_reference" /* of the metadata */
 enum { SAVED_RUNGS = 6, SAVED_FEWEST = 100 }; /* at most so many rungs; the last one has this many molecules or more in half of the cells */
 
 /* What was learned of the cells at one depth. */
@@ -47,6 +48,11 @@ struct saved {
 size_t saved_rungs(double depth, int molecules);
 size_t saved_rung(double share, size_t rungs);
 
+/* The fields of s, and what is said of l, in the file that a writes or reads (archive.h). */
+struct archive;
+void saved_fields(struct archive *a, struct saved *s);
+void learned_said(struct archive *a, struct learned *l, const struct saved *s);
+
 /* Write l [s->rungs], each learned at a share of 2^-i, to path. -1 with e set. */
 int saved_write(const char *path, struct saved *s, struct learned *l, struct error *e);
 /* Is this a file of safetensors, and no stream? */
@@ -55,4 +61,6 @@ int saved_is(const char *path);
 int saved_open(struct saved *s, const char *path, struct error *e);
 /* Rung i < s->rungs. Its method and rule borrow s and o. -1 with e set; l is released then. */
 int saved_read(struct saved *s, size_t i, struct learned *l, const struct method_options *o, struct error *e);
+/* Of the first rung what learned_said has, and nothing else: it needs no method. l->of, l->untested and l->calibrated.of are malloced. -1 with e set. */
+int saved_said(struct saved *s, struct learned *l, struct error *e);
 void saved_release(struct saved *s); /* accepts a zeroed struct */

@@ -289,5 +289,7 @@ int train_main(const struct train_task *task, int argc, char **argv)
 	train(&t);
 	train_finish(&t);
 	train_leave(&t.ranks);
+	model_free(t.model);
+	t.ops->destroy(t.ops); /* leaves the group of GPUs */
 	return 0;
 }

@@ -47,7 +47,7 @@ void view_reference(const char *path)
 	struct learned l;
 	const cJSON *x;
 	must(saved_open(&s, path, &failure));
-	must(saved_read(&s, 0, &l, &(struct method_options){0}, &failure));
+	must(saved_said(&s, &l, &failure));
 	const struct calibrated *c = &l.calibrated;
 	text_open();
 	cJSON_ArrayForEach(x, s.about) if (cJSON_IsString(x)) show_text("about:", x->string, x->valuestring);
@@ -70,6 +70,6 @@ void view_reference(const char *path)
 	show_number("", "held_out_accuracy", c->right);
 	show_types(&s, &l);
 	text_commit();
-	learned_release(&l);
+	free_all(l.of, l.untested, l.calibrated.of);
 	saved_release(&s);
 }
