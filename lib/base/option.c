@@ -18,9 +18,9 @@ static const char *word(const struct option_def *o, size_t k)
 /* What --help calls the argument, NULL for none; "a|b|c" for a choice. */
 static const char *argument(struct option_def *o)
 {
-	char *text = xstrdup("");
 	if (o->kind != OPT_CHOICE || o->arg)
 		return o->arg;
+	char *text = xstrdup("");
 	const char *gap = "";
 	for (size_t k = 0; k < o->nwords; k++)
 		if (word(o, k))

@@ -504,11 +504,6 @@ static void refused(void **state)
 	assert_int_equal(model_hidden(m, &x.b, 0, h, &e), -1);
 	assert_string_equal(e.msg, "batch: tokens without values, which the value encoder of the model needs");
 	model_free(m);
-	o->value_features = NULL;
-	assert_null(model_new(&c, NULL, 0, o, 3, &e));
-	assert_non_null(strstr(e.msg, "'value_features', which the value encoder needs"));
-	c.value.kind = VALUE_NONE;
-	model_free(model_new(&c, NULL, 0, o, 3, &e));
 	o->destroy(o);
 
 	c = with(VALUE_PERIODIC);

@@ -323,7 +323,7 @@ static void check_eval(struct model *m, struct golden_batch *x, size_t genes, si
 	assert_int_equal(model_logits(m, &x->b, 0, z, &e), 0);
 	double a = apart(h, find("latent")->data, x->b.ncell * latent), b = apart(z, find("logit")->data, x->b.ncell * genes);
 	print_message("  latent %.1e, logits %.1e\n", a, b);
-	assert_true(a < 1e-11 && b < 1e-11); /* 3e-12 */
+	assert_true(a < 1e-10 && b < 1e-10); /* 1.1e-11, by processor */
 	free(h);
 	free(z);
 }
