@@ -239,7 +239,7 @@ same_as_reference() {
 # bats test_tags=slow,data
 @test "depgraph --within equals numpy and scipy on real cells" {
 	export PYTHONPATH=$BATS_TEST_DIRNAME/../python
-	need scrna/lung_luad_kim2020_2000genes.h5ad scrna/pbmc_kang2018_1287genes.h5ad scrna/aml_bonemarrow_vangalen2019.h5ad
+	need scrna/lung_luad_kim2020_2000genes.h5ad scrna/pbmc_kang2018_1287genes.h5ad
 	while read -r file columns least; do
 		h5tok -q "$SHARED/scrna/$file.h5ad" -o real.counts
 		depgraph -q --within "$columns" --min-cells "$least" -O tsv real.counts -o real.tsv
@@ -247,7 +247,6 @@ same_as_reference() {
 	done <<-'END'
 		lung_luad_kim2020_2000genes sample,cell_type 50
 		pbmc_kang2018_1287genes donor,cell_type 50
-		aml_bonemarrow_vangalen2019 donor,cell_type 1000
 	END
 }
 
