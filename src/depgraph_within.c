@@ -251,8 +251,6 @@ static double *q_values(const struct within_score *s, size_t n, double pairs)
 	return q;
 }
 
-COMPARE(by_tokens, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
-
 struct edge *within_edges(struct stream *in, const struct within_options *o, uint32_t *genes, uint32_t *cells, size_t *n)
 {
 	RELEASED(counted_release) struct within_cells c;
@@ -275,7 +273,7 @@ struct edge *within_edges(struct stream *in, const struct within_options *o, uin
 			{(float)s[i].r, (float)s[i].donors, (float)s[i].agree, (float)s[i].se, (float)q[i]}};
 		found += q[i] < .05;
 	}
-	qsort(edge, *n, sizeof *edge, by_tokens);
+	qsort(edge, *n, sizeof *edge, compare_two_u32);
 	*cells = x.n;
 	if (vary < *genes)
 		info("%s: %zu of %u genes are constant in each stratum and have no partners", stream_name(in), *genes - vary, *genes);
@@ -314,8 +312,6 @@ static void find_half(
 		to->pair[i] = pair[order[i].at];
 }
 
-COMPARE(by_pair, struct gene_pair, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
-
 /* The share of the first k edges of a half that are among those of the other one; *r, *other: mean r of these edges in both halves. */
 static double recurrence(const struct half *a, const struct half *b, size_t k, double *r, double *other)
 {
@@ -324,12 +320,12 @@ static double recurrence(const struct half *a, const struct half *b, size_t k, d
 	double same = 0;
 	memcpy(mine, a->pair, k * sizeof *mine);
 	memcpy(theirs, b->pair, k * sizeof *theirs);
-	qsort(mine, k, sizeof *mine, by_pair);
-	qsort(theirs, k, sizeof *theirs, by_pair);
+	qsort(mine, k, sizeof *mine, compare_two_u32);
+	qsort(theirs, k, sizeof *theirs, compare_two_u32);
 	within_score(&a->x, mine, k, here);
 	within_score(&b->x, mine, k, there);
 	for (size_t i = 0; i < k; i++) {
-		same += bsearch(&mine[i], theirs, k, sizeof *theirs, by_pair) != NULL;
+		same += bsearch(&mine[i], theirs, k, sizeof *theirs, compare_two_u32) != NULL;
 		*r += here[i].r / (double)k;
 		*other += there[i].r / (double)k;
 	}

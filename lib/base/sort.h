@@ -6,7 +6,7 @@
 
 #define ORDER(x, y) (((x) > (y)) - ((x) < (y))) /* -1: x comes before y, 0: neither, 1: after; a ?: b orders by a, then by b */
 
-/* COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v)): the function by_token for qsort, of elements a and b of this type. */
+/* COMPARE(by_end, struct run, ORDER(a->end, b->end) ?: ORDER(a->row, b->row)): the function by_end for qsort, of elements a and b of this type. */
 #define COMPARE(name, type, order) \
 	static int name(const void *first, const void *second) \
 	{ \
@@ -17,6 +17,13 @@
 static inline int compare_u32(const void *a, const void *b)
 {
 	return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* Of elements that begin with two of them */
+static inline int compare_two_u32(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+	return ORDER(x[0], y[0]) ?: ORDER(x[1], y[1]);
 }
 
 static inline int compare_u64(const void *a, const void *b)

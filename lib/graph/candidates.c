@@ -90,8 +90,6 @@ void candidates_init(struct candidates *c, uint32_t genes, uint32_t most, float 
 	}
 }
 
-COMPARE(by_uv, struct gene_pair, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
-
 struct gene_pair *candidates_pairs(struct candidates *c, size_t *n)
 {
 	size_t total = 0, k = 0;
@@ -109,9 +107,9 @@ struct gene_pair *candidates_pairs(struct candidates *c, size_t *n)
 		free(c->list[g].at);
 	}
 	free(c->list);
-	qsort(p, total, sizeof *p, by_uv);
+	qsort(p, total, sizeof *p, compare_two_u32);
 	for (size_t i = *n = 0; i < total; i++)
-		if (!i || by_uv(&p[i], &p[i - 1]))
+		if (!i || compare_two_u32(&p[i], &p[i - 1]))
 			p[(*n)++] = p[i];
 	return p;
 }

@@ -122,8 +122,6 @@ static void score_pairs(struct pair *pair, double *score, const struct gene_pair
 	free(first);
 }
 
-COMPARE(by_token, struct edge, ORDER(a->u, b->u) ?: ORDER(a->v, b->v))
-
 struct edge *correlation_edges(
 	const struct correlation_columns *x, const struct correlation_params *p, size_t *n, struct correlation_stats *stats)
 {
@@ -145,7 +143,7 @@ struct edge *correlation_edges(
 		uint32_t a = x->token[of[i].u], b = x->token[of[i].v];
 		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap, {pair[i].pooled}};
 	}
-	qsort(edge, m, sizeof *edge, by_token);
+	qsort(edge, m, sizeof *edge, compare_two_u32);
 	correlation_ranks_release(&k);
 	*n = m;
 	*stats = (struct correlation_stats){npair, half - start, clock_seconds() - half};

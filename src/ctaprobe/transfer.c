@@ -65,6 +65,13 @@ struct cli transfer_cli = {.name = "ctaprobe transfer",
 	.features = "libLBFGS",
 	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
+/* One that is damaged is told by its name, where no --label says that there are cells. */
+static int reference_is_saved(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	return saved_is(path) || (dot && !strcmp(dot, ".ref") && !transfer_set.label);
+}
+
 /* What is written at the end can be written there. */
 static void check_folder(const char *path)
 {
@@ -103,9 +110,7 @@ int ctaprobe_transfer(int argc, char **argv)
 	struct written w;
 	struct unlike u = {0};
 	cli_init(&transfer_cli, argc, argv);
-	const char *end = transfer_set.reference ? transfer_set.reference + strlen(transfer_set.reference) : NULL;
-	end = end && end - transfer_set.reference > 4 ? end - 4 : end;
-	int saved = end && ((!strcmp(end, ".ref") && !transfer_set.label) || saved_is(transfer_set.reference));
+	int saved = transfer_set.reference && reference_is_saved(transfer_set.reference);
 	transfer_check_options(saved);
 	check_folder(transfer_set.unlike);
 	check_folder(transfer_set.held_out);
