@@ -82,6 +82,8 @@ int unlog_cell(enum unlog by, double *v, double *error, size_t n, uint32_t *coun
 		if (!(v[i] > 0 && isfinite(v[i])))
 			return -1;
 		error[i] = relative_error(by, v[i]);
+		if (error[i] >= 1) /* it could be zero, which no unit divides */
+			return -1;
 		if (least == n || v[i] < v[least])
 			least = i;
 	}

@@ -114,6 +114,13 @@ static void other_values(void **unused)
 		v[1] = bad[k];
 		assert_int_equal(unlog_cell(UNLOG_EXP, v, error, 2, count, &u), -1);
 	}
+	/* a value that rounding could have made of zero */
+	for (double tiny = 1e-320; tiny < 1e-7; tiny *= 7)
+		for (double other = tiny; other < 100 * tiny; other *= 1.3) {
+			v[0] = tiny;
+			v[1] = other;
+			assert_int_equal(unlog_cell(UNLOG_EXP, v, error, 2, count, &u), -1);
+		}
 	v[0] = v[1] = 0;
 	assert_int_equal(unlog_cell(UNLOG_EXP, v, error, 2, count, &u), 0);
 	assert_true(count[0] == 0 && count[1] == 0);
