@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "eval/results.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,17 @@ static void check_stdout(struct option_def *const *tables, const char *const *ou
 		}
 }
 
+/* A folder that a file of the end cannot be written to is told before the work. Devices and links are what they lead to. */
+static void check_folder(const char *path)
+{
+	struct stat at;
+	if (is_stdout(path) || (!lstat(path, &at) && !S_ISREG(at.st_mode)))
+		return;
+	FREED char *folder = file_folder(path);
+	if (access(folder, W_OK))
+		die("%s: %s", path, strerror(errno));
+}
+
 void cli_check_files(struct option_def *const *tables, char *const *operand, int n, int lists, const char *const *output)
 {
 	struct names l = {0};
@@ -131,7 +143,10 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 				continue;
 			FREED char *name = xasprintf("--%s", o->name);
 			files_add(&l, name, opt_text(o), o->kind);
-			if (o->kind == OPT_OUTPUT && o->to != (void *)(uintptr_t)output && strcmp(o->name, "report"))
+			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output)
+				continue;
+			check_folder(opt_text(o));
+			if (strcmp(o->name, "report"))
 				outfile_hold(); /* it appears with the main output, in cli_report, or not at all */
 		}
 	files_add(&l, "CORRMASK_REPORT", getenv("CORRMASK_REPORT"), OPT_OUTPUT);

@@ -6,7 +6,6 @@
 #include "transfer.h"
 #include "cli_labels.h"
 
-#include "base/file.h"
 #include "base/option.h"
 
 #include <errno.h>
@@ -72,14 +71,6 @@ static int reference_is_saved(const char *path)
 	return saved_is(path) || (dot && !strcmp(dot, ".ref") && !transfer_set.label);
 }
 
-/* What is written at the end can be written there. */
-static void check_folder(const char *path)
-{
-	FREED char *folder = path && strcmp(path, "-") ? file_folder(path) : NULL;
-	if (folder && access(folder, W_OK))
-		die("%s: %s", path, strerror(errno));
-}
-
 static void transfer_check_options(int saved)
 {
 	struct transfer_options *o = &transfer_set;
@@ -112,9 +103,6 @@ int ctaprobe_transfer(int argc, char **argv)
 	cli_init(&transfer_cli, argc, argv);
 	int saved = transfer_set.reference && reference_is_saved(transfer_set.reference);
 	transfer_check_options(saved);
-	check_folder(transfer_set.unlike);
-	check_folder(transfer_set.held_out);
-	check_folder(transfer_set.save);
 	cli_blas(&transfer_cli);
 	if (transfer_set.save) {
 		reference_save(&r);
