@@ -31,6 +31,10 @@ logs=${logs:-$out/log} name=$arm-$seed compute=(-@ "$threads") network=(--config
 read -ra pt_args <<< "$pt_args"
 set_up
 arm "$experiment" "$arm"
+if [ ${#graph_options[@]} != 0 ]; then
+	GRAPH=$out/graph made+=(graph)
+	arm "$experiment" "$arm" # its masks have this graph
+fi
 # shellcheck disable=SC2034 # of measure.sh
 [ "${embed[0]:-}" != naive-bayes ] || bayes=(--naive-bayes)
 
@@ -63,6 +67,7 @@ take() {
 }
 
 mkdir -p "$out"
+[ ${#graph_options[@]} = 0 ] || stage "depgraph-$name" "$here/graph.sh" "$inputs/$cells" "$out/graph" "${graph_options[@]}" "${compute[@]}"
 if [ -n "$task" ]; then
 	tokens=$inputs/$cells
 	case $cells in few:*)

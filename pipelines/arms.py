@@ -3,7 +3,8 @@
 
     arms.py check EXPERIMENT ARM...      what is wrong with these, if anything
     arms.py set EXPERIMENT ARM           lines for bash that set task, cells and options (what is wrong, with exit status 1): masks, plain_masks
-                                         (without the parts of the name) of maskgen, learn of sctrain, embed of scembed or the command of screduce
+                                         (without the parts of the name) of maskgen, learn of sctrain, embed of scembed or the command of screduce;
+                                         graph_options of depgraph, for a graph of the arm's own
 
 In a name, N is a number, N% a percentage and COL a column, and stands for itself in the row. <NAME>: the same column of another row. GRAPH, PMI,
 SHUFFLED, ONTOLOGY and SIZE are variables of bash.
@@ -57,7 +58,7 @@ class Arms:
             if part["parts"] not in left:
                 raise Wrong(f"arm '{name}': expected {first}" + ("".join(f"[+{kind}]" for kind in kinds) or " without parts"))
             left = left[left.index(part["parts"]) + 1:]
-            for column in ("maskgen", "sctrain"):
+            for column in ("depgraph", "maskgen", "sctrain"):
                 arm[column] = f"{arm[column]} {part[column]}".strip()
             arm["vectors"] = part["vectors"] or arm["vectors"]
         return arm
@@ -67,7 +68,7 @@ class Arms:
         seen = {}
         for name in names:
             arm = self.arm(name)
-            what = (*(arm[c] for c in ("task", "cells", "maskgen", "alone", "sctrain", "vectors")), name.endswith("+tuned"))
+            what = (*(arm[c] for c in ("task", "cells", "depgraph", "maskgen", "alone", "sctrain", "vectors")), name.endswith("+tuned"))
             if what in seen:
                 raise Wrong(f"arm '{name}' is {seen[what]}")
             seen[what] = name
@@ -77,7 +78,7 @@ class Arms:
 def bash(arm):
     """Lines that set the variables of bash."""
     yield f"task={arm['task']} cells={arm['cells'].replace('SIZE', '${SIZE:-}')}"
-    for variable, column in (("masks", "maskgen"), ("plain_masks", "alone"), ("learn", "sctrain"), ("embed", "vectors")):
+    for variable, column in (("graph_options", "depgraph"), ("masks", "maskgen"), ("plain_masks", "alone"), ("learn", "sctrain"), ("embed", "vectors")):
         words = (f'"${w}"' if w in VARIABLES else shlex.quote(w) for w in arm[column].split())
         yield f"{variable}=({' '.join(words)})"
 

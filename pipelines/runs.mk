@@ -169,7 +169,17 @@ endif
 near = $(shell awk -v near=$(call quote,$1) -f $(PIPELINES)/variables.awk $(FILES_MK))
 misspelt = $(foreach g,$(filter-out $(experiments) %-commands bats-% unit-%,$(MAKECMDGOALS)),$(if $(shell grep -lE '(^| )$g( |:)' $(MAKEFILE_LIST) $(FILES_MK) $(wildcard tests/*.mk tests/bench/*.mk cuda/*.mk docs/*.mk)),,$(if $(call near,$g),no target '$g'$(call near,$g))))
 $(call stop,$(strip $(misspelt)))
+# With SETS=, an experiment is made for each row of that table by a make of its own, in RESULTS/FOLDER; then all are compared (page/sets.py)
+with_sets := combine bmfm-objectives bmfm-ontology bmfm-learnability bmfm-finetune ties sweep:ties
+sets_goals := $(if $(value SETS),$(filter $(foreach s,$(with_sets),$(firstword $(subst :, ,$s))),$(MAKECMDGOALS)))
+ifneq ($(sets_goals),)
+$(call stop,$(if $(value DATA),DATA= with SETS=: expected one of them))
+.PHONY: $(sets_goals)
+$(sets_goals):
+	+@$(table) page/sets $@ $(lastword $(subst :, ,$(filter $@ $@:%,$(with_sets)))) $(call one_file,SETS) '$(RESULTS)' $(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST))
+else
 include $(filter-out %/runs.mk,$(FILES_MK))
+endif
 # After the other goals, one by one: two makes at once spoil each other's files
 in_turn := $(filter-out $(elsewhere),$(MAKECMDGOALS))
 $(foreach g,$(filter $(elsewhere),$(MAKECMDGOALS)),$(eval $g: | $(in_turn))$(eval in_turn += $g))

@@ -58,11 +58,16 @@ setup() {
 	wrong wced+-hce "unknown part '+-hce' of arm 'wced+-hce'"
 	wrong 'wced+a b-hce' "unknown part '+a b-hce' of arm 'wced+a b-hce'"
 	run -0 "$P/arms.py" set bmfm wced+r2mae+moved-hce
-	assert_output "$(printf '%s\n' 'task=wced cells=train.tok' 'masks=(--objective cell --rate-uniform 0.1:0.5 --keep moved --count-kept)' \
+	assert_output "$(printf '%s\n' 'task=wced cells=train.tok' 'graph_options=()' 'masks=(--objective cell --rate-uniform 0.1:0.5 --keep moved --count-kept)' \
 		'plain_masks=(--objective cell)' 'learn=(--head moved:hce,position=1 --ontology "$ONTOLOGY")' 'embed=(--pool token:1)')"
 	run -0 "$P/arms.py" set table6 corrmask-5+50
-	assert_output "$(printf '%s\n' 'task=mlm cells=corpus-${SIZE:-}.tok' 'masks=(--strategy corrmask --lambda 0.05 -g "$GRAPH" --rate 0.5)' \
+	assert_output "$(printf '%s\n' 'task=mlm cells=corpus-${SIZE:-}.tok' 'graph_options=()' 'masks=(--strategy corrmask --lambda 0.05 -g "$GRAPH" --rate 0.5)' \
 		'plain_masks=(--strategy corrmask --lambda 0.05 -g "$GRAPH")' 'learn=()' 'embed=()')"
+	run -0 "$P/arms.py" set ties median-corrmask+seeds0+rho30
+	assert_output "$(printf '%s\n' 'task=mlm cells=median.train.tok' 'graph_options=(--rho-min 0.3)' 'masks=(--strategy corrmask --lambda 0.5 -g "$GRAPH" --seed-share 0)' \
+		'plain_masks=(--strategy corrmask --lambda 0.5 -g "$GRAPH")' 'learn=()' 'embed=()')"
+	run -0 "$P/arms.py" check ties median-corrmask median-corrmask+cells300 median-corrmask+cells30
+	assert_output ""
 	run -1 "$P/arms.py" set table6 corrmask-101
 	assert_output --partial "unknown arm 'corrmask-101' (expected random, "
 	run -2 "$P/arms.py" set table6 random corrmask
@@ -70,6 +75,71 @@ setup() {
 	run -2 "$P/arm.sh" bmfm --inputs s --arm wced+hce+moved-hce --seed 1 --label l --out never
 	assert_output "arm.sh: arm 'wced+hce+moved-hce': expected wced[+rate][+labels][+tuned]"
 	assert_not_exist never
+}
+
+@test "SETS=: an experiment on several sets, and the differences of their means against scipy; a set that fails is told" {
+	mkdir -p sets && cd sets
+	cat > make <<-'END'
+		#!/usr/bin/env python3
+		import os, random, sys
+		words = dict(w.split("=", 1) for w in sys.argv[2:])
+		assert sys.argv[1] == "combine" and words["SETS"] == "" and words["LABEL"] == "cell type", sys.argv
+		if words["DATA"] == "bad.h5ad":
+		    sys.exit(2)
+		run = "results/combine/" + words["DATA"]
+		os.makedirs(run)
+		random.seed(words["DATA"])
+		open(run + "/settings", "w").write(f"DATA = {words['DATA']}\n")
+		with open(run + "/points.tsv", "w") as f:
+		    print("arm", "seed", "metric", "value", sep="\t", file=f)
+		    for a, k, m in ((a, k, m) for a in ("wced", "value") for k in (1, 2, 3) for m in ("f1", "other")):
+		        print(a, k, m, f"{random.random():.6f}" if (a, k, words["DATA"]) != ("wced", 3, "two.h5ad") else "NA", sep="\t", file=f)
+		with open(run + "/differences.tsv", "w") as f:
+		    print("metric arm reference n difference low high t p p_corrected detectable mean reference_mean".replace(" ", "\t"), file=f)
+		    print("f1 wced value 3 0.1 0 0.2 1 0.2 0.2 0.3 0.5 0.4".replace(" ", "\t"), file=f)
+		latest = "results/combine/latest"
+		if os.path.lexists(latest):
+		    os.remove(latest)
+		os.symlink(words["DATA"], latest)
+	END
+	chmod +x make
+	printf 'set\tDATA\tLABEL\none\tone.h5ad\tcell type\ntwo\ttwo.h5ad\tcell type\nthree\tbad.h5ad\tcell type\n' > sets.tsv
+	run -1 --separate-stderr "$P/page/table.py" page/sets combine combine sets.tsv results ./make
+	assert_line "corrmask combine: 2 sets"
+	assert_line "failed, and left out: three"
+	assert_equal "$(tail -n 1 <<< "$stderr")" "combine: failed: three"
+	run -0 $PYTHON - <<-'END'
+		import csv, glob
+		import numpy as np
+		from scipy import stats
+		read = lambda f: list(csv.DictReader(open(f), delimiter="\t"))
+		folder, = glob.glob("results/combine/sets-*")
+		v = {(r["set"], r["arm"], r["seed"], r["metric"]): r["value"] for r in read(folder + "/points.tsv")}
+		of = lambda a, k: np.mean([float(v[s, a, k, "f1"]) for s in ("one", "two")])
+		d = np.array([of("wced", k) - of("value", k) for k in "12"])
+		rows = read(folder + "/differences.tsv")
+		assert [r["set"] for r in rows] == ["one", "two", "mean of the sets"], rows
+		r = rows[-1]
+		assert int(r["n"]) == 2 and abs(float(r["difference"]) - d.mean()) < 1e-8, (r, d)
+		wide = stats.t.ppf(.975, 1) * d.std(ddof=1) * np.sqrt(1 / 2 + 1 / 3)
+		assert abs(float(r["high"]) - d.mean() - wide) < 1e-6, (r, d, wide)
+		assert ("mean of the sets", "wced", "3", "f1") not in v
+	END
+	wrong() {
+		run -1 "$P/page/table.py" page/sets combine combine "$1" results ./make
+		assert_output "SETS=$1: $2"
+	}
+	printf 'data\tDATA\nx\ty\n' > head.tsv
+	wrong head.tsv "the first column is 'data': expected a table with the columns set, DATA, LABEL ..., and a row for each set"
+	printf 'set\tdata\nx\ty\n' > name.tsv
+	wrong name.tsv "column 'data' is no variable: expected a table with the columns set, DATA, LABEL ..., and a row for each set"
+	printf 'set\tDATA\nx\ty\nx\tz\n' > twice.tsv
+	wrong twice.tsv "line 3: expected 2 columns and a name of its own"
+	wrong none.tsv "the first column is '': expected a table with the columns set, DATA, LABEL ..., and a row for each set"
+	run -2 pipelines bmfm-objectives SETS=sets.tsv DATA=one.h5ad
+	assert_output --partial "DATA= with SETS=: expected one of them"
+	run -2 pipelines finetune SETS=sets.tsv
+	assert_output --partial SETS
 }
 
 @test "bmfm-learnability: without a gene that has enough expressed pairs there is no table" {

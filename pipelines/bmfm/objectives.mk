@@ -28,6 +28,7 @@
 # PROGRAMS     groups of genes for bmfm-learnability: table of gene and group; none: the modules of simulated cells
 # MIN_EXPRESSED  bmfm-learnability: leave out genes with fewer expressed pairs in the test cells
 # SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
+# SETS         instead of DATA: table of several sets, columns set (a name), DATA, LABEL and other variables: each by itself, then all compared
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # The embedding is what the objective trains: the mean of the genes for mlm and value, the first token for wced and value-zeros, and the second one with labels.
 # Runs that experiments share are made once, in results/bmfm-inputs. pipelines/arm.sh makes one by hand. More arms or seeds add runs and keep

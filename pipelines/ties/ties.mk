@@ -12,8 +12,20 @@
 #     median-runs                      the encoding as it is; masks over runs of genes of equal count (maskgen --strategy runs)
 #     value-random, value-corrmask     the value of a masked gene is predicted, not the gene (maskgen --objective value)
 #
+# median-corrmask+PART, CorrMask with another setting of the masks or of the graph; its probes are those of the default graph, as the others':
+#
+#     +partnersN     most partners masked with a start gene (maskgen --partners-max; default 5)
+#     +seedsN        percentage of the start genes that are masked, too (--seed-share; 100)
+#     +rhoN          least correlation of an edge, in hundredths (depgraph --rho-min; 20)
+#     +overlapN      cells that both genes need (--min-overlap; a twentieth of the cells)
+#     +candidatesN   candidates of a gene (--candidates; 50)
+#     +cellsN        cells that the graph is from (-n; all)
+#
+# make sweep compares these settings with the default one.
+#
 # Also those of reliance.mk
 # ARMS  arms; the others are compared with the first one
+# SETS  instead of DATA: table of several sets, columns set (a name), DATA, LABEL and other variables: each by itself, then all compared
 # FEW  labels a class of the probe with few labels
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # SEEDS are 1 to 8 by default (SCALE=tiny: 1 2). A seed determines the split (without DATA also the cells), the masks, the order, the initial weights
@@ -21,6 +33,8 @@
 # Cells are those of cells.mk and trainings those of pretrained.mk. A model is measured on the test cells, and then removed; pipelines/arm.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
 # -j, make runs as many trainings side by side as there are cores.
 
+own_sweep_ARMS := median-corrmask median-random $(addprefix median-corrmask+,partners1 partners15 seeds0 rho10 rho40 overlap10 overlap200 candidates10 cells300)
+$(eval $(call own,sweep,ARMS,ties))
 ARMS ?= median-random median-corrmask random-random random-corrmask group-random group-corrmask median-runs value-random value-corrmask
 FEW  ?= 5
 TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
@@ -29,6 +43,7 @@ TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
 
 .PHONY: ties-now
+sweep: ##@ settings of CorrMask's masks and graph, each beside the default (DATA= LABEL= ARMS= SEEDS=)
 ties: ##@ does a model learn something else if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
 $(call check,ties,DATA)
 $(call check_arms,ties,ties,ARMS)
