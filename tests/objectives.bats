@@ -135,7 +135,7 @@ setup() {
 	wrong name.tsv "column 'data' is no variable: expected a table with the columns set, DATA, LABEL ..., and a row for each set"
 	printf 'set\tDATA\nx\ty\nx\tz\n' > twice.tsv
 	wrong twice.tsv "line 3: expected 2 columns and a name of its own"
-	wrong none.tsv "the first column is '': expected a table with the columns set, DATA, LABEL ..., and a row for each set"
+	wrong none.tsv "no such file"
 	run -2 pipelines bmfm-objectives SETS=sets.tsv DATA=one.h5ad
 	assert_output --partial "DATA= with SETS=: expected one of them"
 	run -2 pipelines finetune SETS=sets.tsv

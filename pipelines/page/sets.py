@@ -16,6 +16,8 @@ ALL = "mean of the sets"
 
 def settings(path):
     """Name and words VARIABLE=VALUE of each row."""
+    if not Path(path).is_file():
+        sys.exit(f"SETS={path}: no such file")
     head, *table = fields(path) or [[""]]
     wrong = next((name for name in head[1:] if not re.fullmatch("[A-Z][A-Z0-9_]*", name) or name == "SETS"), None)
     if head[0] != "set" or wrong or not table:
@@ -31,7 +33,8 @@ def run(make, goal, name, words, latest):
     """The folder of the experiment on one set, or nothing if it failed."""
     print(f"== {name}: {' '.join(words)}", file=sys.stderr, flush=True)
     done = subprocess.run([*make, goal, "SETS=", *words], stdout=sys.stderr, check=False).returncode == 0
-    return Path(latest).resolve() if done else None
+    folder = Path(latest).resolve()
+    return folder if done and (folder / "points.tsv").exists() else None  # none after make -n
 
 
 def over_all(points, sets):
