@@ -96,12 +96,14 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(THREADS|EMBED_PART|MAP_CELLS|NEAREST|MIN_CELLS)$ ]]; then
+		elif [[ $name =~ ^(THREADS|EMBED_PART|MAP_CELLS|NEAREST|MIN_CELLS|EDGES|HALVES)$ ]]; then
 			[[ $value =~ ^[1-9][0-9]{0,14}$ ]] || { echo "$name=$value: expected a whole number of 1 or more"; return; }
 		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS|OTHER_EPOCHS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [[ $name = COVERAGE || $name = UNKNOWN ]]; then
 			[[ $value =~ ^0?\.[0-9]+$ || $name$value =~ ^UNKNOWN0?$ ]] || { echo "$name=$value: expected a share, such as $([ "$name" = COVERAGE ] && echo 0.9 || echo 0.05)"; return; }
+		elif [ "$name" = RESOLUTION ]; then
+			[[ $value =~ ^[0-9]*\.?[0-9]+$ && $value =~ [1-9] ]] || { echo "$name=$value: expected a number above 0"; return; }
 		elif [ "$name" = MIN_EXPRESSED ]; then
 			[[ -z $value || $value =~ ^[1-9][0-9]*$ ]] || { echo "$name=$value: expected a whole number from 1"; return; }
 		elif [ "$name" = KEEP_MODELS ]; then

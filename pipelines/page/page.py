@@ -11,7 +11,8 @@ The page needs no other file and no network, and this program needs Python alone
     NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
     *.tsv                other tables; with the columns fpr and tpr, ROC curves
     NAME.model/train.tsv trainings, also in the runs that this one was made from
-    NAME.emb, *.graph    maps and modules; NAME.map is the map of NAME.emb, if it is there already; of genes, NAME.modules.tsv names the modules
+    NAME.emb, *.graph    maps and modules; NAME.map is the map of NAME.emb, if it is there already; of genes, NAME.modules.tsv names the modules; a graph with
+                         a figure NAME.svg has no other
     NAME.pred            transferred types: a map by type; markers.tsv (scgenes markers): a dot plot of their genes
     log/NAME.report      time and memory of a stage; log/NAME.log its warnings and notes
 """
@@ -286,7 +287,7 @@ class Modules:
 def graphs(run):
     for d in (*run.parts, run.dir):
         for g in sorted(d.glob("*.graph"), key=natural):
-            if any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "-O", "stats", g)):
+            if not g.with_suffix(".svg").exists() and any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "-O", "stats", g)):
                 yield Modules(g, run.own)
 
 
