@@ -260,7 +260,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	RELEASED(stream_free_at) struct stream *s = stream_open(path, &failure);
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
 		die("%s: it has no weights %s: %s", path, weight,
-			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "it is a PMI graph, not a dependency graph");
+			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "expected a graph of depgraph without --pmi and --within");
 	must(!s || graph_read(g, s, weight, column, &failure));
 	char of_tokens[33], of_graph[33];
 	if (strategy->uses & COUNTS)
