@@ -26,4 +26,5 @@ def docs_bmfm_ontology(t):
     f1 = [Arm(NAMES[r["arm"]], *r.numbers("head_macro_f1 head_macro_f1_low head_macro_f1_high")) for r in rows]
     return "Terms of the ontology", [
         arms("Macro F1: the ontology loss finds fine types", f1, "macro F1", x_range=(0, None), legend=[INTERVAL]),
-        arms("Exact terms", exact, "share of the test cells", x_range=(0, None), legend=[INTERVAL, ("ink", "diamond", "exact or finer term (no interval)")])]
+        arms("Exact or finer terms: most with the ontology loss", exact, "fraction of the test cells", x_range=(0, None),
+             legend=[INTERVAL, ("ink", "diamond", "exact or finer term (no interval)")])]

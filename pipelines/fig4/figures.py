@@ -2,6 +2,7 @@
 from plot import Series, forest, plot
 
 READINGS = {"scale": "Exp(0.1) of mean 0.1", "rate": "Exp(0.1) of mean 10"}
+TITLES = {"mean 0.1": "Exp(0.1) of mean 0.1: a lead at gamma 1 alone", "mean 10": "Exp(0.1) of mean 10: no certain lead"}
 ARMS = (("nearest", "nearest class mean", "m-expression", "line"), ("random", "random masks", "m-random", "both"),
         ("corrmask", "CorrMask", "m-corrmask", "both"))
 
@@ -24,5 +25,5 @@ def fig4(t):
 def docs_fig4(t):
     return "Masks by module minus random masks", forest(
         [r for r in t("fig4.tsv") if r["run"] == "table"], lambda r: r["exp"], lambda r: f"gamma {r['gamma']}", "gap gap_low gap_high",
-        "masks by module minus random masks (points of accuracy)", lambda r: "m-corrmask", lambda exp: f"Exp(0.1) with {exp}",
+        "masks by module minus random masks (points of accuracy)", lambda r: "m-corrmask", TITLES.get,
         note="Lines: 95 % intervals over the trials.")

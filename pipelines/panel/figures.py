@@ -18,4 +18,4 @@ def docs_panel(t):
     return "Genes outside a panel", forest(
         [r for r in t("panel.tsv") if r["data"].startswith("mean of") and r["method"] in ARMS], lambda r: r["k"], lambda r: ARMS[r["method"]], "gap low high",
         "Pearson correlation of a gene minus that of Poisson regression on the panel", lambda r: tint(r["method"]) if "-" in r["method"] else "m-expression",
-        lambda k: f"Panel of {k} genes", note="Means of six sets. Lines: 95 % intervals over the sets.")
+        lambda k: f"Panel of {k} genes: no difference is certain", note="Means of six sets. Lines: 95 % intervals over the sets.")

@@ -20,8 +20,8 @@ def reliance(t):
 
 def docs_reliance(t):
     rows = [r for r in t("reliance-differences.tsv") if r["reference"] == "random masks"]
-    where = {"demo": "simulated cells, 3 seeds", "reliance": "bone marrow, 8 seeds"}
+    where = {"demo": "Simulated cells, 3 seeds: CorrMask copies less", "reliance": "Bone marrow, 8 seeds: CorrMask copies less"}
     looks = {words: f"m-{arm}" for arm, words in METHODS.items()}
     return "Partner reliance R minus that of random masks", forest(
-        rows, lambda r: where[r["experiment"]], lambda r: r["arm"], "difference low high", "R minus that of random masks (nats)", lambda r: looks[r["arm"]],
-        lambda place: f"Partner reliance R: {place}", ends=("← copies less", "copies more →"), note="Lines: 95 % intervals over the seeds.")
+        rows, lambda r: where[r["experiment"]], lambda r: r["arm"], "difference low high", "partner reliance R minus that of random masks (nats)",
+        lambda r: looks[r["arm"]], str, ends=("← copies less", "copies more →"), note="Lines: 95 % intervals over the seeds.")
