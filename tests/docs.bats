@@ -316,3 +316,50 @@ compare_tables() {
 	for f in docs/speed.svg docs/loaders.svg docs/experiments/*.svg; do cmp "$f" "$BATS_TEST_DIRNAME/../$f"; done
 	[ "$(ls docs/experiments/*.svg | wc -l)" -ge 8 ]
 }
+
+# A number in a sentence is one of a table that its page names, rounded (or a percentage of it), or one of these, which no table keeps: those of the
+# papers, of the data, of settings, and intervals that were computed beside the tables. A wrong number may be in a large table by chance, but a table
+# that was made again changes many.
+@test "result pages: numbers in sentences are those of the page's tables" {
+	run -0 $PYTHON - <<-'END'
+		import glob, re
+		elsewhere = {
+		    "corrmask-tables.md": ".88 .622 -.201 -.223 .228 -.291 .412 .291",
+		    "data.md": "4.0 3.16 .906 .872 .923 .345",
+		    "depth.md": ".034 .177 .070 .103 -.005 .222 +.019 -.147 .186 -.241 .469 .075 +.030 .117 +.107 -.206 .420",
+		    "figures.md": "33.3",
+		    "genes-map.md": ".59 .57 .66",
+		    "methods.md": ".5 1.6 0.25 1.9 .05",
+		    "r2mae-theory.md": "2.5 3.22 1.385 0.42",
+		    "reliance.md": ".35 4.0",
+		    "screen.md": "10.5 1.7",
+		    "table3.md": "11.4 9.34 23.01",
+		    "transfer.md": ".812 .044 .028 .064 .024 .014 -.005 .954 .909 .937",
+		}
+		def numbers(path):
+		    text = open(path).read()
+		    return [float(x) for x in re.findall(r"(?<![\w.])-?\d*\.?\d+(?:[eE][-+]?\d+)?(?![\w.])", text)]
+		bad, n = [], 0
+		for path in sorted(glob.glob("docs/experiments/*.md")):
+		    page = path.rpartition("/")[2]
+		    text = re.sub(r"```.*?```", "", open(path).read(), flags=re.S)
+		    tables = {t for t in re.findall(r"([\w-]+\.tsv)", text) if glob.glob(f"docs/experiments/tables/{t}")}
+		    there = [abs(v) for t in tables for v in numbers(f"docs/experiments/tables/{t}")]
+		    prose = "\n".join(line for line in text.split("\n") if line[:1] != "|" and line[:4] != "<!--")
+		    prose = re.sub(r"`[^`]*`|\]\([^)]*\)", "", prose)
+		    other = elsewhere.get(page, "").split()
+		    used = set()
+		    for m in re.finditer(r"(?<![\w.,/])[-+]?(\d*\.(\d+))(?![\w.]*\d)", prose):
+		        n += 1
+		        half = .5 * 10 ** -len(m[2]) + 1e-9
+		        x = float(m[1])
+		        if not any(abs(v - x) <= half or x >= 1 and abs(100 * v - x) <= half for v in there):
+		            used.add(m[0])
+		            if m[0] not in other:
+		                bad.append(f"{page}: {m[0]}")
+		    bad += [f"{page}: {x} is in a table now, or not on the page" for x in other if x not in used]
+		assert not bad, bad
+		print(n)
+	END
+	((output > 350))
+}
