@@ -2,7 +2,7 @@
 
 .PHONY: docs-figures site
 docs-figures: ## draw the figures of docs from their tables (fig3.svg is of make fig3)
-	@for f in bmfm-ontology fig4 forest genes-map panel r2mae-cells r2mae-other reliance; do \
+	@for f in bmfm-ontology fig4 forest genes-map network panel r2mae-cells r2mae-other reliance; do \
 		python3 -B pipelines/page/figure.py docs-$$f docs/experiments/tables > docs/experiments/$$f.svg || exit 1; done
 	@for f in loaders speed; do python3 -B pipelines/page/figure.py docs-$$f docs > docs/$$f.svg || exit 1; done
 

@@ -328,7 +328,6 @@ compare_tables() {
 		    "data.md": "4.0 3.16 .906 .872 .923 .345",
 		    "depth.md": ".034 .177 .070 .103 .075",
 		    "figures.md": "33.3",
-		    "genes-map.md": ".59 .57 .66",
 		    "methods.md": "1.9",
 		    "r2mae-theory.md": "2.5 3.22 1.385 0.42",
 		    "reliance.md": ".35 4.0",

@@ -171,11 +171,11 @@ a.write_h5ad("cells.h5ad")
 a[:150].copy().write_h5ad("atlas.h5ad")
 a[150:].copy().write_h5ad("new.h5ad")'
 	awk '/^```/ { on = $0 == "```sh"; next } on' "$skill" > commands
-	assert_equal "$(grep -c '^# [0-9]*\. ' commands)" 10
+	assert_equal "$(grep -c '^# [0-9]*\. ' commands)" 11
 	run -0 bash -eo pipefail commands
 	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
 	for f in annotate/latest/annotated.h5ad pretrain/latest/model/model.safetensors embed/latest/embedded.h5ad finetune/latest/report.txt \
-		perturb/latest/table.txt; do assert_file_not_empty results/$f; done
+		perturb/latest/table.txt network/latest/network.graphml; do assert_file_not_empty results/$f; done
 	# the folders and columns that it names are there
 	h5tok -q --list-obs results/annotate/latest/annotated.h5ad | grep -q '^transfer_unlike'
 }

@@ -18,7 +18,7 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 @test "make network: its edges, modules, names and stability are those of the tools and of a computation by pairs; files for others, figures" {
 	run -0 network DATA=cells.h5ad LABEL=cell_type EDGES=200 LEAST_CELLS=30 GENESETS=sets.gmt RESULTS=r
 	assert_line --partial "6 donors; within donor x cell_type"
-	assert_line --regexp '^The 200 strongest edges join [0-9]+ genes; [0-9]+ modules have three or more\. Those that halves of the donors repeat best: .*m[0-9]'
+	assert_line --regexp '^The 200 strongest edges join [0-9]+ genes; [0-9]+ modules have three or more\. Of those with 5 or more, halves of the donors repeat best: .*m[0-9]'
 	assert_line --regexp '^Of the first 100 edges of one half of the donors, [0-9]+ % are among those of the other half \(2 halvings, sd '
 	assert_line --regexp '^[0-9]+ of the 200 edges have q below \.05'
 	run -0 network DATA=cells.h5ad LABEL=cell_type EDGES=200 LEAST_CELLS=30 GENESETS=sets.gmt RESULTS=r

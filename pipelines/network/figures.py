@@ -2,7 +2,7 @@
 import math
 from collections import Counter
 
-from chart import COLOURS, element, style
+from chart import COLOURS, GREY, element, style
 from plot import WIDE, Arm, Panel, Series, arms, dot, long, plot, sample, wrapped
 
 LEAST = 3       # genes of a module that is drawn
@@ -79,41 +79,50 @@ def drawing(title, modules, edges, at, names, tall, looks, legend, bright, note)
     return p.done(note, f"{len(at)} genes in {len(modules)} modules with names, and {len(edges)} edges between them. The report has the modules as a table.")
 
 
-def network(t):
+def drawings(genes, every, most, where):
+    """Panels of the network, and of one cell's masks if they are known (column state). genes: rows with module, module_name, gene; every: rows of edges."""
     of = {}
-    for r in t("genes.tsv"):
+    for r in genes:
         of.setdefault((int(r["module"]), r["module_name"]), []).append(r["gene"])
-    large = [(name, genes) for (_, name), genes in sorted(of.items()) if len(genes) >= LEAST]
-    drawn = {g for _, genes in large[:MOST] for g in genes}
-    every = t("edges.tsv")
+    large = [(name, some) for (_, name), some in sorted(of.items()) if len(some) >= LEAST]
+    drawn = {g for _, some in large[:most] for g in some}
     edges = [(r["gene_a"], r["gene_b"]) for r in every if r["gene_a"] in drawn and r["gene_b"] in drawn]
-    modules = neighbours(large[:MOST], edges)
+    modules = neighbours(large[:most], edges)
     at, names, tall = places(modules)
-    colour = {g: style(i % (COLOURS - 1) + (i % (COLOURS - 1) >= 6)) for i, (_, genes) in enumerate(modules) for g in genes}
-    left = f" {len(large) - MOST} smaller ones are in the table." if len(large) > MOST else ""
-    panels = [drawing("Genes that vary together within donors and types", modules, edges, at, names, tall, colour, [], [],
-                      f"A dot is a gene, the strongest of a module in its middle; lines are edges ({len(edges)} of {len(every)}; the others are between "
-                      f"genes of smaller modules).{left}")] if modules else []
-    state = {r["gene"]: r["state"] for r in t("cell.tsv")}
+    colour = {g: style(i % (COLOURS - 1) + (i % (COLOURS - 1) >= GREY)) for i, (_, some) in enumerate(modules) for g in some}
+    if not modules:
+        return
+    yield drawing("Genes that vary together within donors", modules, edges, at, names, tall, colour, [], [],
+                  "A dot is a gene, the strongest of a module in its middle; lines are edges" + where(len(large), len(edges), len(every)))
+    state = {r["gene"]: r["state"] for r in genes if "state" in r}
     hidden = {g for g in at if state.get(g) == "masked"}
     if hidden:
         looks = {g: {"masked": "m-corrmask", "present": "c6"}.get(state[g], "faint") for g in at}
-        joined = [e for e in edges if hidden.issuperset(e)]
         legend = [(sample("m-corrmask", "dots"), f"masked ({len(hidden)})"), (sample("c6", "dots"), "in the cell"),
                   (lambda x, y: [dot(x + 12, y, "faint", r=1.2)], "not in it")]
-        panels.append(drawing("One cell: what CorrMask masks", modules, [], at, names, tall, looks, legend, joined,
-                              "Lines: edges of the network whose genes are both masked. Half of the masks or more are random; the others are partners in the graph of Algorithm 1."))
+        yield drawing("One cell: what CorrMask masks", modules, [], at, names, tall, looks, legend, [e for e in edges if hidden.issuperset(e)],
+                      "Lines: edges of the network whose genes are both masked. Half of the masks or more are random; the others are partners in the graph of Algorithm 1.")
+
+
+def network(t):
+    state = {r["gene"]: r["state"] for r in t("cell.tsv")}
+    panels = [*drawings([r | {"state": state.get(r["gene"])} for r in t("genes.tsv")], t("edges.tsv"), MOST, lambda large, edges, every: (
+        f" ({edges} of {every}; the others are between genes of smaller modules)." + (f" {large - MOST} smaller ones are in the table." if large > MOST else "")))]
     rows = t("halves.tsv")
     if rows:
-        points = [(r.number("edges"), r.number("recurrence"), *((r.number("recurrence") - r.number("sd"), min(1, r.number("recurrence") + r.number("sd"))) if r.number("sd") else ()))
-                  for r in rows]
-        panels.append(plot("Edges that the other half of the donors repeats", [Series("", points, "c0")], "strongest edges of each half", "share found again", log_x=True, y_range=(0, 1),
-                           x_names=[(r.number("edges"), f"{r.number('edges'):,.0f}") for r in rows],
-                           note="Of the strongest edges of one half of the donors, the share that is among as many of the other half." + (
-                               " Bars: one standard deviation over halvings." if rows[0].number("sd") else "")))
+        points = [(edges, again, *((again - sd, min(1, again + sd)) if sd else ())) for edges, again, sd in (r.numbers("edges recurrence sd") for r in rows)]
+        panels.append(plot("Edges that the other half of the donors repeats", [Series("", points, "c0")], "strongest edges of each half", "share found again",
+                           log_x=True, y_range=(0, 1), x_names=[(q[0], f"{q[0]:,.0f}") for q in points],
+                           note="Of the strongest edges of one half of the donors, the share that is among as many of the other half."
+                                + " Bars: one standard deviation over halvings." * bool(rows[0].number("sd"))))
     stable = [r for r in t("modules.tsv") if r.number("stability") is not None and r.number("genes") >= LEAST][:MOST]
     if stable:
         chance = t("chance.tsv")[0].number("pairs_together")
-        panels.append(arms("Stability of modules", [Arm(r["module_name"], r.number("stability"), words=r["genes"]) for r in stable], "pairs of genes that stay together in a half",
-                           bars=True, x_range=(0, 1.12), line=chance, note=f"Numbers: genes. Line: all pairs of genes of the network ({chance:.2f})."))
+        panels.append(arms("Stability of modules", [Arm(r["module_name"], r.number("stability"), words=r["genes"]) for r in stable],
+                           "pairs of genes that stay together in a half", bars=True, x_range=(0, 1.12), line=chance,
+                           note=f"Numbers: genes. Line: all pairs of genes of the network ({chance:.2f})."))
     return "Network of genes", panels
+
+
+def docs_network(t):
+    return "Genes that vary together in bone marrow", drawings(t("network-genes.tsv"), t("network-edges.tsv"), MOST, lambda *_: ". The eight largest modules of bone marrow.")

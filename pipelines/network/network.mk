@@ -66,7 +66,7 @@ $(NETWORK)/graphs/masks.graph: $(NETWORK)/cells.tok
 	@mkdir -p $(@D)
 	$(call NETWORK_stage,depgraph-masks) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 
-$(NETWORK)/sets.tsv: $(NETWORK)/network.graph | $(NETWORK)/settings
+$(NETWORK)/sets.tsv: $(NETWORK)/network.graph $(PIPELINES)/network/programs.gmt
 	$(call NETWORK_stage,scgenes-genesets) $(PIPELINES)/step.sh network/sets $< $@ $(if $(value GENESETS),$(call one_file,GENESETS),'') $(PIPELINES)/network/programs.gmt
 $(NETWORK)/genes.tsv: $(NETWORK)/network.graph $(NETWORK)/sets.tsv $(NETWORK)/halves/done $(PIPELINES)/network/modules.py
 	@$(table) network/modules $(NETWORK) $(RESOLUTION) $(SEED) $(whole)

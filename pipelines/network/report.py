@@ -4,7 +4,8 @@ from pathlib import Path
 from table import as_table, columns, fields, known, num, plain, reported, rows, sizes, stage_times, tell, warnings, word
 
 LEAST = 3       # genes of a module that is shown
-SHOWN = 30      # modules and edges of the tables
+LARGE = 5       # genes of a module that the answer names
+SHOWN = 30, 15  # modules and edges of the tables
 DONORS = 6      # for q (depgraph --within)
 
 
@@ -18,7 +19,7 @@ def recurrence(halves, edges):
         return ""
     r = [h for h in halves if int(h["edges"]) <= edges][-1:] or halves[:1]
     r = r[0]
-    spread = f", sd {num(r['sd'], '%.2f')}" if known(r["sd"]) else ""
+    spread = f", sd {num(r['sd'], '%.3f')}" if known(r["sd"]) else ""
     n = int(r["halves"])
     return (f"Of the first {r['edges']} edges of one half of the donors, {100 * float(r['recurrence']):.0f} % are among those of the other half ({n} halving{'s' * (n != 1)}{spread}); "
             f"their mean r is {float(r['r']):.2f} where they were chosen and {float(r['r_other']):.2f} in the other half.")
@@ -33,8 +34,9 @@ def answer(shown, genes, edges, columns_):
         return said + ". All cells count as one donor, so whether other donors have these modules is not known" + (
             " (WITHIN= names a column of donors)." if columns_ == "input_file" else ".")
     best = sorted(stable, key=lambda m: (-float(m["stability"]), -int(m["genes"])))
-    large = [m for m in best if int(m["genes"]) >= 5][:5] or best[:5]
-    return said + ". Those that halves of the donors repeat best: " + and_([f"{m['module_name']} ({float(m['stability']):.2f})" for m in large]) + "."
+    large = [m for m in best if int(m["genes"]) >= LARGE]
+    return (said + (f". Of those with {LARGE} or more, halves of the donors repeat best: " if large else ". Halves of the donors repeat best: ")
+            + and_([f"{m['module_name']} ({float(m['stability']):.2f})" for m in (large or best)[:5]]) + ".")
 
 
 def main(folder, data, within):
@@ -56,13 +58,13 @@ def main(folder, data, within):
     warnings(*Path(folder, "log").glob("*.report"))
     print()
     as_table(f"{folder}/modules.table", "Modules of three or more genes", [
-        ["module", "genes", "edges", "stability", "strongest genes", "set", "in set", "q"],
-        *([m["module_name"], m["genes"], m["edges"], num(m["stability"], "%.2f"), " ".join(m["strongest_genes"].split()[:6]), m["set"] if known(m["set"]) else "-",
-           m["in_set"] if known(m["in_set"]) else "-", num(m["set_q"], "%.2g")] for m in shown[:SHOWN])])
+        ["module", "genes", "edges", "stability", "strongest genes", "in its set", "q"],
+        *([m["module_name"], m["genes"], m["edges"], num(m["stability"], "%.2f"), " ".join(m["strongest_genes"].split()[:6]),
+           m["in_set"] if known(m["in_set"]) else "-", num(m["set_q"], "%.2g")] for m in shown[:SHOWN[0]])])
     print()
     as_table(f"{folder}/strongest.table", "The strongest edges", [
         ["gene", "gene", "r", "cells with both", "donors", "of one sign", "q", "module"],
         *([e["symbol_a"], e["symbol_b"], num(e["r"], "%.2f"), e["overlap"], e["donors"], e["agree"], num(e["q"], "%.2g"), e["module_name"] if known(e["module_name"]) else "-"]
-          for e in edges[:SHOWN])])
+          for e in edges[:SHOWN[1]])])
     print()
     stage_times(f"{folder}/log")
