@@ -453,7 +453,19 @@ ctaprobe cells: genes that are found by symbol: 120"
 	scsample -q --test-fraction .3 --group donor --part train forty.counts -o thirty.counts
 	ctaprobe transfer -q --reference thirty.counts -l cell_type --report report --group donor -o new.s <(scsample -q --test-fraction .3 --group donor --part test forty.counts)
 	assert_equal "$(value promise:unknown report) $(value unknown:applied report) $(value unknown_cells report)" "1 1 $(called)"
+	assert_equal "$(scview -c promised new.s | sed 1d | sort -u)" 1
+	assert_equal "$(value why:nothing report)" ""
 	assert_equal "$(value unknown_cells report)" "$(value unlike_cells report)"
+	# what a row says is promised: its set, or that it is called unknown
+	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --unknown .05 --require-promise -o mixed.s new.counts
+	scview -c assigned,promised mixed.s | awk -F'\t' 'NR > 1 { n[$2]++; if ($2 != ($1 != "unknown")) exit 1 } END { exit !(n[0] && n[1]) }'
+	# nothing: all outputs are there, and the status says so
+	run -1 ctaprobe transfer --reference ref.counts -l cell_type --report required --unlike list --require-promise -o required.s new.counts
+	assert_line "ctaprobe transfer: nothing is promised for the new cells: $(value why:nothing required)"
+	ctaprobe transfer -q --reference ref.counts -l cell_type -o free.s new.counts
+	cmp <(scview -c probability,label_set,assigned required.s) <(scview -c probability,label_set,assigned free.s)
+	assert_equal "$(scview -c promised required.s | sed 1d | sort -u) $(head -c 5 list)" "0 place"
+	run -2 ctaprobe transfer --reference ref.counts -l cell_type --require-promise --save x.ref
 	scsample -q -n 1 new.counts -o single.counts
 	told --group donor single.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"
@@ -606,6 +618,30 @@ saved_is_fitted() { # OPTION-OF-THE-REFERENCE...
 	# any number of threads, the same file
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --ontology types.obo -@ 3 --save other.ref
 	cmp other.ref saved.ref
+	# and with terms of its own
+	scview -q -O h5ad ref.counts -o ref.h5ad
+	$PYTHON -W ignore - <<-'P'
+		import anndata
+		a = anndata.read_h5ad("ref.h5ad")
+		terms = a.obs["cell_type"].astype(str).map({"type1": "CL:0000236", "type2": "CL:0000084", "type3": "CL:0000623", "type4": "unknown"})
+		terms.iloc[(a.obs["cell_type"] == "type3").argmax()] = "CL:0000625" # a type with two has none
+		a.obs["cell_type_ontology_term_id"] = terms.astype("category")
+		a.write_h5ad("terms.h5ad")
+	P
+	cp ref.counts plain.counts
+	h5tok -q terms.h5ad -o ref.counts
+	saved_is_fitted --group donor
+	cp plain.counts ref.counts
+	assert_equal "$(scview saved.ref | grep ^term)" $'term:type1\tCL:0000236\nterm:type2\tCL:0000084'
+	assert_equal "$(scview -c assigned,cell_type_ontology_term_id saved.s | sed 1d | sort -u | tr '\t\n' '  ')" "type1 CL:0000236 type2 CL:0000084 type3 unknown type4 unknown "
+	scview -q -O h5ad test.counts -o new.h5ad
+	scview -q -O h5ad --into new.h5ad --key transfer saved.s
+	h5tok -q --list-obs new.h5ad | grep -q ^cell_type_ontology_term_id
+	scview -q -O h5ad --into terms.h5ad --key transfer <(ctaprobe transfer -q --reference saved.ref plain.counts)   # the file's own stay
+	$PYTHON -W ignore -c 'import anndata
+o = anndata.read_h5ad("terms.h5ad").obs
+assert set(o.cell_type_ontology_term_id) == {"CL:0000236", "CL:0000084", "CL:0000623", "CL:0000625", "unknown"}
+assert set(o.transfer_cell_type_ontology_term_id) == {"CL:0000236", "CL:0000084", "unknown"}'
 	# texts of its maker; no donor's name
 	ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --about title='Blood "1"' --about licence=CC0 --save told.ref
 	scview told.ref | grep -qx $'about:title\tBlood "1"'

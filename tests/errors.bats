@@ -34,7 +34,9 @@ setup_file() {
 	scsample -q -n 9 --seed 1 sim.emb -o nine.emb
 	scsample -q -n 1 sim.counts -o one.counts
 	for kind in counts emb; do scsample -q --where donor=donor1 sim.$kind -o donor1.$kind; done
-	scsample -q --where cell_type=type1 sim.emb -o type1.emb
+	for kind in counts emb; do scsample -q --where cell_type=type1 sim.$kind -o type1.$kind; done
+	ctaprobe transfer -q --reference sim.counts -l cell_type --save sim.ref
+	head -c 9000 sim.ref >cut.ref
 	scembed -q -M sim.model few.tok -o few.emb
 	scembed -q -M sim.model --of genes few.tok -o genes.emb
 	scembed -q -M sim.model --of genes --by cell_type few.tok -o by.emb
@@ -81,6 +83,13 @@ setup_file() {
 		    os.mkdir(folder)
 		    open(os.path.join(folder, file), "w").write("{}")
 	END
+	cp sim.h5ad mouse.h5ad
+	$PYTHON -c 'import h5py
+with h5py.File("mouse.h5ad", "a") as f:
+    for x in f["var"].values():
+        if isinstance(x, h5py.Dataset):
+            x[...] = [b"Mus" + name for name in x[...]]'
+	h5tok -q mouse.h5ad -o mouse.counts
 	gzip < sim.vocab > some.gz
 	cp some.gz seurat.rds
 	mkdir unfinished nothing

@@ -64,6 +64,6 @@ load helper
 	$PYTHON -W ignore - <<-'END'
 		import anndata
 		obs = anndata.read_h5ad("out.h5ad").obs.filter(like="transfer_")
-		assert obs.shape[1] == 6 and obs.iloc[5].drop("transfer_is_unlike").isna().all() and not obs.drop(obs.index[5]).isna().any().any(), obs.iloc[4:7]
+		assert obs.shape[1] == 7 and obs.iloc[5].drop(["transfer_is_unlike", "transfer_promised"]).isna().all() and not obs.drop(obs.index[5]).isna().any().any(), obs.iloc[4:7]
 	END
 }

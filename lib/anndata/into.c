@@ -217,7 +217,7 @@ static int is_kept(const struct h5ad_into *w, const struct column_spec *s)
 	char *const *keep = w->options->keep;
 	size_t nkeep = w->options->nkeep;
 	static const char *const usual[] = {"predicted", "predicted_name", "probability", "fold", "expected", "assigned", "label_set",
-		"likeness", "unlike", "is_unlike", "term", "term_name", "term_classes"};
+		"likeness", "unlike", "is_unlike", "term", "term_name", "term_classes", "promised", "cell_type_ontology_term_id"};
 	int kept = 0;
 	for (size_t i = 0; i < nkeep; i++)
 		kept |= !strcmp(keep[i], s->name);
@@ -235,7 +235,8 @@ static int make_table(struct h5ad_into *w, struct error *e)
 		const struct column_spec *s = &w->header->col[i];
 		if (!is_kept(w, s))
 			continue;
-		char *full = xasprintf("%s_%s", w->key, s->name), *name = export_link_name(NULL, 0, full),
+		int plain = !strcmp(s->name, "cell_type_ontology_term_id") && !dataframe_find(&w->obs, s->name); /* CELLxGENE's name */
+		char *full = plain ? xstrdup(s->name) : xasprintf("%s_%s", w->key, s->name), *name = export_link_name(NULL, 0, full),
 		     *companion = xasprintf("%s.missing", name);
 		free(full);
 		struct dataframe_column *old = dataframe_find(&w->obs, name);

@@ -47,7 +47,7 @@ static char *many_unlike(const struct calibrated *c, const char *unit)
 		unlike += c->of[k].unlike;
 	}
 	double limit = fmax(unlike_limit(&c->unlike, n), 1 - c->known.wanted);
-	if (!(c->known.wanted > 0) || unlike / n <= limit)
+	if (!(c->known.wanted > 0) || isnan(c->shift.limit) || !(unlike / n > limit))
 		return NULL;
 	return xasprintf(
 		"%.3g of the new cells are unlike the reference, and of a new %s at most %.3g are expected", unlike / n, unit, limit);
@@ -71,36 +71,54 @@ static char *other_mix(const struct calibrated *c)
 		"with the types that the new cells have, sets hold the true type of %.3g of the held-out cells", c->expected_covered);
 }
 
-/* Why one of them is not promised where others may be. Malloced, NULL: it is. */
-static char *why_not(enum promised what, const struct calibrated *c, const char *unit, char *const *name)
+/* A further reason, malloced; NULL: none. */
+static void add(struct promises *p, enum promised i, char *reason)
 {
-	switch (what) {
-	case PROMISE_COVERAGE:
-		return measured_keeps(&c->coverage) ? other_mix(c)
-						    : not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL);
-	case PROMISE_UNKNOWN:
-		return measured_keeps(&c->known) ? many_unlike(c, unit)
-						 : not_kept(&c->known, c->known.groups, unit, "are not called unknown",
-							   c->known.of < c->rule.k ? name[c->known.of] : NULL);
-	case PROMISE_ACCURACY:
-		return many_unlike(c, unit) ?: hard_types(c);
-	case PROMISES:
-		break;
-	}
-	return NULL;
+	char **to[] = {&p->why[i], &p->nothing};
+	for (size_t j = 0; reason && j < 2; j++)
+		if (!(*to[j] && strstr(*to[j], reason)))
+			xappend(to[j], "%s%s", *to[j] ? "; " : "", reason);
+	free(reason);
+}
+
+/* Why one of them is not promised where others may be. */
+static void add_own(struct promises *p, enum promised i, const struct calibrated *c, const char *unit, char *const *name)
+{
+	if (i == PROMISE_COVERAGE)
+		add(p, i,
+			measured_keeps(&c->coverage) ? other_mix(c)
+						     : not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL));
+	if (i == PROMISE_UNKNOWN && !measured_keeps(&c->known))
+		add(p, i,
+			not_kept(&c->known, c->known.groups, unit, "are not called unknown",
+				c->known.of < c->rule.k ? name[c->known.of] : NULL));
+	if (i != PROMISE_COVERAGE)
+		add(p, i, many_unlike(c, unit));
+	if (i == PROMISE_ACCURACY)
+		add(p, i, hard_types(c));
 }
 
 void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name, const char *nothing)
 {
-	char *all = nothing ? xstrdup(nothing) : withheld(c, unit);
-	for (enum promised i = 0; i < PROMISES; i++)
-		p->why[i] = all ? xstrdup(all) : why_not(i, c, unit, name);
-	free(all);
+	int some = 0;
+	*p = (struct promises){0};
+	for (enum promised i = 0; i < PROMISES; i++) {
+		add(p, i, nothing ? xstrdup(nothing) : NULL);
+		add(p, i, withheld(c, unit));
+		if (unit)
+			add_own(p, i, c, unit, name);
+		some |= !p->why[i];
+	}
+	if (some) {
+		free(p->nothing);
+		p->nothing = NULL;
+	}
 }
 
 void promises_release(struct promises *p)
 {
 	for (int i = 0; i < PROMISES; i++)
 		free(p->why[i]);
+	free(p->nothing);
 	*p = (struct promises){0};
 }

@@ -8,7 +8,8 @@ enum promised { PROMISE_COVERAGE, PROMISE_UNKNOWN, PROMISE_ACCURACY, PROMISES };
 extern const char *const promise_name[PROMISES]; /* "coverage", "unknown", "accuracy" */
 
 struct promises {
-	char *why[PROMISES]; /* why it is not promised, malloced; NULL: it is */
+	char *why[PROMISES]; /* all reasons why it is not promised, malloced; NULL: it is */
+	char *nothing; /* the reasons, each once, if nothing is promised; or NULL */
 };
 
 /* unit: the column of the groups; NULL: cells were held out. name: of the classes. c has the new cells (calibrated_mix). nothing: why nothing can be

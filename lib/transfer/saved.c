@@ -99,6 +99,8 @@ void saved_fields(struct archive *a, struct saved *s)
 	saved_genes(a, s);
 	saved_classes(a, s);
 	saved_terms(a, s);
+	if (a->reading ? archive_length(a, "term_ids") > 0 : s->term_id != NULL)
+		archive_texts(a, "term_ids", &s->term_id, s->classes.n);
 	if (a->reading &&
 		!(s->coverage > 0 && s->coverage < 1 && s->unknown >= 0 && s->unknown < 1 && s->seed >= 0 && s->seed <= UINT32_MAX))
 		archive_refuse(a, "coverage", "coverage and unknown below 1, and a seed");
@@ -207,12 +209,14 @@ int saved_said(struct saved *s, struct learned *l, struct error *e)
 
 void saved_release(struct saved *s)
 {
+	for (size_t k = 0; s->term_id && k < s->classes.n; k++)
+		free(s->term_id[k]);
 	classes_release(&s->classes);
 	detail_release(&s->detail);
 	vocab_release(&s->genes);
 	safetensors_close(&s->file);
 	cJSON_Delete(s->about);
 	cJSON_Delete(s->all);
-	free_all(s->label, s->unit, s->source, s->options, s->share);
+	free_all(s->label, s->unit, s->source, s->options, s->share, s->term_id);
 	*s = (struct saved){.file.fd = -1};
 }

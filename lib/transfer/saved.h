@@ -34,6 +34,7 @@ struct saved {
 	int molecules, has_terms,
 		unknown_asked; /* the counts are molecules; detail is there; unlike cells are called unknown, promised or not */
 	struct classes classes;
+	char **term_id; /* [classes] of the ontology, such as CL:0000084, or an empty text; NULL: no class has one */
 	struct detail detail;
 	struct vocab genes;
 	float *share; /* [genes] of all molecules */

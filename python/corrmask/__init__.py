@@ -40,6 +40,7 @@ RAW = ("counts", "raw_counts", "raw")       # layers in which h5tok looks for co
 # columns that streams have of their own: one of obs with this name is obs_NAME (scstream(5))
 RESERVED = ("cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap",
             "x", "logit")
+TERM_ID = "cell_type_ontology_term_id"      # CELLxGENE's column
 SUMS = ("n_counts", "total_counts", "nCount_RNA", "raw_sum")     # columns of obs by which it tells counts from other whole numbers
 NAMES = ["object", "string", "category", "bool", "integer"]       # types of columns of var that say what a row is
 
@@ -179,7 +180,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
     round, unlog, all_features   of both: fractions are rounded; counts are taken back from normalised values; rows that are no genes are read
 
     Adds to obs KEY_assigned (type, or "unknown" where unknown is given or promised), KEY_predicted, KEY_probability, KEY_label_set, KEY_likeness,
-    KEY_is_unlike and KEY_unlike (place of the cell's cluster in the list uns[KEY_unlike] of clusters, the most unlike the reference first), to obsm
+    KEY_is_unlike, KEY_promised (is what the row says promised?) and KEY_unlike (place of the cell's cluster in the list uns[KEY_unlike] of clusters, the most unlike the reference first), to obsm
     tables of the types, KEY_logit and KEY_in_set, to uns["corrmask"][KEY] the method and what is promised, and to uns[KEY] a table of what was measured on the
     reference: promise:coverage is 1 if the coverage can be promised for new donors, else why:coverage says why not."""
     import numpy
@@ -194,7 +195,7 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
     if not isinstance(reference, (str, os.PathLike)):
         columns = _columns(reference, columns, " of the reference", True) + ([] if group != "auto" else [
             c for c in reference.obs if str(c).lower() in ("donor_id", "donor", "patient_id", "patient", "individual", "subject", "sample_id", "sample")
-            and c != label])
+            and c != label]) + [c for c in (TERM_ID,) if c in reference.obs and c != label]
     with workspace() as folder:
         known, counts, new = (os.path.join(folder, name) for name in ("known.counts", "new.counts", "new.pred"))
         learning: List[str] = []
@@ -223,10 +224,12 @@ def annotate(adata: anndata.AnnData, reference: Cells, *, label: Optional[str] =
         report = pandas.concat([rows[~no_label[0]], sampled[no_label[1]]], ignore_index=True)       # scsample has left them out
         clusters = pandas.read_csv(new + ".unlike", sep="\t", keep_default_na=False, quoting=3)
     rows = _place(adata, [str(name) for name in found.index])
-    found["is_unlike"] = found["is_unlike"].astype(bool)
-    for name in ("assigned", "predicted", "probability", "label_set", "likeness", "is_unlike", "unlike"):
-        column = found[name].array.take(rows, allow_fill=True, **({"fill_value": False} if name == "is_unlike" else {}))
-        adata.obs["%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
+    flags = ("is_unlike", "promised")
+    found = found.astype(dict.fromkeys(flags, bool))
+    for name in ("assigned", "predicted", "probability", "label_set", "likeness", *flags, "unlike", *(c for c in (TERM_ID,) if c in found)):
+        column = found[name].array.take(rows, allow_fill=True, **({"fill_value": False} if name in flags else {}))
+        plain = name == TERM_ID and name not in adata.obs
+        adata.obs[name if plain else "%s_%s" % (key_added, name)] = pandas.Series(column, index=adata.obs.index)
     for name in ("logit", "in_set"):
         values = made.obsm[name][rows]
         values[rows < 0] = numpy.nan if name == "logit" else 0

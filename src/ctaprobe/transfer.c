@@ -47,6 +47,8 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "unlike", OPT_OUTPUT, &transfer_set.unlike, "FILE",
 		"also write a table of clusters of the new cells, the most unlike the reference first", .modes = COUNTS},
+	{0, "require-promise", OPT_FLAG, &transfer_set.require_promise, NULL,
+		"write all outputs, but fail (status 1) if nothing is promised for the new cells"},
 	{0, "clusters", OPT_STRING, &transfer_set.clusters, "COL", "with --unlike: these clusters or labels of the new cells",
 		.modes = COUNTS, .needs = "unlike"},
 	{0, "save", OPT_OUTPUT, &transfer_set.save, "FILE",
@@ -85,7 +87,8 @@ static void transfer_check_options(int saved)
 	else if (!o->label)
 		usage_error("--label COL is needed: the column of classes");
 	if (o->save)
-		refuse("belongs to new cells, and --save takes none", &o->unlike, &o->clusters, &o->held_out, &transfer_cli.output);
+		refuse("belongs to new cells, and --save takes none", &o->unlike, &o->clusters, &o->held_out, &o->require_promise,
+			&transfer_cli.output);
 	if (o->save && transfer_cli.noperand)
 		usage_error("--save takes no new cells: use the saved reference with --reference");
 	for (size_t i = 0; transfer_made[i] && o->label; i++)
@@ -139,6 +142,8 @@ int ctaprobe_transfer(int argc, char **argv)
 	if (transfer_set.held_out)
 		transfer_write_held_out(&r);
 	transfer_report(&r, &p, &w);
+	if (transfer_set.require_promise && r.promised.nothing)
+		die("nothing is promised for the new cells: %s", r.promised.nothing);
 	reference_release(&r);
 	stream_free(in);
 	unlike_release(&u);

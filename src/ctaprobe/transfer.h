@@ -11,13 +11,14 @@
 
 #define BETWEEN " | " /* classes of a set, as text */
 #define UNKNOWN "unknown"
+#define TERM_ID "cell_type_ontology_term_id" /* column of the ids of terms, as CELLxGENE calls it */
 
 struct transfer_options {
 	const char *reference, *calibration, *held_out, *label, *group, *ontology, *unlike, *clusters, *save;
 	struct opt_values about;
 	long long nearest, folds;
 	double inverse_penalty, coverage, unknown;
-	int as_given;
+	int as_given, require_promise;
 };
 extern struct transfer_options transfer_set;
 

@@ -64,6 +64,43 @@ static void read_terms(struct reference *r)
 		info("labels are one type with another one, as their term is the same: %s", t->same);
 }
 
+/* The ids of terms of the classes: those of --ontology, or those of TERM_ID, a code of `ids` a cell, where all cells of a class have the same. */
+static void read_term_ids(struct reference *r, const struct classes *ids)
+{
+	struct saved *s = &r->kept;
+	const struct holds *h = &s->detail.holds;
+	size_t k = s->classes.n, some = 0, several = 0;
+	FREED const char **of = xcalloc(k, sizeof *of);
+	for (size_t v = 0; v < h->n && s->detail.size[v] == 1; v++)
+		for (size_t c = 0; c < k; c++)
+			if (h->in[v * k + c] && strcmp(s->detail.id[v], s->detail.name[v]))
+				of[c] = s->detail.id[v];
+	for (size_t i = 0; i < r->d.n && r->d.part; i++) {
+		const char *id = r->d.part[i] == MISSING_CODE ? NULL : ids->name[r->d.part[i]], **at = &of[r->d.y[i]];
+		if (id && *at && **at && strcmp(*at, id)) {
+			several++;
+			*at = "";
+		} else if (id && !*at) {
+			*at = id;
+		}
+	}
+	s->term_id = xcalloc(k, sizeof *s->term_id);
+	for (size_t c = 0; c < k; c++) {
+		int is = of[c] && strchr(of[c], ':') && !strpbrk(of[c], " \t");
+		s->term_id[c] = xstrdup(is ? of[c] : "");
+		some += (size_t)is;
+	}
+	if (several)
+		info("%s: classes of column '%s' with several values in column '" TERM_ID "', which have no term: %zu", r->name,
+			transfer_set.label, several);
+	if (some)
+		return;
+	for (size_t c = 0; c < k; c++)
+		free(s->term_id[c]);
+	free(s->term_id);
+	s->term_id = NULL;
+}
+
 static void read_groups(struct reference *r)
 {
 	struct embeddings *d[] = {&r->d, &r->other};
@@ -116,7 +153,14 @@ void reference_read(struct reference *r, const struct stream *new)
 	struct stream *other = o->calibration ? must_open(o->calibration) : NULL;
 	if (other)
 		embeddings_check(other, &w);
+	RELEASED(classes_release) struct classes ids = {0};
+	int own = o->ontology ? -1 : header_find(stream_header(in), TERM_ID);
+	if (own >= 0 && (stream_header(in)->col[own].type == CATEGORICAL || stream_header(in)->col[own].type == STR)) {
+		w.part = TERM_ID;
+		w.parts = &ids;
+	}
 	embeddings_read(&r->d, in, &w, o->held_out && !other);
+	w.part = NULL;
 	r->digest = embeddings_digests(&r->d, NULL);
 	r->digests = r->d.n;
 	r->kept.source = xasprintf("xxh3:%016" PRIx64, (uint64_t)XXH3_64bits(r->digest, r->digests * sizeof *r->digest));
@@ -131,6 +175,7 @@ void reference_read(struct reference *r, const struct stream *new)
 		read_terms(r);
 	else
 		r->kept.detail.labels = r->kept.classes.n;
+	read_term_ids(r, &ids);
 	size_t known = r->kept.classes.n;
 	if (known < 2)
 		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", o->reference, r->kept.classes.name[0],
@@ -257,7 +302,11 @@ static void add_about(struct saved *s)
 		const char *value = strchr(v->item[i], '=');
 		if (!value || value == v->item[i] || !value[1])
 			usage_error("--about %s: expected KEY=VALUE", v->item[i]);
-		FREED char *key = xstrndup(v->item[i], (size_t)(value - v->item[i]));
+		FREED char *key = xstrndup(v->item[i], (size_t)(value - v->item[i])), *shown = printable(xstrdup(v->item[i]));
+		if (strcmp(shown, v->item[i]))
+			usage_error("--about %s: expected text in UTF-8, without control characters", shown);
+		if (cJSON_GetObjectItemCaseSensitive(s->about, key))
+			usage_error("--about %s: '%s' is given twice", v->item[i], key);
 		cJSON_AddStringToObject(s->about, key, value + 1);
 	}
 }

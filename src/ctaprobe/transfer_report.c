@@ -30,20 +30,21 @@ static void report_promises(const struct reference *r)
 	const struct shift *s = &c->shift;
 	double shift = shift_of(s, s->k);
 	char *const *whys = r->promised.why;
-	int nothing = whys[0] && whys[1] && whys[2] && !strcmp(whys[0], whys[1]) && !strcmp(whys[0], whys[2]);
 	for (int i = 0; i < PROMISES; i++) {
 		const char *why = whys[i];
 		char *row = xasprintf("promise:%s", promise_name[i]), *reason = xasprintf("why:%s", promise_name[i]);
 		cli_measured(row, !why);
 		if (why) {
 			cli_stated(reason, why);
-			if (!nothing)
+			if (!r->promised.nothing)
 				info("%s is not promised: %s", promise_name[i], why);
 		}
 		free_all(row, reason);
 	}
-	if (nothing && r->group)
-		info("nothing is promised for the new cells: %s", whys[0]);
+	if (r->promised.nothing)
+		cli_stated("why:nothing", r->promised.nothing);
+	if (r->promised.nothing && r->group && !transfer_set.require_promise)
+		info("nothing is promised for the new cells: %s", r->promised.nothing);
 	cli_measured("expected:coverage", c->expected_covered);
 	cli_measured("expected:accuracy", c->expected_right);
 	cli_measured("unknown:share", transfer_set.unknown);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
-	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", "is_unlike", NULL};
+	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", "is_unlike", "promised", TERM_ID, NULL};
 
 struct writer {
 	const struct reference *r;
@@ -18,8 +18,9 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, fold, untested, in_reference, fine_label, term,
-		term_name, term_classes, place; /* -1: none */
+	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, promised, fold, untested, in_reference,
+		fine_label, term, term_name, term_classes, term_id, place; /* -1: none */
+	uint32_t *code; /* [classes + 1] of term_id, the last one of unknown cells */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
 };
@@ -51,13 +52,34 @@ static void say_all(struct header *h, const struct reference *r, const struct ru
 	free(method);
 }
 
+/* The terms of the classes that cells are assigned to, as CELLxGENE has them. */
+static void add_term_ids(struct writer *w)
+{
+	const struct saved *s = &w->r->kept;
+	RELEASED(classes_release) struct classes id = {0};
+	w->code = xmalloc((s->classes.n + 1) * sizeof *w->code);
+	for (size_t k = 0; k <= s->classes.n; k++) {
+		const char *name = k < s->classes.n && *s->term_id[k] ? s->term_id[k] : UNKNOWN;
+		w->code[k] = classes_add(&id, name, strlen(name));
+	}
+	w->term_id = header_add_categorical(&w->h, TERM_ID, id.name, id.n);
+}
+
 static void writer_init(struct writer *w, const struct reference *r, const struct header *from, int new)
 {
 	const struct rule *rule = &r->fit.calibrated.rule;
 	size_t k = r->kept.classes.n;
 	struct header *h = &w->h;
 	const struct detail *t = rule->detail;
-	*w = (struct writer){.r = r, .rule = rule, .fold = -1, .in_reference = -1, .fine_label = -1, .term = -1, .place = -1};
+	*w = (struct writer){.r = r,
+		.rule = rule,
+		.promised = -1,
+		.fold = -1,
+		.in_reference = -1,
+		.fine_label = -1,
+		.term = -1,
+		.term_id = -1,
+		.place = -1};
 	w->d.p = xmalloc(k * sizeof *w->d.p);
 	w->d.in_set = xmalloc(k);
 	w->order = xmalloc(k * sizeof *w->order);
@@ -76,6 +98,10 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	name[k] = unknown_name;
 	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
 	free(name);
+	if (new)
+		w->promised = header_add(h, "promised", U8);
+	if (r->kept.term_id)
+		add_term_ids(w);
 	if (!new && r->fold)
 		w->fold = header_add(h, "fold", U32);
 	w->untested = header_add(h, "untested", U8);
@@ -105,7 +131,7 @@ static void writer_release(struct writer *w)
 {
 	block_release(&w->out);
 	header_release(&w->h);
-	free_all(w->map, w->d.p, w->d.in_set, w->order);
+	free_all(w->map, w->d.p, w->d.in_set, w->order, w->code);
 }
 
 /* The columns of the input that stay. A new column may have the name and type of one that was there. */
@@ -185,6 +211,11 @@ static void put_cell(struct writer *w, size_t i, const double *logit, double far
 	((double *)col[w->likeness].data)[i] = logit ? d->likeness : NAN;
 	((uint8_t *)col[w->is_unlike].data)[i] = logit && d->unlike;
 	((uint8_t *)col[w->untested].data)[i] = (uint8_t)untested;
+	if (w->promised >= 0)
+		((uint8_t *)col[w->promised].data)[i] =
+			logit && !untested && !w->r->promised.why[unknown ? PROMISE_UNKNOWN : PROMISE_COVERAGE];
+	if (w->term_id >= 0)
+		put_u32(w, w->term_id, i, w->code[logit && !unknown ? d->class : k]);
 	if (w->rule->detail)
 		put_term(w, i, logit != NULL);
 	push_set(w);

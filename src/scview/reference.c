@@ -28,17 +28,15 @@ static void show_number(const char *before, const char *key, double value)
 
 static void show_types(const struct saved *s, const struct learned *l)
 {
-	const struct holds *h = &s->detail.holds;
 	for (size_t k = 0; k < s->classes.n; k++)
 		show_number("cells:", s->classes.name[k], (double)l->of[k]);
 	for (size_t k = 0; k < s->classes.n; k++)
 		show_number("held_out_coverage:", s->classes.name[k], l->calibrated.of[k].covered);
 	for (size_t k = 0; k < s->classes.n; k++)
 		show_number("held_out_accuracy:", s->classes.name[k], l->calibrated.of[k].right);
-	for (size_t v = 0; v < h->n && s->detail.size[v] == 1; v++)
-		for (size_t k = 0; k < s->classes.n; k++)
-			if (h->in[v * h->k + k])
-				show_text("term:", s->classes.name[k], s->detail.id[v]);
+	for (size_t k = 0; s->term_id && k < s->classes.n; k++)
+		if (*s->term_id[k])
+			show_text("term:", s->classes.name[k], s->term_id[k]);
 }
 
 void view_reference(const char *path)
@@ -64,9 +62,9 @@ void view_reference(const char *path)
 	show_number("", "depth", s.depth);
 	show_number("", "depths", (double)s.rungs);
 	show_number("", "coverage", s.coverage);
-	show_number("", "coverage_promised", measured_keeps(&c->coverage));
+	show_number("", "coverage_promised", s.unit && measured_keeps(&c->coverage));
 	show_number("", "unknown", s.unknown);
-	show_number("", "unknown_promised", measured_keeps(&c->known));
+	show_number("", "unknown_promised", s.unit && measured_keeps(&c->known));
 	show_number("", "held_out_accuracy", c->right);
 	show_types(&s, &l);
 	text_commit();

@@ -182,6 +182,16 @@ static void test_promises_follow_decisions(void **state)
 	c.shift.limit = -9;
 	promises_make(&p, &c, "donor", names, NULL);
 	assert_true(p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
+	assert_string_equal(p.nothing, p.why[PROMISE_COVERAGE]);
+	promises_release(&p);
+	/* all reasons, each once */
+	c.rule.most_missed = 0.4;
+	transfer_measure(&c, &h, GROUPS);
+	promises_make(&p, &c, "donor", names, "genes lack");
+	assert_int_equal(strncmp(p.nothing, "genes lack; the new cells differ", 32), 0);
+	assert_non_null(strstr(p.why[PROMISE_COVERAGE], "type in the set"));
+	assert_null(strstr(p.why[PROMISE_UNKNOWN], "type in the set"));
+	assert_null(strstr(strstr(p.nothing, "new cells differ") + 1, "new cells differ"));
 	promises_release(&p);
 	calibrated_release(&c);
 	/* more new cells are unlike than donors have */
@@ -189,7 +199,7 @@ static void test_promises_follow_decisions(void **state)
 	add_new(&c, &d, 1);
 	calibrated_mix(&c, logit, N);
 	promises_make(&p, &c, "donor", names, NULL);
-	assert_true(!p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY]);
+	assert_true(!p.why[PROMISE_COVERAGE] && p.why[PROMISE_UNKNOWN] && p.why[PROMISE_ACCURACY] && !p.nothing);
 	promises_release(&p);
 	/* the new cells have the class whose sets hold it less often, and which is predicted wrongly more often */
 	memset(c.of, 0, CLASSES * sizeof *c.of);
