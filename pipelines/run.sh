@@ -62,7 +62,7 @@ read_settings() {
 		fi
 		[ -z "$data" ] || continue
 		case $setting in
-		TOKENS=?* | DATA=?* | DIR=?* | FILES=?*)
+		TOKENS=?* | DATA=?* | DIR=?* | FILES=?* | REFERENCE=?*)
 			files "$value"
 			data=$(basename -- "${files[0]}")
 			name=${data%.*}

@@ -175,7 +175,7 @@ said() {
 @test "annotate: each sentence is there where its condition holds, and nowhere else" {
 	local donors='transfer:unknown:share=.05 transfer:unknown:applied=1 transfer:unit=donor transfer:units=25 transfer:units_needed:coverage=9 transfer:units_needed:unknown=19 transfer:cells=5 transfer:unknown_cells=1'
 	local all='transfer:expected:accuracy=.91 transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1'
-	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:promise:accuracy=0 transfer:why:coverage=a transfer:why:unknown=b transfer:why:accuracy=c'
+	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:promise:accuracy=0 transfer:why:coverage=a transfer:why:unknown=b transfer:why:accuracy=c transfer:why:nothing=a;+b;+c'
 	yes() { said "$@" || fail "$1 is not there: ${*:2}"; }
 	not() {
 		local r=0
@@ -187,7 +187,7 @@ said() {
 	[ "$(head -n 1 said.tsv | cut -f 1)" = promise ]
 	not promise $donors $no
 	yes no-promise $donors $no
-	grep -q '^no-promise.Nothing is promised: ' <(head -n 1 said.tsv)
+	grep -q '^no-promise.Nothing is promised: a; b; c\.$' <(head -n 1 said.tsv)
 	for id in no-promise-coverage no-promise-unknown; do yes $id $donors $no transfer:promise:accuracy=1; done
 	not no-promise $donors $no transfer:promise:accuracy=1
 	not no-promise $donors $all
@@ -294,7 +294,7 @@ said() {
 		transfer:labels:no_term=11 transfer:untested_cells=13 transfer:untested:X=13 transfer:cells=500 transfer:unknown_cells=41 run:set_size=1.23
 		run:single=.876 transfer:term_classes=2.34 new:cells=300 new:unknown=100 new:accuracy=.5 new:coverage=.66 new:known_called_unknown=.055
 		new:novel_called_unknown=.44'
-	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:why:coverage=this transfer:why:unknown=that'
+	local no='transfer:promise:coverage=0 transfer:promise:unknown=0 transfer:why:coverage=this transfer:why:unknown=that transfer:why:nothing=this'
 	# numbers ID...: of these sentences, all for none, in their order
 	numbers() {
 		while IFS=$'\t' read -r id sentence; do
@@ -386,6 +386,54 @@ said() {
 		assert f" {size[50:].mean():.2f} types on average; {100 * (size[50:] == 1).mean():.3g} %" in said, (said, size[50:])
 	P
 	grep -q $'^scanpy\t.*X_umap_transfer' results/annotate/latest/sentences.tsv
+}
+
+@test "annotate: many samples in one call: each has the answer that it has alone, one that fails does not stop the others" {
+	mkdir -p one two
+	cp typed.h5ad one/matrix.h5ad
+	scsample -q -n 40 new.counts | scview -q -O h5ad -o "two/matrix.h5ad" -
+	scsample -q --thin .2 new.counts | scview -q -O h5ad -o "shallow one.h5ad" -
+	echo text > bad.h5ad
+	run -2 --separate-stderr pipelines annotate REFERENCE=ref.h5ad DATA="one/matrix.h5ad bad.h5ad two/matrix.h5ad 'shallow one.h5ad'" THREADS=1 RESULTS=many
+	assert_equal "$(grep -c 'bad.h5ad: this is text' <<< "$stderr") $(grep -c '^failed: bad (of 4 samples)$' <<< "$stderr")" "1 1"
+	assert_line --regexp "^3 of 4 samples have types"
+	local here=many/annotate/latest
+	assert_equal "$(basename "$(realpath $here)" | cut -d - -f 1)" matrix+3
+	# named by what differs in their paths, as two are called matrix
+	assert_equal "$(cut -f 1,2 $here/samples.tsv | tr '\t\n' '  ')" "sample status one done bad failed two done shallow one done "
+	pipelines reference REFERENCE=ref.h5ad THREADS=1 RESULTS=once > /dev/null
+	pipelines annotate REFERENCE=once/annotate/latest/reference.ref DATA="two/matrix.h5ad" THREADS=1 RESULTS=alone > /dev/null
+	$PYTHON - <<-'P'
+		import csv, pathlib, subprocess
+		table = list(csv.DictReader(open("many/annotate/latest/samples.tsv"), delimiter="\t"))
+		alone, = csv.DictReader(open("alone/annotate/latest/samples.tsv"), delimiter="\t")
+		different = {k for k in alone if alone[k] != table[2][k]}
+		assert different == {"sample", "folder"}, different
+		shown = pathlib.Path("many/annotate/latest/report.html").read_text()
+		for row in table:
+		    share = [float(v) for k, v in row.items() if k.startswith("share:") and v != "NA"]
+		    assert len(share) == (row["status"] == "done") * 3 and (not share or abs(sum(share) - 1) < .001)
+		    page = "../%s/report.html" % row["folder"]
+		    assert (page in shown) == (row["status"] == "done") == pathlib.Path("many/annotate/latest", page).exists()
+		assert "this is text" in table[1]["why_not"] and table[1]["promised"] == "no" and "bad.h5ad" in shown
+		assert table[2]["cells"] == "40" and float(table[3]["depth"]) < .3 * float(table[0]["depth"]) and table[0]["unlike_cluster"]
+	P
+	cmp <(scview -c probability,label_set,unlike alone/annotate/latest/new.pred) <(scview -c probability,label_set,unlike "many/annotate/$(awk -F '\t' 'NR == 3 { print $3 }' $here/samples.runs)/new.pred")
+	# a second call makes what was missing alone
+	cp typed.h5ad bad.h5ad
+	before=$(stat -c %Y.%s many/annotate/matrix-*/new.pred)
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA="one/matrix.h5ad bad.h5ad two/matrix.h5ad 'shallow one.h5ad'" THREADS=1 RESULTS=many
+	assert_line --regexp "^4 of 4 samples have types"
+	grep -qv $'\t2\t' $here/samples.runs
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA="one/matrix.h5ad bad.h5ad two/matrix.h5ad 'shallow one.h5ad'" THREADS=1 RESULTS=many
+	refute_line --regexp '^  (h5tok|screduce|ctaprobe)-'
+	# a run without donors promises nothing: all is made, and the status says so
+	run -2 --separate-stderr pipelines annotate REFERENCE=ref.h5ad GROUP=none DATA="one/matrix.h5ad two/matrix.h5ad" THREADS=1 RESULTS=kept REQUIRE_PROMISE=1
+	assert_equal "$(grep -c '^nothing is promised for ' <<< "$stderr") $(awk -F '\t' '$7 == "no"' kept/annotate/latest/samples.tsv | wc -l)" "2 2"
+	run -2 pipelines annotate REFERENCE=ref.h5ad GROUP=none DATA=typed.h5ad THREADS=1 RESULTS=kept REQUIRE_PROMISE=1
+	assert_line --regexp '^nothing is promised for typed: cells of the reference'
+	assert_exist kept/annotate/latest/annotated.h5ad
+	run -0 pipelines annotate REFERENCE=ref.h5ad GROUP=none DATA=typed.h5ad THREADS=1 RESULTS=kept
 }
 
 @test "annotate: what is missing or wrong is said before anything is made" {

@@ -9,6 +9,7 @@ TYPES = ("Types: cells of the reference (ref), F1 and coverage of those that wer
          "mean probability")
 
 SHOWN, MOST = 8, 18  # clusters, and characters of a list in a line
+OF = ("coverage", "unknown", "accuracy")  # what may be promised
 UNLIKE = ("Clusters of the new cells, the most unlike the reference first (column transfer_unlike). One is always first, whether the reference lacks a type or "
           "not: look at the genes. lacks: marker genes of the predicted type that are low; has more of: genes above that type. unlike.tsv has all, and those of fewer than five cells")
 
@@ -75,7 +76,7 @@ class Sentences:
         if unknown:
             told += (", and " if coverage else "") + f"at most about {self.few} of " + ("these cells" if coverage else "the cells whose type is in the reference") + " are called unknown"
         yield "promise", told, f"Promised for a new {self.unit} like the {several(self.t('units'), self.unit)} of the reference: {told}."
-        yield "no-promise", not (coverage or unknown or self.right), f"Nothing is promised: {self.why('coverage')}."
+        yield "no-promise", not (coverage or unknown or self.right), f"Nothing is promised: {self.why('nothing')}."
         yield "no-promise-coverage", not coverage and (unknown or self.right), f"No coverage of the label sets is promised: {self.why('coverage')}."
         yield "no-promise-unknown", self.marked and not self.rare and (coverage or self.right), f"No share of unknown cells is promised: {self.why('unknown')}."
         yield "needs", self.cells and not coverage and self.has("units_needed:coverage"), (
@@ -176,7 +177,7 @@ class Sentences:
     def go_on(self):
         drawn = self.run["map"]
         yield "columns", True, (f"annotated.h5ad has in obs transfer_assigned (type{' or unknown' if self.applied else ''}), transfer_predicted, transfer_probability, "
-                                f"transfer_label_set, transfer_likeness, transfer_is_unlike, transfer_unlike, and in obsm {drawn}. In scanpy:")
+                                f"transfer_label_set, transfer_likeness, transfer_is_unlike, transfer_promised, transfer_unlike, and in obsm {drawn}. In scanpy:")
         yield "scanpy", True, ("sc.pl.umap(adata" if drawn == "X_umap" else f'sc.pl.embedding(adata, "{drawn}"') + ', color="transfer_assigned")'
 
     def __iter__(self):
@@ -250,6 +251,20 @@ def clusters(path, own):
         yield [r["cluster" if own else "place"], r["cells"], few(r["types"], " | "), few(r["lacks"]), few(r["more"])]
 
 
+def facts(folder, data, transfer, unlike):
+    """What a table of samples has of this one: name -> text."""
+    cells, promised = n(transfer.get("cells")), [transfer.get(f"promise:{of}", "0") for of in OF]
+    rounded = lambda name: "NA" if "nan" in transfer.get(name, "nan") else f"{n(transfer[name]):.4g}"
+    first = next((r for r in unlike if int(r["cells"]) >= 5), {})
+    count = {key.removeprefix("new:"): n(value) for key, value in transfer.items() if key.startswith("new:")}
+    return {"sample": re.sub(r"[.](h5ad|h5|h5mu|loom|zarr)/?$", "", Path(data).name) or "simulated", "status": "done", "cells": plain(cells), "depth": transfer.get("depth:new", "NA"),
+            "shift": rounded("shift"), "shift_limit": rounded("shift:limit"), "promised": "yes" if "1" in promised else "no",
+            **{f"promise:{of}": p for of, p in zip(OF, promised)}, "why_not": "; ".join(dict.fromkeys(part for of in OF for part in transfer.get(f"why:{of}", "").split("; ") if part)),
+            "unlike_cells": transfer.get("unlike_cells", "0"), "unknown_cells": transfer.get("unknown_cells", "0"),
+            "unlike_cluster": f"{first['types']}; lacks {first['lacks'] or '-'}; has more of {first['more'] or '-'}" if first else "", "folder": Path(folder).name, "file": data,
+            **{f"share:{c}": f"{count.get(c, 0) / cells if cells else 0:.4f}" for c in sorted(key.removeprefix("held_out_coverage:") for key in transfer if key.startswith("held_out_coverage:"))}}
+
+
 def main(folder, data, reference, label, coverage, own_clusters=""):
     transfer, held = values(f"{folder}/log/ctaprobe-transfer.report"), values(f"{folder}/held-out.score.tsv")
     if reference.endswith(".ref"):       # what scview says of it
@@ -262,6 +277,8 @@ def main(folder, data, reference, label, coverage, own_clusters=""):
     run = {"label": label, "coverage": coverage, "names": new.pop("names", ""), "map": word(f"{folder}/map") or "X_umap_transfer", "elsewhere": ", ".join(elsewhere(f"{folder}/markers.tsv")),
            "no_type": reported(sample, "set_aside:no_label"), "unknown_label": reported(sample, "set_aside:unknown_label"), "rare": reported(sample, "dropped:min-class"),
            **({"set_size": sum(sets) / len(sets), "single": sets.count(1) / len(sets)} if sets else {})}
+    of_sample = facts(folder, data, transfer, rows(f"{folder}/unlike.tsv"))
+    write(f"{folder}/samples.tsv", [*of_sample], [*of_sample.values()])
     said = [*Sentences(transfer, held, new, run)]
     write(f"{folder}/sentences.tsv", ["id", "sentence"], *said)
     put(f"{folder}/findings.txt", "".join(text + "\n" for _, text in said))

@@ -6,10 +6,11 @@ transfer() {
 	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --held-out "$4" -o "$5" "${@:6}" "$2"
 }
 
-# learn REFERENCE.counts GROUP OUT.ref OPTION-OF-CTAPROBE...
+# learn REFERENCE.counts GROUP OUT.ref ABOUT OPTION-OF-CTAPROBE...: ABOUT has words KEY=VALUE, in quotes if they have blanks
 learn() {
-	group=$(cat "$2")
-	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --save "$3" "${@:4}"
+	group=$(cat "$2") about=()
+	while IFS= read -r -d '' word; do about+=(--about "$word"); done < <(xargs -r printf '%s\0' <<< "$4")
+	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --save "$3" "${about[@]}" "${@:5}"
 }
 
 # into DATA NEW.pred NEW.map NEW.counts OUT.h5ad: a copy of the file DATA with the predictions and the map in it, and the file `map` next to it, which says what
@@ -27,4 +28,39 @@ into() {
 		echo X_umap_transfer > "${out%/*}/map"
 		scview -O h5ad --columns X_umap --into "$both" --key transfer --replace -o "$out" "$map"
 	fi
+}
+
+# samples OUT DATA MAKE...: run MAKE with DATA= for each file of DATA, and write a line for each: file, status, folder of its run, what went wrong. One that
+# fails does not stop the others. The link to the newest run is that of OUT again in the end.
+samples() {
+	out=$1 folder=${1%/*} i=0
+	latest=${folder%/*}/latest
+	mkdir -p "$folder/log"
+	: > "$out.new"
+	files "$2"
+	shift 2
+	for file in "${files[@]}"; do
+		echo "  sample $((++i)) of ${#files[@]}: $file"
+		rm -f "$latest"
+		status=0 log=$folder/log/sample-$i.messages
+		"$@" DATA="$file" > /dev/null 2> "$log" || status=$?
+		grep -v '^make' "$log" >&2 || true
+		why=$(grep -v -e '^make' -e ': warning: ' -e ': note: ' "$log" | head -n 1 | tr '\t' ' ') || why=''
+		printf '%s\t%s\t%s\t%s\n' "$file" "$status" "$(readlink "$latest" || true)" "$([ "$status" = 0 ] || echo "${why:-failed}")" >> "$out.new"
+	done
+	ln -sfn -- "${folder##*/}" "$latest"
+	if cmp -s "$out.new" "$out"; then rm "$out.new"; else mv "$out.new" "$out"; fi
+}
+
+# settle SAMPLES.tsv [1]: fail if a sample has failed, or with 1 if nothing is promised for one
+settle() {
+	awk -F '\t' -v require="${2:-}" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		{ n++ }
+		$at["status"] != "done" { failed = failed ", " $at["sample"]; next }
+		require == 1 && $at["promised"] != "yes" { print "nothing is promised for " $at["sample"] ": " $at["why_not"] > "/dev/stderr"; bad = 1 }
+		END {
+			if (failed != "") print "failed: " substr(failed, 3) " (of " n " samples)" > "/dev/stderr"
+			exit bad || failed != ""
+		}' "$1"
 }

@@ -1,5 +1,6 @@
 """Tables of the page, and what tables of metrics say of models and classes."""
 import re
+from urllib.parse import quote
 
 import chart
 from chart import element
@@ -14,6 +15,8 @@ MISSING = ("NA", "nan", "-nan", "inf", "-inf", "-", "")
 def cell(text, share=False):
     """A long number is shown with four digits; the element data has all of them. share: with a bar."""
     v = number(text)
+    if text.endswith("/report.html"):
+        return element("td", element("a", text.split("/")[-2], href=quote(text)))
     if v is None:
         return element("td", text, class_="n" if text in MISSING or text[:1] == "<" else "long" if len(text) > 40 else None)
     shown = text

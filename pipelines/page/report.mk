@@ -9,7 +9,7 @@
 # page.py says at its head which files it shows. A page that cannot be made costs no results: the experiment ends well, with a line that says so.
 
 # $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html after FILES, and prints those that are text, and the names of .h5ad files or
-# of a first figure. Other figures, NAME.svg, are drawn when the first file is there, as the function NAME of a figures.py says (page/figure.py).
+# of a first figure; then_TARGET is a command for the end. Other figures, NAME.svg, are drawn when the first file is there, as the function NAME of a figures.py says (page/figure.py).
 define page
 $(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3))
 $(foreach f,$(basename $(filter %.svg,$(wordlist 2,9,$3))),$(call figure,$f,$(firstword $3)))
@@ -24,7 +24,7 @@ endef
 define shown
 .PHONY: $1
 $1: $2
-	$(patsubst %,@cat % &&,$(filter %.txt,$2)) $(patsubst %,echo '%' &&,$(filter %.h5ad,$2)) $(patsubst %,@echo '  %' &&,$(filter %.svg,$(firstword $2))) :
+	$(patsubst %,@cat % &&,$(filter %.txt,$2)) $(patsubst %,echo '%' &&,$(filter %.h5ad,$2)) $(patsubst %,@echo '  %' &&,$(filter %.svg,$(firstword $2))) $(or $(then_$1),:)
 endef
 # $(call figure,FOLDER/NAME,FILE): FOLDER/NAME.svg, drawn when FILE is there
 define figure
