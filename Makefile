@@ -311,7 +311,7 @@ clean: ## remove what was built
 
 # The targets that most people need; OF=all has the others
 SHORT := deps all install clean check check-slow smoke lint format wheel deb container site \
-	demo annotate embed perturb corpus finetune genes genes-map network combine table6 r2mae-cells catalog list-runs report
+	demo pretrain annotate embed perturb corpus finetune genes genes-map network table6 catalog list-runs report
 only_short = | grep -E '^  ($(subst $(eval) ,|,$(SHORT))) '
 
 ifneq ($(filter-out all,$(OF)),)

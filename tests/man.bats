@@ -42,6 +42,8 @@ made() {
 			pages=("built/$tool.1" built/corrmask.7)
 			[ ! -e "built/$tool-$sub.1" ] || pages+=("built/$tool-$sub.1")
 			# shellcheck disable=SC2086 # no command: no word
+			! "$tool" $sub --help | grep -Pzq ':\n\n' || fail "$tool $sub: a heading without options"
+			# shellcheck disable=SC2086
 			"$tool" $sub --help | grep -oP '^ +(-., )?-\K-[a-z][a-z0-9-]+' | while read -r name; do
 				grep -qE -- "^\.It Fl (. , )?$name( |$)" "${pages[@]}" || fail "$tool $sub: -$name"
 			done

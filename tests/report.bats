@@ -198,7 +198,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 	rm results/fig3/latest/report.html
 	run -0 pipelines report RUN=fig3/latest
 	assert_output results/fig3/latest/report.html
-	R=$PWD/results/fig3/latest run -0 page 'assert [f["aria-label"] for f in p.figures] == ["Pairs of genes: in one module, adjacent, in one cell"]; assert "auroc-1.tsv" in p.tables'
+	R=$PWD/results/fig3/latest run -0 page 'assert [f["aria-label"] for f in p.figures] == ["Adjacency A shows modules in part, C in full"]; assert "auroc-1.tsv" in p.tables'
 }
 
 # bats test_tags=slow

@@ -86,7 +86,7 @@ $(LEARNED)/reference.counts: $(LEARNED)/known.counts
 $(LEARNED)/group: $(LEARNED)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
-reference: $(LEARNED)/reference.ref ## learn cell types once, for others: a .ref file for make annotate (REFERENCE= LABEL= ONTOLOGY=)
+reference: $(LEARNED)/reference.ref ## learn the cell types of a reference once: a .ref file for make annotate (REFERENCE= LABEL= ONTOLOGY=)
 	@$(BIN)/scview -q $< | grep -v :; echo $<
 .PHONY: reference
 annotate_learning = $(annotate_words) --label $(call text,LABEL) --coverage $(COVERAGE) $(if $(UNKNOWN),--unknown $(UNKNOWN)) \

@@ -140,7 +140,7 @@ endif
 combine: ##@ objectives, masking rates and ontology labels combined: cell types and their separation (DATA= LABEL= SEEDS=)
 bmfm-objectives: ##@ masked genes, masked values or whole cells, each with and without labels: cell types and batches
 bmfm-ontology: ##@ labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
-bmfm-learnability: ##@ which genes whole cells and masked values predict better than others with as many zeros, with and without the gate
+bmfm-learnability: ##@ which genes are predicted better than others with as many zeros? whole cells and masked values, with and without the gate
 bmfm-finetune: ##@ a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
 $(call check,$(obj_targets),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)

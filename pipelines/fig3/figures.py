@@ -14,6 +14,6 @@ def fig3(t):
         values = [v for row in matrix for v in row]
         panels.append((words, matrix, 1 if name == "truth" else fmean(values) + 3 * pstdev(values)))  # few squares exceed the colour scale
     return "Are modules seen in ranked cells?", [
-        matrices("Pairs of genes: in one module, adjacent, in one cell", panels, ("gene 1", f"{4 * len(panels[0][1]):,}"),
+        matrices("Adjacency A shows modules in part, C in full", panels, ("gene 1", f"{4 * len(panels[0][1]):,}"),
                  "Rows and columns are genes, sorted by module; a point is a square of 4 × 4 genes. The darkest red of A and C is the mean plus three "
                  "standard deviations.")]

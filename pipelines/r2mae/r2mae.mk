@@ -20,7 +20,7 @@ R2MAE_LINEAR := $(PIPELINES)/r2mae/linear.sh
 r2mae_files = $(foreach n,$2,$1/$n.theory.tsv $1/$n.simulate.tsv)
 
 r2mae-fig1: ##@ R2MAE, figure 1: risk by masking rate, theory and simulation (SCALE= ACCURACY=)
-r2mae-table5: ##@ R2MAE, table 5: fixed ratios and ratios by row, largest eigenvector (SCALE= SAME=)
+r2mae-table5: ##@ R2MAE, table 5: fixed masking rates and a rate for each row, largest eigenvector (SCALE= SAME=)
 r2mae-table9: ##@ R2MAE, table 9: the same with smaller eigenvectors (SCALE= SAME=)
 $(call check,r2mae-fig1 r2mae-table5 r2mae-table9)
 $(eval $(call page,r2mae-fig1,$(R2MAE_FIG1),$(R2MAE_FIG1)/fig1.svg))

@@ -29,7 +29,6 @@ static struct option_def options[] = {
 		.needs = "pair means", .excludes = "splits"},
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
 		.excludes = "cluster splits"},
-	{0, "Output", OPT_GROUP},
 	{0},
 };
 struct cli compare_cli = {.name = "armstat compare",
