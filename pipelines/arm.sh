@@ -18,7 +18,7 @@ experiment=${1:-}
 [[ -n $experiment && -e $here/$experiment/measure.sh ]] || usage
 # shellcheck disable=SC2034 # also of measure.sh and arms.py
 inputs='' arm='' seed='' out='' logs='' label='' pt_args='' threads=1 device='' keep_models=0
-config=tiny epochs=6 batch=12 lr=0.003 training=sctrain required='' optional='' masks=() more_masks=() learn=() embed=()
+config=tiny epochs=6 batch=12 lr=0.003 training=sctrain required='' optional='' masks=() more_masks=() learn=() embed=() graph_options=()
 bayes=() # for ctaprobe cells
 made=() kept=(model) # files under --out that are removed, and those that --keep-models 1 keeps
 # shellcheck source=/dev/null
@@ -32,8 +32,10 @@ read -ra pt_args <<< "$pt_args"
 set_up
 arm "$experiment" "$arm"
 if [ ${#graph_options[@]} != 0 ]; then
-	GRAPH=$out/graph made+=(graph)
-	arm "$experiment" "$arm" # its masks have this graph
+	made+=(graph)
+	# shellcheck disable=SC2034 # of arms.py: the masks are by this graph
+	GRAPH=$out/graph
+	arm "$experiment" "$arm"
 fi
 # shellcheck disable=SC2034 # of measure.sh
 [ "${embed[0]:-}" != naive-bayes ] || bayes=(--naive-bayes)
