@@ -36,6 +36,8 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	scsample -q --where "cell=$cell" "$dir/cells.tok" > one.tok
 	maskgen -q --strategy corrmask -g "$dir/graphs/masks.graph" -u one.tok | scview -q -c target | tail -n +2 > masked
 	scview -q --vocab one.tok > one.vocab
+	run -1 maskgen -g "$dir/network.graph" --strategy corrmask one.tok -o x
+	assert_output --partial "network.graph: it has no weights rho: expected a graph of depgraph without --pmi and --within"
 	export dir
 	PYTHONPATH=$BATS_TEST_DIRNAME/../pipelines/page $PYTHON -W ignore -B - <<-'END'
 		import csv, glob, itertools, os, re, sys
@@ -105,6 +107,8 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	assert_equal "$(wc -l < $dir/halves.tsv)" 1
 	awk -F '\t' 'NR > 1 && $3 > 2 { split($9, hub, " "); if (index($2, hub[1]) != 1) exit 1; n++ } END { exit !n }' $dir/modules.tsv
 	run -1 grep -F 'Stability of modules' $dir/report.html
+	run -0 network DATA=one.h5ad LEAST_CELLS=1000 RESULTS=r
+	assert_line "No genes vary together within donors. LEAST_CELLS= takes rarer genes."
 	# files are donors, and two have one halving
 	scsample -q --where donor=donor2 cells.counts | scview -q -O h5ad -o two.h5ad -
 	run -0 network DATA='one.h5ad two.h5ad' EDGES=60 HALVES=3 RESULTS=r

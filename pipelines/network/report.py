@@ -26,9 +26,11 @@ def recurrence(halves, edges):
 
 
 def answer(shown, genes, edges, columns_):
+    if not edges:
+        return "No genes vary together within donors. LEAST_CELLS= takes rarer genes."
     if not shown:
         return f"The {edges} strongest edges join {genes} genes in pairs: no module has three genes. EDGES= takes more edges."
-    said = f"The {edges} strongest edges join {genes} genes; {len(shown)} modules have three or more"
+    said = f"The {edges} strongest edges join {genes} genes; {len(shown)} module{'s have' if len(shown) > 1 else ' has'} three or more"
     stable = [m for m in shown if known(m["stability"])]
     if not stable:
         return said + ". All cells count as one donor, so whether other donors have these modules is not known" + (

@@ -55,11 +55,13 @@ halves() {
 	touch "$2"
 }
 
-# sets GRAPH OUT GENESETS PROGRAMS: the sets that the modules are rich in. Genes of other organisms are in none of the programs.
+# sets GRAPH OUT GENESETS PROGRAMS: the sets that the modules are rich in; genes of other organisms are in none of the programs
 sets() {
+	rich() { scgenes genesets -v --sets "$3" --module module -o "$2" "$1"; }
 	if [ -n "$3" ]; then
-		scgenes genesets -v --sets "$3" --module module -o "$2" "$1"
-	elif ! scgenes genesets -v --sets "$4" --module module -o "$2" "$1" 2> "$2.messages"; then
+		rich "$@"
+	elif ! rich "$1" "$2" "$4" 2> "$2.messages"; then
+		grep -q ': no set has \|: none of the ' "$2.messages" || { cat "$2.messages" >&2; exit 1; }
 		printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq\n' > "$2"
 	fi
 	rm -f "$2.messages"
