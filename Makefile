@@ -310,7 +310,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
 # The targets that most people need; OF=all has the others
-SHORT := deps all install clean check check-slow smoke lint format wheel deb container site \
+SHORT := deps all install clean check check-slow smoke lint format wheel deb container \
 	demo pretrain annotate embed perturb corpus finetune genes genes-map network table6 catalog list-runs report
 only_short = | grep -E '^  ($(subst $(eval) ,|,$(SHORT))) '
 

@@ -30,7 +30,7 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	# a half has the cells of its donors, and needs half as many of them
 	scsample -q --test-fraction 0.5 --group donor --part train --seed 2 cells.counts | depgraph -q --within donor,cell_type --min-cells 15 |
 		depgraph -q --strongest 200 -O tsv | diff - <(depgraph -q -O tsv "$dir/halves/1.train.graph")
-	[ "$(ls "$dir"/halves/*.graph | wc -l)" = 4 ]
+	[ "$(find "$dir/halves" -name "*.graph" | wc -l)" = 4 ]
 	for f in "$dir"/network.graph "$dir"/halves/*.graph; do scview -q -c module "$f" | tail -n +2 > "$(basename "$f").module"; done
 	cell=$(awk 'NR == 2 { print $1 }' "$dir/cell.tsv")
 	scsample -q --where "cell=$cell" "$dir/cells.tok" > one.tok
