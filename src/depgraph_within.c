@@ -223,7 +223,7 @@ static struct gene_pair *best_pairs(const struct within *x, const struct within_
 	size_t all, m = 0;
 	struct gene_pair *pair = within_screen(x, (uint32_t)o->candidates, &all);
 	*score = xcalloc(all, sizeof **score);
-	within_score(x, pair, all, *score);
+	within_score(x, pair, all, *score, NULL);
 	FREED double *value = xcalloc(all, sizeof *value);
 	for (size_t i = 0; i < all; i++)
 		value[i] = (*score)[i].score;
@@ -290,7 +290,9 @@ enum { FIRSTS = sizeof firsts / sizeof *firsts };
 
 struct half {
 	struct within x;
-	struct gene_pair *pair; /* [n] the highest score first, and no more than are compared */
+	struct gene_pair *pair; /* [n] in order of (u, v), the strongest and no more than are compared */
+	struct within_score *score; /* [n] */
+	uint32_t *rank; /* [n] by score, from 0 */
 	size_t n;
 };
 
@@ -298,38 +300,40 @@ static void find_half(
 	struct half *to, const struct within_cells *c, const struct within_options *o, const uint8_t *side, int which, const char *name)
 {
 	uint32_t genes, *token = within_genes(c, side, (uint32_t)o->min_cells, (uint32_t)c->counts.d, &genes);
-	FREED struct within_score *score = NULL;
+	size_t n;
 	if (within_init(&to->x, c, side, which, token, genes, &failure))
 		die("%s: %s", name, failure.msg);
-	FREED struct gene_pair *pair = best_pairs(&to->x, o, &score, &to->n);
-	FREED struct ranked *order = xcalloc(to->n, sizeof *order);
-	for (size_t i = 0; i < to->n; i++)
-		order[i] = (struct ranked){score[i].score, (uint32_t)i};
-	qsort(order, to->n, sizeof *order, compare_ranked_down);
-	to->n = to->n < firsts[FIRSTS - 1] ? to->n : firsts[FIRSTS - 1];
-	to->pair = xcalloc(to->n, sizeof *to->pair);
-	for (size_t i = 0; i < to->n; i++)
-		to->pair[i] = pair[order[i].at];
+	to->pair = best_pairs(&to->x, o, &to->score, &n);
+	FREED struct ranked *order = xcalloc(n, sizeof *order);
+	to->rank = xcalloc(n, sizeof *to->rank);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct ranked){to->score[i].score, (uint32_t)i};
+	qsort(order, n, sizeof *order, compare_ranked_down);
+	for (size_t i = 0; i < n; i++)
+		to->rank[order[i].at] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++)
+		if (to->rank[i] < firsts[FIRSTS - 1]) {
+			to->pair[to->n] = to->pair[i];
+			to->score[to->n] = to->score[i];
+			to->rank[to->n++] = to->rank[i];
+		}
 }
 
-/* The share of the first k edges of a half that are among those of the other one; *r, *other: mean r of these edges in both halves. */
-static double recurrence(const struct half *a, const struct half *b, size_t k, double *r, double *other)
+/* Of the first edges of a half, the share among those of the other one: same [FIRSTS]. r, other [FIRSTS]: mean r of these edges in both. */
+static void recurrence(const struct half *a, const struct half *b, double *same, double *r, double *other)
 {
-	FREED struct gene_pair *mine = xmalloc(k * sizeof *mine), *theirs = xmalloc(k * sizeof *theirs);
-	FREED struct within_score *here = xcalloc(k, sizeof *here), *there = xcalloc(k, sizeof *there);
-	double same = 0;
-	memcpy(mine, a->pair, k * sizeof *mine);
-	memcpy(theirs, b->pair, k * sizeof *theirs);
-	qsort(mine, k, sizeof *mine, compare_two_u32);
-	qsort(theirs, k, sizeof *theirs, compare_two_u32);
-	within_score(&a->x, mine, k, here);
-	within_score(&b->x, mine, k, there);
-	for (size_t i = 0; i < k; i++) {
-		same += bsearch(&mine[i], theirs, k, sizeof *theirs, compare_two_u32) != NULL;
-		*r += here[i].r / (double)k;
-		*other += there[i].r / (double)k;
+	FREED struct within_score *there = xcalloc(a->n, sizeof *there);
+	within_score(&b->x, a->pair, a->n, there, NULL);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct gene_pair *found = bsearch(&a->pair[i], b->pair, b->n, sizeof *found, compare_two_u32);
+		for (size_t k = 0; k < FIRSTS; k++) {
+			if (a->rank[i] >= firsts[k])
+				continue;
+			same[k] += (found && b->rank[found - b->pair] < firsts[k]) / (double)firsts[k];
+			r[k] += a->score[i].r / (double)firsts[k];
+			other[k] += there[i].r / (double)firsts[k];
+		}
 	}
-	return same / (double)k;
 }
 
 void within_halves(struct stream *in, const struct within_options *o, FILE *f)
@@ -353,16 +357,17 @@ void within_halves(struct stream *in, const struct within_options *o, FILE *f)
 		struct half half[2] = {0};
 		for (int k = 0; k < 2; k++)
 			find_half(&half[k], &c, o, side, k, stream_name(in));
+		double same[2][FIRSTS] = {0}, r_own[FIRSTS] = {0}, r_other[FIRSTS] = {0};
+		for (int k = 0; k < 2; k++)
+			recurrence(&half[k], &half[!k], same[k], r_own, r_other);
 		for (size_t k = 0; k < FIRSTS && firsts[k] <= half[0].n && firsts[k] <= half[1].n; k++) {
-			double *s = sum[k], share = recurrence(&half[0], &half[1], firsts[k], &s[2], &s[3]);
-			recurrence(&half[1], &half[0], firsts[k], &s[2], &s[3]);
-			s[0] += share;
-			s[1] += share * share;
-			s[4]++;
+			double *s = sum[k], new[] = {same[0][k], same[0][k] * same[0][k], r_own[k], r_other[k], 1};
+			for (int j = 0; j < 5; j++)
+				s[j] += new[j];
 		}
 		for (int k = 0; k < 2; k++) {
 			within_release(&half[k].x);
-			free(half[k].pair);
+			free_all(half[k].pair, half[k].score, half[k].rank);
 		}
 		progress("%lld of %lld halves", i + 1, o->halves);
 	}

@@ -280,21 +280,43 @@ struct gene_pair *within_screen(const struct within *x, uint32_t most, size_t *n
 
 /* ---- pairs ---- */
 
-/* r without donor d; 0 if a gene varies in no other. */
-static double without(const struct within *x, const struct gene_pair *p, double xy, uint32_t d)
+void within_donors(
+	const struct within *x, const struct gene_pair *p, const double *xy, const uint8_t *side, int which, struct within_score *to)
 {
-	double u = x->all[p->u], v = x->all[p->v], of_u = u - x->square[(size_t)p->u * x->donors + d],
-	       of_v = v - x->square[(size_t)p->v * x->donors + d];
-	return of_u > NOTHING * u && of_v > NOTHING * v ? xy / (sqrt(of_u) * sqrt(of_v)) : 0;
+	const double *u = x->square + (size_t)p->u * x->donors, *v = x->square + (size_t)p->v * x->donors;
+	double all = 0, of_u = 0, of_v = 0, sum = 0, spread = 0, count = 0;
+	*to = (struct within_score){.overlap = to->overlap, .se = NAN};
+	for (uint32_t d = 0; d < x->donors; d++) {
+		if (side && side[d] != which)
+			continue;
+		all += xy[d];
+		of_u += u[d];
+		of_v += v[d];
+	}
+	if (of_u <= 0 || of_v <= 0)
+		return;
+	to->r = all / (sqrt(of_u) * sqrt(of_v));
+	for (uint32_t d = 0; d < x->donors; d++) {
+		if ((side && side[d] != which) || x->end[d] == (d ? x->end[d - 1] : 0))
+			continue; /* on the other side */
+		double left_u = of_u - u[d], left_v = of_v - v[d], r = 0; /* without this donor; 0 if a gene varies in no other */
+		to->donors += u[d] > 0 && v[d] > 0;
+		to->agree += u[d] > 0 && v[d] > 0 && xy[d] * to->r > 0;
+		if (left_u > NOTHING * of_u && left_v > NOTHING * of_v)
+			r = (all - xy[d]) / (sqrt(left_u) * sqrt(left_v));
+		sum += r - to->r;
+		spread += (r - to->r) * (r - to->r);
+		count++;
+	}
+	if (count > 1)
+		to->se = sqrt((count - 1) / count * fmax(0, spread - sum / count * sum));
 }
 
-/* where [cells]: x of gene u, 0: absent; xy [donors] scratch */
+/* where [cells]: x of gene u, 0: absent; xy [donors] out */
 static void score_pair(const struct within *x, const struct gene_pair *p, const float *where, double *xy, struct within_score *to)
 {
 	uint64_t k = x->offset[p->v], end = x->offset[p->v + 1];
-	const double *of_u = x->square + (size_t)p->u * x->donors, *of_v = x->square + (size_t)p->v * x->donors;
-	double all = 0, mean = 0, spread = 0, count = 0;
-	*to = (struct within_score){.se = NAN};
+	to->overlap = 0;
 	for (uint32_t d = 0; d < x->donors; d++)
 		for (xy[d] = 0; k < end && x->cell[k] < x->end[d]; k++) {
 			xy[d] += (double)where[x->cell[k]] * (double)x->x[k];
@@ -302,29 +324,11 @@ static void score_pair(const struct within *x, const struct gene_pair *p, const 
 		}
 	for (uint32_t s = 0; s < x->strata; s++)
 		xy[x->donor[s]] -= x->sum[(size_t)p->u * x->strata + s] * x->sum[(size_t)p->v * x->strata + s];
-	if (x->all[p->u] <= 0 || x->all[p->v] <= 0)
-		return;
-	for (uint32_t d = 0; d < x->donors; d++)
-		all += xy[d];
-	to->r = all / (sqrt(x->all[p->u]) * sqrt(x->all[p->v]));
+	within_donors(x, p, xy, NULL, 0, to);
 	to->score = to->r * to->overlap / (to->overlap + SHRINK);
-	for (uint32_t d = 0; d < x->donors; d++) {
-		to->donors += of_u[d] > 0 && of_v[d] > 0;
-		to->agree += of_u[d] > 0 && of_v[d] > 0 && xy[d] * to->r > 0;
-		if (x->end[d] == (d ? x->end[d - 1] : 0))
-			continue; /* on the other side */
-		xy[d] = without(x, p, all - xy[d], d);
-		mean += xy[d];
-		count++;
-	}
-	for (uint32_t d = 0; d < x->donors; d++)
-		if (x->end[d] > (d ? x->end[d - 1] : 0))
-			spread += (xy[d] - mean / count) * (xy[d] - mean / count);
-	if (count > 1)
-		to->se = sqrt((count - 1) / count * spread);
 }
 
-void within_score(const struct within *x, const struct gene_pair *pair, size_t n, struct within_score *score)
+void within_score(const struct within *x, const struct gene_pair *pair, size_t n, struct within_score *score, double *xy)
 {
 	FREED size_t *first = xcalloc((size_t)x->genes + 1, sizeof *first);
 	for (size_t u = 0, i = 0; u <= x->genes; u++) {
@@ -335,7 +339,7 @@ void within_score(const struct within *x, const struct gene_pair *pair, size_t n
 #pragma omp parallel
 	{
 		float *where = xcalloc(x->n, sizeof *where);
-		double *xy = xcalloc(x->donors, sizeof *xy);
+		double *of = xcalloc(x->donors, sizeof *of);
 #pragma omp for schedule(dynamic)
 		for (uint32_t u = 0; u < x->genes; u++) {
 			if (first[u] == first[u + 1])
@@ -343,10 +347,10 @@ void within_score(const struct within *x, const struct gene_pair *pair, size_t n
 			for (uint64_t k = x->offset[u]; k < x->offset[u + 1]; k++)
 				where[x->cell[k]] = x->x[k];
 			for (size_t i = first[u]; i < first[u + 1]; i++)
-				score_pair(x, &pair[i], where, xy, &score[i]);
+				score_pair(x, &pair[i], where, xy ? xy + i * x->donors : of, &score[i]);
 			for (uint64_t k = x->offset[u]; k < x->offset[u + 1]; k++)
 				where[x->cell[k]] = 0;
 		}
-		free_all(where, xy);
+		free_all(where, of);
 	}
 }

@@ -63,5 +63,8 @@ struct within_score {
 	double se; /* of r; NAN with one donor */
 };
 
-/* score [n] of pairs in order of u */
-void within_score(const struct within *x, const struct gene_pair *pair, size_t n, struct within_score *score);
+/* score [n] of pairs in order of u; xy [n, donors]: the sums of the products of their deviations, or NULL */
+void within_score(const struct within *x, const struct gene_pair *pair, size_t n, struct within_score *score, double *xy);
+/* r, donors, agree and se of a pair from the donors with side [donors] == which alone (NULL: from all); xy [donors] from within_score */
+void within_donors(
+	const struct within *x, const struct gene_pair *p, const double *xy, const uint8_t *side, int which, struct within_score *to);
