@@ -16,7 +16,7 @@
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
 static long long min_count = 10, clusters, halves, strongest;
-static const char *within, *other;
+static const char *within, *other, *states;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
 static int format, shuffle;
@@ -56,6 +56,8 @@ static struct option_def options[] = {
 	{0, "clusters", OPT_INT, &clusters, "K", "also within K clusters of the cells (k-means)", 2, 1000, .changes = 1, .modes = WITHIN},
 	{0, "halves", OPT_INT, &halves, "N", "print how far the strongest edges recur between N random halves of the donors", 1, 1000,
 		.modes = WITHIN, .excludes = "format leiden shuffle strongest"},
+	{0, "states", OPT_STRING, &states, "COL", "print how edges differ between two states of the donors, such as healthy and sick",
+		.changes = 1, .modes = WITHIN, .excludes = "format leiden shuffle halves"},
 	{KEEP_UNKNOWN_LABELS, .modes = WITHIN},
 	{0, "Modules", OPT_GROUP},
 	{0, "leiden", OPT_STRING, &modules_text, "R,...",
@@ -217,17 +219,17 @@ static void print_compared(struct graph *g, struct header *h, const char *name)
 	end_with(f, &text);
 }
 
-/* Make one of the cells of a counts stream, or print what --halves asks for, and end. */
+/* Make one of the cells of a counts stream, or print what --halves or --states asks for, and end. */
 static void build_within(struct graph *g, struct header *h, struct stream *in)
 {
-	struct within_options o = {within, clusters, min_cells, neighbours, halves};
+	struct within_options o = {within, states, clusters, min_cells, neighbours, halves, strongest};
 	uint32_t genes, used;
 	size_t n;
 	cli_blas(&cli);
-	if (halves) {
+	if (halves || states) {
 		char *text = NULL;
 		FILE *f = xmemopen(&text, &(size_t){0});
-		within_halves(in, &o, f);
+		(halves ? within_halves : within_states)(in, &o, f);
 		end_with(f, &text);
 	}
 	FREED struct edge *edge = within_edges(in, &o, &genes, &used, &n);
@@ -332,7 +334,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	if (format || halves || other)
+	if (format || halves || states || other)
 		refuse("is for streams, not for --format", &cli.raw);
 	check_modules();
 	struct stream *in = cli_open_all(&cli);

@@ -98,7 +98,7 @@ static void cluster(const struct within_cells *c, uint32_t k, uint32_t *member, 
 /* ---- cells ---- */
 
 struct reading {
-	size_t columns;
+	size_t columns, strata; /* strata: those that make strata; the last one may be the states */
 	char **column;
 	struct labels *labels; /* [columns] */
 	struct classes *classes;
@@ -145,7 +145,7 @@ static void number_strata(struct within_cells *c, const struct reading *in, cons
 {
 	size_t n = c->counts.n, single = 0;
 	c->stratum = xcalloc(n, sizeof *c->stratum);
-	for (size_t k = 0; k < in->columns; k++) {
+	for (size_t k = 0; k < in->strata; k++) {
 		c->strata = split_strata(c->stratum, in->code[k], in->classes[k].n, n);
 		c->donors = k ? c->donors : c->strata;
 	}
@@ -170,7 +170,34 @@ static void number_strata(struct within_cells *c, const struct reading *in, cons
 		info("%s: %zu of %u strata have one cell, which says nothing within them", name, single, c->strata);
 }
 
-static void read_counted(struct within_cells *c, struct stream *in, const struct within_options *o)
+/* The state of each donor. */
+static void read_states(
+	struct donor_states *s, const struct within_cells *c, const struct reading *in, const char *column, const char *name)
+{
+	const struct classes *state = &in->classes[in->strata];
+	size_t donors[2] = {0};
+	if (state->n != 2)
+		die("%s: --states %s: %zu values, expected two: scsample --where keeps their cells", name, column, state->n);
+	uint32_t swap = strcmp(state->name[0], state->name[1]) > 0;
+	s->of = xmalloc(c->donors);
+	memset(s->of, 0xff, c->donors);
+	for (size_t i = 0; i < c->counts.n; i++) {
+		uint8_t *of = &s->of[c->donor[c->stratum[i]]], v = (uint8_t)(in->code[in->strata][i] ^ swap);
+		if (*of != 0xff && *of != v)
+			die("%s: --states %s: donor '%s' has cells of '%s' and '%s', expected one state a donor", name, column,
+				in->classes[0].name[in->code[0][i]], state->name[0], state->name[1]);
+		donors[v] += *of == 0xff;
+		*of = v;
+	}
+	for (int k = 0; k < 2; k++) {
+		s->name[k] = xstrdup(state->name[(uint32_t)k ^ swap]);
+		if (donors[k] < DONORS_STATE)
+			die("%s: --states %s: %zu donor%s of '%s', expected at least %d", name, column, donors[k],
+				donors[k] == 1 ? "" : "s", s->name[k], DONORS_STATE);
+	}
+}
+
+static void read_counted(struct within_cells *c, struct stream *in, const struct within_options *o, struct donor_states *states)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
@@ -181,8 +208,13 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 	r.number = must_column(in, "count", U32, RAGGED);
 	r.all = must_column(in, "n_counts", U64, SCALAR);
 	r.column = opt_list(o->columns, &r.columns);
+	r.strata = r.columns;
 	if (!r.columns)
 		usage_error("--within: expected names of columns, the donors first");
+	if (states) {
+		r.column = xrealloc(r.column, r.columns + 1, sizeof *r.column);
+		r.column[r.columns++] = xstrdup(o->states);
+	}
 	r.labels = xcalloc(r.columns, sizeof *r.labels);
 	r.classes = xcalloc(r.columns, sizeof *r.classes);
 	r.code = xcalloc(r.columns, sizeof *r.code);
@@ -200,6 +232,8 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 	if (!c->counts.n)
 		die("%s: no cell has a value in each column of --within", name);
 	number_strata(c, &r, o, name);
+	if (states)
+		read_states(states, c, &r, o->states, name);
 	for (size_t k = 0; k < r.columns; k++) {
 		labels_release(&r.labels[k]);
 		classes_release(&r.classes[k]);
@@ -216,6 +250,14 @@ static void counted_release(struct within_cells *c)
 }
 
 /* ---- edges ---- */
+
+static void begin(
+	struct within *x, const struct within_cells *c, const uint8_t *side, int which, const struct within_options *o, const char *name)
+{
+	uint32_t genes, *token = within_genes(c, side, (uint32_t)o->min_cells, (uint32_t)c->counts.d, &genes);
+	if (within_init(x, c, side, which, token, genes, &failure))
+		die("%s: %s", name, failure.msg);
+}
 
 /* The pairs of positive score that are among the candidates of one of their genes, with their scores: *n of them. */
 static struct gene_pair *best_pairs(const struct within *x, const struct within_options *o, struct within_score **score, size_t *n)
@@ -235,6 +277,32 @@ static struct gene_pair *best_pairs(const struct within *x, const struct within_
 		}
 	*n = m;
 	return pair;
+}
+
+/* rank [n] of pairs by score, from 0; malloced */
+static uint32_t *ranks(const struct within_score *s, size_t n)
+{
+	FREED struct ranked *order = xcalloc(n, sizeof *order);
+	uint32_t *rank = xcalloc(n, sizeof *rank);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct ranked){s[i].score, (uint32_t)i};
+	qsort(order, n, sizeof *order, compare_ranked_down);
+	for (size_t i = 0; i < n; i++)
+		rank[order[i].at] = (uint32_t)i;
+	return rank;
+}
+
+/* Keep those of rank below `first`; how many these are. */
+static size_t keep_first(struct gene_pair *pair, struct within_score *s, uint32_t *rank, size_t n, size_t first)
+{
+	size_t m = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rank[i] < first) {
+			pair[m] = pair[i];
+			s[m] = s[i];
+			rank[m++] = rank[i];
+		}
+	return m;
 }
 
 /* q [n] of scores: the t test of the jackknife against no correlation, one-sided; Benjamini and Hochberg over all pairs of genes. */
@@ -257,10 +325,9 @@ struct edge *within_edges(struct stream *in, const struct within_options *o, uin
 	RELEASED(within_release) struct within x = {0};
 	FREED struct within_score *s = NULL;
 	size_t found = 0, vary = 0;
-	read_counted(&c, in, o);
-	uint32_t *token = within_genes(&c, NULL, (uint32_t)o->min_cells, (uint32_t)c.counts.d, genes);
-	if (within_init(&x, &c, NULL, 0, token, *genes, &failure))
-		die("%s: %s", stream_name(in), failure.msg);
+	read_counted(&c, in, o, NULL);
+	begin(&x, &c, NULL, 0, o, stream_name(in));
+	*genes = x.genes;
 	sparse_release(&c.counts);
 	for (uint32_t g = 0; g < *genes; g++)
 		vary += x.all[g] > 0;
@@ -268,7 +335,7 @@ struct edge *within_edges(struct stream *in, const struct within_options *o, uin
 	FREED double *q = q_values(s, *n, (double)vary * (double)(vary - 1) / 2);
 	struct edge *edge = xcalloc(*n, sizeof *edge);
 	for (size_t i = 0; i < *n; i++) {
-		uint32_t a = token[pair[i].u], b = token[pair[i].v];
+		uint32_t a = x.token[pair[i].u], b = x.token[pair[i].v];
 		edge[i] = (struct edge){a < b ? a : b, a < b ? b : a, (float)s[i].score, s[i].overlap,
 			{(float)s[i].r, (float)s[i].donors, (float)s[i].agree, (float)s[i].se, (float)q[i]}};
 		found += q[i] < .05;
@@ -281,6 +348,25 @@ struct edge *within_edges(struct stream *in, const struct within_options *o, uin
 		info("%s: no q: %u donor%s, expected at least %d", stream_name(in), c.donors, c.donors == 1 ? "" : "s", DONORS_LEAST);
 	info("%zu edges in %u cells, %u strata of %u donors; q below .05: %zu", *n, x.n, c.strata, c.donors, found);
 	return edge;
+}
+
+/* ---- states of donors ---- */
+
+void within_states(struct stream *in, const struct within_options *o, FILE *f)
+{
+	RELEASED(counted_release) struct within_cells c;
+	RELEASED(within_release) struct within x = {0};
+	FREED struct within_score *s = NULL;
+	struct donor_states states = {0};
+	size_t n;
+	read_counted(&c, in, o, &states);
+	begin(&x, &c, NULL, 0, o, stream_name(in));
+	FREED struct gene_pair *pair = best_pairs(&x, o, &s, &n);
+	FREED uint32_t *rank = ranks(s, n);
+	if (o->strongest)
+		n = keep_first(pair, s, rank, n, (size_t)o->strongest);
+	compare_states(&x, pair, s, n, &states, &stream_header(in)->vocab, f);
+	free_all(states.of, states.name[0], states.name[1]);
 }
 
 /* ---- halves of donors ---- */
@@ -299,24 +385,11 @@ struct half {
 static void find_half(
 	struct half *to, const struct within_cells *c, const struct within_options *o, const uint8_t *side, int which, const char *name)
 {
-	uint32_t genes, *token = within_genes(c, side, (uint32_t)o->min_cells, (uint32_t)c->counts.d, &genes);
 	size_t n;
-	if (within_init(&to->x, c, side, which, token, genes, &failure))
-		die("%s: %s", name, failure.msg);
+	begin(&to->x, c, side, which, o, name);
 	to->pair = best_pairs(&to->x, o, &to->score, &n);
-	FREED struct ranked *order = xcalloc(n, sizeof *order);
-	to->rank = xcalloc(n, sizeof *to->rank);
-	for (size_t i = 0; i < n; i++)
-		order[i] = (struct ranked){to->score[i].score, (uint32_t)i};
-	qsort(order, n, sizeof *order, compare_ranked_down);
-	for (size_t i = 0; i < n; i++)
-		to->rank[order[i].at] = (uint32_t)i;
-	for (size_t i = 0; i < n; i++)
-		if (to->rank[i] < firsts[FIRSTS - 1]) {
-			to->pair[to->n] = to->pair[i];
-			to->score[to->n] = to->score[i];
-			to->rank[to->n++] = to->rank[i];
-		}
+	to->rank = ranks(to->score, n);
+	to->n = keep_first(to->pair, to->score, to->rank, n, firsts[FIRSTS - 1]);
 }
 
 /* Of the first edges of a half, the share among those of the other one: same [FIRSTS]. r, other [FIRSTS]: mean r of these edges in both. */
@@ -339,7 +412,7 @@ static void recurrence(const struct half *a, const struct half *b, double *same,
 void within_halves(struct stream *in, const struct within_options *o, FILE *f)
 {
 	RELEASED(counted_release) struct within_cells c;
-	read_counted(&c, in, o);
+	read_counted(&c, in, o, NULL);
 	if (c.donors < 2)
 		die("%s: --halves: one donor, expected at least two", stream_name(in));
 	FREED uint32_t *order = xcalloc(c.donors, sizeof *order);

@@ -236,6 +236,52 @@ same_as_reference() {
 	assert_not_exist x
 }
 
+@test "depgraph --states equals numpy with every way to deal the states; nothing differs by chance" {
+	export PYTHONPATH=$BATS_TEST_DIRNAME/../python
+	scsim -q --cells 1500 --genes 120 --modules 8 --types 3 --depth 600 --donors 12 -o w.counts
+	# in donors 7 to 12, the healthy ones, each gene of module 1 has the counts of another cell of the donor and type
+	$PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		stream, random = scstream.read("w.counts"), np.random.default_rng(1)
+		blocks, symbol = list(stream), stream.header["vocab"]["symbol"]
+		for b in blocks:
+		    offset, gene = b["gene"]
+		    x = np.zeros((len(offset) - 1, len(symbol)), np.uint32)
+		    x[np.repeat(np.arange(len(x)), np.diff(offset)), gene] = b["count"][1]
+		    donor, kind = (np.array(b[c][1])[b[c][0]] for c in ("donor", "cell_type"))
+		    healthy = np.array([int(d[5:]) > 6 for d in donor])
+		    for d, k in sorted({*zip(donor[healthy], kind[healthy])}):
+		        rows = np.flatnonzero((donor == d) & (kind == k))
+		        for g in (g for g, s in enumerate(symbol) if s.startswith("m1.")):
+		            x[rows, g] = x[random.permutation(rows), g]
+		    offset = np.concatenate([[0], np.cumsum((x > 0).sum(1))]).astype(offset.dtype)
+		    b["gene"], b["count"] = (offset, np.nonzero(x)[1].astype(gene.dtype)), (offset, x[x > 0])
+		    b["n_counts"], b["state"] = x.sum(1).astype(np.uint64), (healthy.astype(np.uint32), ["sick", "healthy"])
+		    b["odd"] = np.array([int(d[5:]) % 2 for d in donor], np.uint32), ["no", "yes"]
+		for name, values in ("state", ["sick", "healthy"]), ("odd", ["no", "yes"]):
+		    stream.header["columns"].append({"name": name, "type": "categorical", "shape": "scalar", "categories": values})
+		scstream.write("state.counts", stream.header, blocks)
+	END
+	depgraph -q --within donor,cell_type --states state --min-cells 100 --candidates 10 state.counts -o states.tsv
+	depgraph -q --within donor,cell_type --states state --min-cells 100 --candidates 10 -@ 3 state.counts | cmp - states.tsv
+	head -n 1 states.tsv | grep -q r_healthy.r_sick.donors_healthy.donors_sick.difference.se.q
+	$PYTHON "$BATS_TEST_DIRNAME/ref/within.py" state.counts donor,cell_type states.tsv states=state min_cells=100 neighbours=10
+	# what differs is module 1
+	awk -F '\t' '$NF != "NA" && $NF < .05 { n++; m += $2 ~ /^m1\./ && $4 ~ /^m1\./ && $11 < 0 } END { print n, m; exit n < 5 || m <= n / 2 }' states.tsv
+	depgraph -q --within donor,cell_type --states odd --min-cells 100 --candidates 10 state.counts | awk -F '\t' '$NF < .05 { exit 1 }'
+	depgraph -q --within donor,cell_type --states state --strongest 30 state.counts | wc -l | grep -x 31
+	run -1 depgraph --within donor --states cell_type state.counts -o x
+	assert_output --partial "--states cell_type: 3 values, expected two"
+	scsample -q --where cell_type!=type3 state.counts -o two.counts
+	run -1 depgraph --within donor --states cell_type two.counts -o x
+	assert_output --partial " has cells of 'type1' and 'type2', expected one state a donor"
+	scsample -q --where donor!=donor9 --where donor!=donor10 --where donor!=donor11 --where donor!=donor12 state.counts -o few.counts
+	run -1 depgraph --within donor,cell_type --states state few.counts -o x
+	assert_output --partial "--states state: 2 donors of 'healthy', expected at least 3"
+	run -2 depgraph --states state state.counts -o x
+	assert_not_exist x
+}
+
 # bats test_tags=slow,data
 @test "depgraph --within equals numpy and scipy on real cells" {
 	export PYTHONPATH=$BATS_TEST_DIRNAME/../python

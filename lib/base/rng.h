@@ -38,7 +38,7 @@ enum rng_domain {
 	RNG_NEIGHBOURS, /* rows that begin as centres, and whose neighbours are searched twice (a = 0, 1) */
 	RNG_STRATA, /* cells of a sample that has every group */
 	RNG_THIN_REFERENCE, /* ctaprobe transfer: molecules of the reference (a = cell, b = as for RNG_THIN) */
-	RNG_HALVES, /* depgraph --halves: donors (a = the halves) */
+	RNG_HALVES, /* depgraph: donors of halves (a = the halves), of states (a = the deal, b = 1) */
 };
 
 /* Four 32-bit words at a counter. */

@@ -1,11 +1,13 @@
 """depgraph --within written with numpy and scipy alone; cells x genes and genes x genes must fit into memory.
 
     within.py COUNTS COLUMN,... GRAPH.tsv [OPTION=VALUE...]     compares the edges of depgraph --within COLUMN,... -O tsv
+    within.py COUNTS COLUMN,... GRAPH.tsv states=COLUMN [...]   compares those of --states COLUMN, q with that of every way to deal the states
     within.py COUNTS COLUMN,... null=N [OPTION=VALUE...]        permutes each gene within the strata N times, and prints how many edges have q < .05
 
 COUNTS is a counts stream, the first column names the donors. Options: min_cells, neighbours.
 """
 import sys
+from itertools import combinations
 
 import numpy as np
 from corrmask import stream
@@ -72,6 +74,7 @@ def edges(L, donor, stratum, genes, neighbours=50):
     p = np.where(out["donors"] >= 6, student.sf(out["r"] / out["se"], np.maximum(out["donors"] - 1, 1)), np.nan)
     order, m = np.argsort(p), int((p == p).sum())
     pairs = (V > 0).sum() * ((V > 0).sum() - 1) / 2
+    out["sums"] = xy, np.array(by)[:, u], np.array(by)[:, v]
     out["q"] = np.full(len(p), np.nan)
     out["q"][order[:m]] = np.minimum(1, np.minimum.accumulate((p[order[:m]] * pairs / np.arange(1, m + 1))[::-1])[::-1])
     return out, near
@@ -95,15 +98,56 @@ def compare(want, near, path):
     print(f"{len(got)} edges, {len(got.keys() ^ want[0].keys())} ties; largest differences", *(f"{c} {x:.0e}" for c, x in worst.items()))
 
 
+def state_r(sums, which):
+    """r, donors with both genes and the jackknife's se of each pair, from some donors"""
+    xy, of_u, of_v = (s[which] for s in sums)
+    X, U, V, n = xy.sum(0), of_u.sum(0), of_v.sum(0), len(xy)
+    left = (U - of_u > 1e-9 * U) & (V - of_v > 1e-9 * V)
+    low = np.where(left, (X - xy) / np.sqrt(np.where(left, (U - of_u) * (V - of_v), 1)), 0)
+    there = U * V > 0
+    return (np.where(there, X / np.sqrt(np.where(there, U * V, 1)), 0), np.where(there, ((of_u > 0) & (of_v > 0)).sum(0), 0),
+            np.sqrt((n - 1) / n * ((low - low.mean(0)) ** 2).sum(0)))
+
+
+def contrast(sums, a):
+    (r, n, se), (s, m, te) = state_r(sums, a), state_r(sums, ~a)
+    both, se = (n >= 3) & (m >= 3), np.hypot(se, te)
+    return np.where(both, np.abs(r - s) / (se + np.sort(se[both])[both.sum() // 2]), -1), r - s, se
+
+
+def compare_states(found, state, path):
+    t, difference, se = contrast(found["sums"], state == 0)
+    deals = [np.isin(np.arange(len(state)), a) for a in combinations(range(len(state)), int((state == 0).sum()))]
+    null = np.sort(np.concatenate([contrast(found["sums"], a)[0] for a in deals]))
+    with open(path) as f:
+        name = next(f).rstrip("\n").split("\t")
+        got = [dict(zip(name, line.rstrip("\n").split("\t"))) for line in f]
+    order = np.argsort(-t, kind="stable")
+    q = (len(null) - np.searchsorted(null, t[order] - 1e-9)) / len(deals) / np.arange(1, len(t) + 1)
+    q = np.minimum(1, np.minimum.accumulate(q[::-1])[::-1])
+    known = int((t >= 0).sum())
+    assert len(got) == len(t) and [r["q"] == "NA" for r in got] == [k >= known for k in range(len(t))]
+    value = lambda c: np.array([float(r[c]) for r in got[:known]])
+    worst = [np.abs(value(c) - of[order[:known]]).max() for c, of in (("difference", difference), ("se", se))]
+    assert max(worst) < 1e-5 and np.abs(value("q") - q[:known]).max() < .05, (worst, np.abs(value("q") - q[:known]).max())
+    print(f"{known} of {len(t)} edges; {len(deals)} deals; largest difference of q {np.abs(value('q') - q[:known]).max():.3f}, lowest q {q[0]:.3f}")
+
+
 def main():
     counts, columns, what, *options = sys.argv[1:]
-    options = {k: int(v) for k, v in (o.split("=") for o in options)}
+    options = dict(o.split("=") for o in options)
+    states = options.pop("states", None)
+    options = {k: int(v) for k, v in options.items()}
     X, total, label = read(counts, columns.split(","))
     genes = np.flatnonzero((X > 0).sum(0).A1 >= options.pop("min_cells", 50))
     X = X[:, genes]
     X.data = np.log1p(1e4 * X.data / np.repeat(total, np.diff(X.indptr))).astype(np.float32).astype(float)
     L, donor = X.toarray(), label[0]
     stratum = np.unique(np.stack(label), axis=1, return_inverse=True)[1].ravel()
+    if states:
+        state = read(counts, [states])[2][0]
+        of = np.array([state[donor == d][0] for d in range(donor.max() + 1)])
+        return compare_states(edges(L, donor, stratum, genes, **options)[0], of, what)
     if not what.startswith("null="):
         return compare(*edges(L, donor, stratum, genes, **options), what)
     real = edges(L, donor, stratum, genes, **options)[0]
