@@ -48,10 +48,10 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 		genes, modules, edges, cell = map(read, ("genes", "modules", "edges", "cell"))
 		module = lambda f: np.array(open(f).read().split(), int)
 		full, halves = module("network.graph.module"), [module(f) for f in sorted(glob.glob("*.t*.graph.module"))]
-		# the share of the pairs of genes of a module that are together in a half, pair by pair
+		# the share of the pairs of genes of a module that are together in both halves of the donors, pair by pair
 		def share(rows):
 		    pairs = [(a, b) for a, b in itertools.combinations(rows, 2)]
-		    return np.mean([h[a] == h[b] >= 0 for h in halves for a, b in pairs])
+		    return np.mean([all(h[a] == h[b] >= 0 for h in halves[i:i + 2]) for i in (0, 2) for a, b in pairs])
 		assert len(halves) == 4 and len({g["gene"] for g in genes}) == len(genes) == (full >= 0).sum()
 		for m in modules:
 		    rows = np.flatnonzero(full == int(m["module"]))

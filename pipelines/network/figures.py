@@ -119,7 +119,7 @@ def network(t):
     if stable:
         chance = t("chance.tsv")[0].number("pairs_together")
         panels.append(arms("Stability of modules", [Arm(r["module_name"], r.number("stability"), words=r["genes"]) for r in stable],
-                           "pairs of genes that stay together in a half", bars=True, x_range=(0, 1.12), line=chance,
+                           "pairs of genes that stay together in both halves", bars=True, x_range=(0, 1.12), line=chance,
                            note=f"Numbers: genes. Line: all pairs of genes of the network ({chance:.2f})."))
     return "Network of genes", panels
 

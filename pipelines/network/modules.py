@@ -17,9 +17,10 @@ def modules_of(graph):
 
 
 def together(genes, halves):
-    """The share of the pairs of these genes that are in one module of a half: the mean over the halves. None without halves, or without pairs."""
+    """The share of the pairs of these genes that are in one module in both halves of the donors: the mean over the halvings. The network chose its
+    modules in all donors, so one half alone repeats its noise, too. None without halves, or without pairs."""
     pairs = len(genes) * (len(genes) - 1) / 2
-    shares = [sum(n * (n - 1) / 2 for n in Counter(half[g] for g in genes if g in half).values()) / pairs for half in halves if pairs]
+    shares = [sum(n * (n - 1) / 2 for n in Counter((a[g], b[g]) for g in genes if g in a and g in b).values()) / pairs for a, b in halves if pairs]
     return sum(shares) / len(shares) if shares else None
 
 
@@ -60,7 +61,7 @@ def name_graphml(text, name, stability):
 def main(folder, resolution, seed):
     graph = f"{folder}/network.graph"
     module = modules_of(graph)
-    halves = [modules_of(f) for f in sorted(Path(folder, "halves").glob("*.graph"))]
+    halves = [(modules_of(f), modules_of(f.with_name(f.name.replace(".train.", ".test.")))) for f in sorted(Path(folder, "halves").glob("*.train.graph"))]
     head, *edges = [line.split("\t") for line in tool("depgraph", "-q", "-O", "tsv", graph).splitlines()]
     edges.sort(key=lambda e: -float(e[6]))
     gene, partners, strength = {}, Counter(), Counter()

@@ -51,7 +51,7 @@ def main(folder, data, within):
     print(f"corrmask network: {data}\n{sizes(f'{folder}/cells.counts')} cells, {plain(donors)} donor{'s' * (donors != 1)}; within {strata.replace(',', ' x ')}"
           + (" x 15 clusters of the cells" if "," not in strata else ""))
     tell(folder, answer(shown, genes, len(edges), strata), recurrence(halves, len(edges)),
-         f"Stability is the share of a module's pairs of genes that are in one module of a half, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) else "",
+         f"Stability is the share of a module's pairs of genes that are in one module in both halves of the donors, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) else "",
          f"{sum(float(e['q']) < .05 for e in certain)} of the {len(edges)} edges have q below .05, with donors as replicates." if certain else
          f"No edge has a q: donors are its replicates, and {DONORS} are needed.",
          "" if any(known(m["set"]) for m in shown) else "No module is rich in a set of genes, so modules have the names of their strongest genes.",
