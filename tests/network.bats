@@ -118,6 +118,23 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	[ "$(find r/network/latest/halves/ -name '*.graph' | wc -l)" = 2 ]
 }
 
+@test "make network: cells whose genes do not vary together have no stable module, no certain edge and none that other donors repeat" {
+	$PYTHON -W ignore - <<-'END'
+		import anndata, numpy as np
+		a, rng = anndata.read_h5ad("cells.h5ad"), np.random.default_rng(1)
+		x, strata = a.X.toarray(), (a.obs["donor"].astype(str) + " " + a.obs["cell_type"].astype(str)).to_numpy()
+		for s in np.unique(strata):
+		    x[strata == s] = rng.permuted(x[strata == s], axis=0)
+		a.X = x
+		a.write_h5ad("permuted.h5ad")
+	END
+	run -0 network DATA=permuted.h5ad LABEL=cell_type EDGES=60 LEAST_CELLS=30 RESULTS=r
+	assert_line "0 of the 60 edges have q below .05, with donors as replicates."
+	dir=r/network/latest
+	awk 'NR == 2 && $3 > .05 { exit 1 }' $dir/halves.tsv
+	awk -F '\t' 'NR > 1 { pairs = $3 * ($3 - 1) / 2; sum += $5 * pairs; all += pairs } END { if (sum / all > .05) { print sum / all; exit 1 } }' $dir/modules.tsv
+}
+
 @test "make network: what is wrong with the cells or the columns is one line" {
 	$PYTHON -W ignore - <<-'END'
 		import anndata, numpy as np
