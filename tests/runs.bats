@@ -181,6 +181,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(group many)" ""
 	named sorted "o['sample'] = o['cell_type'].astype(str)" # a sample a class
 	assert_equal "$(group sorted)" ""
+	assert_equal "$("$BATS_TEST_DIRNAME/../pipelines/group.sh" auto '' sample)" sample
 	run -0 pipelines demo DATA=sorted.h5ad SCALE=tiny RESULTS=bycell
 	assert_line --regexp '^cells: 45 to train, 15 to test, split by cell'
 	assert_line --regexp '^note: split by cell: no column such as donor.* GROUP=COLUMN names one \(such as: sample\); GROUP=none says that cells are right$'
