@@ -20,10 +20,8 @@ void dataframe_column_release(struct dataframe_column *c)
 	if (c->zarr)
 		zarr_array_release(c->zarr);
 	free(c->zarr);
-	if (c->dataset >= 0)
-		H5Dclose(c->dataset);
-	if (c->field >= 0)
-		H5Tclose(c->field);
+	h5_close(&c->dataset);
+	h5_close(&c->field);
 	*c = (struct dataframe_column){0};
 }
 
@@ -43,11 +41,9 @@ static int other(struct dataframe_column *c, const char *why)
 /* Length of a one-dimensional dataset, or -1. */
 static int64_t length(hid_t dataset)
 {
-	hid_t space = H5Dget_space(dataset);
+	RELEASED(h5_close) hid_t space = H5Dget_space(dataset);
 	hsize_t n = 0;
 	int ok = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) == 1;
-	if (space >= 0)
-		H5Sclose(space);
 	return ok && n <= INT64_MAX ? (int64_t)n : -1;
 }
 
@@ -87,23 +83,21 @@ static int open_numbers(struct dataframe_column *c, struct store *s, const char 
 
 static int open_zarr(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
 {
-	struct zarr_array *a = xcalloc(1, sizeof *a);
-	int r = zarr_array_open(a, s, path, e);
-	*n = r || a->ndim != 1 ? -1 : (int64_t)a->dim[0];
-	if (r) {
-		;
-	} else if (*n < 0) {
-		r = other(c, "not one-dimensional");
-	} else if (a->kind == ZARR_TEXTS) {
-		c->kind = DATAFRAME_STR;
-		c->zarr = a;
-		return 0;
-	} else {
-		r = a->kind == ZARR_OTHER ? other(c, "neither numbers nor strings") : open_numbers(c, s, path, e);
-	}
-	zarr_array_release(a);
-	free(a);
-	return r;
+	RELEASED(zarr_array_release) struct zarr_array a = {0};
+	if (zarr_array_open(&a, s, path, e))
+		return -1;
+	*n = a.ndim != 1 ? -1 : (int64_t)a.dim[0];
+	if (*n < 0)
+		return other(c, "not one-dimensional");
+	if (a.kind == ZARR_OTHER)
+		return other(c, "neither numbers nor strings");
+	if (a.kind != ZARR_TEXTS)
+		return open_numbers(c, s, path, e);
+	c->kind = DATAFRAME_STR;
+	c->zarr = xmalloc(sizeof *c->zarr);
+	*c->zarr = a;
+	a = (struct zarr_array){0};
+	return 0;
 }
 
 /* Open an array that holds strings, numbers or booleans as a column. */
@@ -111,31 +105,25 @@ static int open_values(struct dataframe_column *c, struct store *s, const char *
 {
 	if (s->kind == &store_zarr)
 		return open_zarr(c, s, path, n, e);
-	hid_t d = h5_dataset(s->h5, path, c->where, e), type = d < 0 ? -1 : H5Dget_type(d);
+	RELEASED(h5_close) hid_t d = h5_dataset(s->h5, path, c->where, e), type = d < 0 ? -1 : H5Dget_type(d);
 	if (d < 0)
 		return -1;
 	H5T_class_t class = H5Tget_class(type);
-	size_t size = H5Tget_size(type);
-	int r = 0;
 	*n = length(d);
-	if (*n < 0) {
-		r = other(c, "not one-dimensional");
-	} else if (class == H5T_STRING) {
-		if (H5Tis_variable_str(type) <= 0 && size > H5_STRING_MAX)
-			r = other(c, "strings of more than 65,536 bytes");
-		else if ((r = h5_check_chunks(d, c->where, e)) == 0)
-			c->kind = DATAFRAME_STR;
-	} else if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) {
-		r = open_numbers(c, s, path, e);
-	} else {
-		r = other(c, "neither numbers nor strings");
-	}
-	H5Tclose(type);
-	if (r == 0 && c->kind == DATAFRAME_STR)
-		c->dataset = d;
-	else
-		H5Dclose(d);
-	return r;
+	if (*n < 0)
+		return other(c, "not one-dimensional");
+	if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM)
+		return open_numbers(c, s, path, e);
+	if (class != H5T_STRING)
+		return other(c, "neither numbers nor strings");
+	if (H5Tis_variable_str(type) <= 0 && H5Tget_size(type) > H5_STRING_MAX)
+		return other(c, "strings of more than 65,536 bytes");
+	if (h5_check_chunks(d, c->where, e))
+		return -1;
+	c->kind = DATAFRAME_STR;
+	c->dataset = d;
+	d = -1;
+	return 0;
 }
 
 int dataframe_strings(struct dataframe_column *c, struct store *s, const char *path, uint64_t *nrow, struct error *e)
@@ -159,36 +147,28 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 	int64_t n = 0;
 	column_init(&values, "categories", s, path);
 	enum store_type type = store_type(s, path);
-	int r = -1;
-	if (type == STORE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
-		FREED char *sub = xasprintf("%s/values", path);
-		if (store_type(s, sub) == STORE_ARRAY)
-			r = open_values(&values, s, sub, &n, e);
-		else
-			error_set(e, "%s: unreadable categories", values.where);
-	} else if (type == STORE_ARRAY) {
-		r = open_values(&values, s, path, &n, e);
-	} else {
-		error_set(e, "%s: missing", values.where);
-	}
-	if (r == 0 && (values.kind == DATAFRAME_OTHER || (uint64_t)n > CATEGORIES_MAX))
-		r = error_set(e, "%s: %s", values.where, values.why ? values.why : "too many categories");
+	/* a group: nullable strings. No category is missing, so the mask does not matter */
+	FREED char *sub = type == STORE_GROUP ? xasprintf("%s/values", path) : xstrdup(path);
+	if (store_type(s, sub) != STORE_ARRAY)
+		return error_set(e, type == STORE_GROUP ? "%s: unreadable categories" : "%s: missing", values.where);
+	if (open_values(&values, s, sub, &n, e))
+		return -1;
+	if (values.kind == DATAFRAME_OTHER || (uint64_t)n > CATEGORIES_MAX)
+		return error_set(e, "%s: %s", values.where, values.why ? values.why : "too many categories");
 	struct zarr_array *z = values.zarr ? values.zarr : values.values.zarr;
-	if (r == 0 && z)
+	if (z)
 		z->fill_rows = 1; /* categories differ, so one at most is the fill value */
-	if (r == 0)
-		r = dataframe_texts(&values, 0, (uint64_t)n, &t, e);
-	if (r == 0) {
-		c->category = xmalloc(t.n * sizeof *c->category);
-		for (size_t i = 0; i < t.n; i++)
-			c->category[c->ncategory++] = texts_dup(&t, i);
-		c->kind = DATAFRAME_CATEGORICAL;
-		c->dtype = values.kind == DATAFRAME_I64        ? "int64"
-			: values.kind == DATAFRAME_F64         ? "float64"
-			: values.kind == DATAFRAME_CATEGORICAL ? "bool-categories"
-							       : NULL;
-	}
-	return r;
+	if (dataframe_texts(&values, 0, (uint64_t)n, &t, e))
+		return -1;
+	c->category = xmalloc(t.n * sizeof *c->category);
+	for (size_t i = 0; i < t.n; i++)
+		c->category[c->ncategory++] = texts_dup(&t, i);
+	c->kind = DATAFRAME_CATEGORICAL;
+	c->dtype = values.kind == DATAFRAME_I64        ? "int64"
+		: values.kind == DATAFRAME_F64         ? "float64"
+		: values.kind == DATAFRAME_CATEGORICAL ? "bool-categories"
+						       : NULL;
+	return 0;
 }
 
 /* The attribute "ordered" of a categorical: of its group or, before anndata 0.8, of its categories. */
@@ -202,13 +182,13 @@ static int is_ordered(struct store *s, const char *path)
 static int named_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
 	RELEASED(texts_release) struct texts t = {0};
-	int r = 0;
-	if (store_attribute_texts(s, path, "categories", &t) == 0 && t.n == 1) {
-		FREED char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
-		r = read_categories(c, s, full, e) ? -1 : 1;
-		c->ordered = r > 0 && is_ordered(s, full);
-	}
-	return r;
+	if (store_attribute_texts(s, path, "categories", &t) || t.n != 1)
+		return 0;
+	FREED char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
+	if (read_categories(c, s, full, e))
+		return -1;
+	c->ordered = is_ordered(s, full);
+	return 1;
 }
 
 /* anndata 0.7: integer codes with an attribute that refers to the categories. 1 done, 0 no such attribute, -1 error. */
@@ -216,34 +196,25 @@ static int referred_categories(struct dataframe_column *c, struct store *s, cons
 {
 	if (s->kind == &store_zarr)
 		return named_categories(c, s, path, e);
-	hid_t d = h5_dataset(s->h5, path, c->where, e);
+	RELEASED(h5_close) hid_t d = h5_dataset(s->h5, path, c->where, e);
 	if (d < 0)
 		return -1;
-	int r = 0;
-	hid_t a = H5Aexists(d, "categories") > 0 ? H5Aopen(d, "categories", H5P_DEFAULT) : -1;
-	if (a >= 0) {
-		hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-		hobj_ref_t ref = 0;
-		hid_t to = -1;
-		char name[1024];
-		if (H5Tget_class(type) == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) > 0 &&
-			H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_REF_OBJ, &ref) >= 0)
-			to = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT, &ref);
-		ssize_t n = to < 0 ? -1 : H5Iget_name(to, name, sizeof name);
-		if (n <= 0 || (size_t)n >= sizeof name)
-			r = error_set(e, "%s: attribute categories does not refer to a dataset", c->where);
-		else
-			r = read_categories(c, s, name, e) ? -1 : 1;
-		if (r > 0)
-			c->ordered = is_ordered(s, name);
-		if (to >= 0)
-			H5Oclose(to);
-		H5Tclose(type);
-		H5Sclose(space);
-		H5Aclose(a);
-	}
-	H5Dclose(d);
-	return r;
+	RELEASED(h5_close) hid_t a = H5Aexists(d, "categories") > 0 ? H5Aopen(d, "categories", H5P_DEFAULT) : -1, to = -1;
+	if (a < 0)
+		return 0;
+	RELEASED(h5_close) hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+	hobj_ref_t ref = 0;
+	char name[1024];
+	if (H5Tget_class(type) == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+		H5Aread(a, H5T_STD_REF_OBJ, &ref) >= 0)
+		to = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT, &ref);
+	ssize_t n = to < 0 ? -1 : H5Iget_name(to, name, sizeof name);
+	if (n <= 0 || (size_t)n >= sizeof name)
+		return error_set(e, "%s: attribute categories does not refer to a dataset", c->where);
+	if (read_categories(c, s, name, e))
+		return -1;
+	c->ordered = is_ordered(s, name);
+	return 1;
 }
 
 /* Numbers that seem to be codes, but do not refer to the categories, would be labels 0, 1, 2, ... in silence. */
@@ -423,7 +394,7 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 		return h5_error(e, s->name, "reading the fields");
 	FREED char *sub = xasprintf("%s/%s", path, name), *categories = xasprintf("uns/%s_categories", name);
 	column_init(c, name, s, sub);
-	hid_t member = H5Tget_member_type(type, i), mem = -1;
+	RELEASED(h5_close) hid_t member = H5Tget_member_type(type, i), mem = -1;
 	H5T_class_t class = H5Tget_class(member);
 	int r = 0;
 	if (class == H5T_STRING && (H5Tis_variable_str(member) > 0 || H5Tget_size(member) <= H5_STRING_MAX)) {
@@ -446,11 +417,9 @@ static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_
 	if (mem >= 0) {
 		c->field = H5Tcreate(H5T_COMPOUND, H5Tget_size(mem));
 		H5Tinsert(c->field, name, 0, mem);
-		H5Tclose(mem);
 		H5Iinc_ref(d);
 		c->dataset = d;
 	}
-	H5Tclose(member);
 	H5free_memory(name);
 	return r;
 }
@@ -459,21 +428,18 @@ static int open_compound(struct dataframe *f, struct store *s, const char *path,
 {
 	if (s->kind == &store_zarr)
 		return error_set(e, "%s: expected a group", f->where);
-	hid_t d = h5_dataset(s->h5, path, f->where, e), type = d < 0 ? -1 : H5Dget_type(d);
-	int r = 0;
+	RELEASED(h5_close) hid_t d = h5_dataset(s->h5, path, f->where, e), type = d < 0 ? -1 : H5Dget_type(d);
 	if (d < 0)
 		return -1;
-	if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
-		r = error_set(e, "%s: expected a group, or a table in one dimension", f->where);
-	} else if ((r = h5_check_chunks(d, f->where, e)) == 0) {
-		int n = H5Tget_nmembers(type);
-		f->nrow = (uint64_t)length(d);
-		f->col = xcalloc((size_t)n, sizeof *f->col);
-		for (int i = 0; i < n && r == 0; i++) /* the first field is the index */
-			r = open_field(i ? f->col + f->ncol++ : &f->index, s, d, type, (unsigned)i, path, e);
-	}
-	H5Tclose(type);
-	H5Dclose(d);
+	if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0)
+		return error_set(e, "%s: expected a group, or a table in one dimension", f->where);
+	if (h5_check_chunks(d, f->where, e))
+		return -1;
+	int n = H5Tget_nmembers(type), r = 0;
+	f->nrow = (uint64_t)length(d);
+	f->col = xcalloc((size_t)n, sizeof *f->col);
+	for (int i = 0; i < n && r == 0; i++) /* the first field is the index */
+		r = open_field(i ? f->col + f->ncol++ : &f->index, s, d, type, (unsigned)i, path, e);
 	return r;
 }
 

@@ -23,13 +23,12 @@ void dataframe_values_release(struct dataframe_values *v)
  */
 static hid_t small_buffer(hid_t dataset, hid_t mem, size_t n)
 {
-	hid_t stored = H5Dget_type(dataset), plist = H5Pcreate(H5P_DATASET_XFER);
+	RELEASED(h5_close) hid_t stored = H5Dget_type(dataset);
+	hid_t plist = H5Pcreate(H5P_DATASET_XFER);
 	size_t size = stored < 0 ? 0 : H5Tget_size(stored);
 	size = size > H5Tget_size(mem) ? size : H5Tget_size(mem);
 	if (plist >= 0 && size && n < (1u << 18) / size)
 		H5Pset_buffer(plist, 4096 + 2 * n * size, NULL, NULL); /* in the file, strings take more than H5Tget_size says */
-	if (stored >= 0)
-		H5Tclose(stored);
 	return plist;
 }
 
@@ -37,47 +36,36 @@ static hid_t small_buffer(hid_t dataset, hid_t mem, size_t n)
 static int values_read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf, const char *where, struct error *e)
 {
 	hsize_t start = row, count = n;
-	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
+	RELEASED(h5_close)
+	hid_t file = H5Dget_space(dataset),
+	      space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
 	int ok = file >= 0 && space >= 0 && plist >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
 		H5Dread(dataset, mem, space, file, plist, buf) >= 0;
-	int r = ok ? 0 : h5_error(e, where, "reading");
-	if (file >= 0)
-		H5Sclose(file);
-	if (space >= 0)
-		H5Sclose(space);
-	if (plist >= 0)
-		H5Pclose(plist);
-	return r;
+	return ok ? 0 : h5_error(e, where, "reading");
 }
 
 static void reclaim(hid_t mem, size_t n, void *buf)
 {
 	hsize_t count = n;
-	hid_t space = H5Screate_simple(1, &count, NULL);
+	RELEASED(h5_close) hid_t space = H5Screate_simple(1, &count, NULL);
 	H5Dvlen_reclaim(mem, space, H5P_DEFAULT, buf);
-	H5Sclose(space);
 }
 
 static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, struct texts *t, struct error *e)
 {
-	hid_t mem = c->field >= 0 ? H5Tcopy(c->field) : H5Dget_type(c->dataset);
-	hid_t string = c->field >= 0 ? H5Tget_member_type(mem, 0) : H5Tcopy(mem);
+	RELEASED(h5_close) hid_t mem = c->field >= 0 ? H5Tcopy(c->field) : H5Dget_type(c->dataset);
+	RELEASED(h5_close) hid_t string = c->field >= 0 ? H5Tget_member_type(mem, 0) : H5Tcopy(mem);
 	size_t step = H5Tget_size(mem);
-	int r = 0;
 	FREED char *buf = xcalloc(n < STRETCH ? n : STRETCH, step);
-	for (size_t done = 0; done < n && r == 0;) {
-		size_t k = n - done < STRETCH ? n - done : STRETCH;
-		r = values_read_rows(c->dataset, mem, row + done, k, buf, c->where, e);
-		if (r == 0) {
-			texts_push_hdf5(t, string, buf, k, step);
-			if (H5Tis_variable_str(string) > 0)
-				reclaim(mem, k, buf);
-		}
-		done += k;
+	for (size_t done = 0, k; done < n; done += k) {
+		k = n - done < STRETCH ? n - done : STRETCH;
+		if (values_read_rows(c->dataset, mem, row + done, k, buf, c->where, e))
+			return -1;
+		texts_push_hdf5(t, string, buf, k, step);
+		if (H5Tis_variable_str(string) > 0)
+			reclaim(mem, k, buf);
 	}
-	H5Tclose(mem);
-	H5Tclose(string);
-	return r;
+	return 0;
 }
 
 /* Integers of a column, from an array or from a field of the compound dataset. */

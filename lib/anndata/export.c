@@ -36,7 +36,7 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	for (size_t i = 0; i < h->ncol; i++)
 		if (h->col[i].shape == SCALAR && export_companion(h, (int)i) >= 0)
 			hidden[export_companion(h, (int)i)] = 1;
-	hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
+	RELEASED(h5_close) hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
 	FREED char **order = xcalloc(h->ncol, sizeof *order);
 	for (size_t i = 0; i < h->ncol; i++) {
@@ -53,14 +53,13 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	h5out_array(&w->h5, &w->names, obs, index_name(w), w->h5.text, w->h5.text, 0, "string-array");
 	h5out_text_attribute(&w->h5, obs, "_index", index_name(w));
 	h5out_text_list(&w->h5, obs, "column-order", order, w->nobs);
-	H5Gclose(obs);
 }
 
 /* One row a gene, label or dimension. */
 static void make_var(struct h5ad_writer *w)
 {
 	const struct header *h = w->header;
-	hid_t var = h5out_group(&w->h5, w->h5.file, "var", "dataframe", "0.2.0");
+	RELEASED(h5_close) hid_t var = h5out_group(&w->h5, w->h5.file, "var", "dataframe", "0.2.0");
 	char symbol[] = "symbol", *column = symbol;
 	h5out_text_attribute(&w->h5, var, "_index", "_index");
 	h5out_text_list(&w->h5, var, "column-order", &column, w->gene >= 0);
@@ -78,7 +77,6 @@ static void make_var(struct h5ad_writer *w)
 		h5out_texts(&w->h5, var, "_index", name, n);
 		free_list(name, n);
 	}
-	H5Gclose(var);
 }
 
 static void make_matrices(struct h5ad_writer *w)
@@ -86,17 +84,16 @@ static void make_matrices(struct h5ad_writer *w)
 	const struct header *h = w->header;
 	int64_t zero = 0;
 	if (w->gene >= 0) {
-		hid_t x = h5out_group(&w->h5, w->h5.file, "X", "csr_matrix", "0.1.0");
+		RELEASED(h5_close) hid_t x = h5out_group(&w->h5, w->h5.file, "X", "csr_matrix", "0.1.0");
 		h5out_array(&w->h5, &w->data, x, "data", H5T_NATIVE_FLOAT, H5T_NATIVE_FLOAT, 0, NULL);
 		h5out_array(&w->h5, &w->indices, x, "indices", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, NULL);
 		h5out_array(&w->h5, &w->indptr, x, "indptr", H5T_NATIVE_INT64, H5T_NATIVE_INT64, 0, NULL);
 		h5out_append(&w->h5, &w->indptr, &zero, 1);
-		H5Gclose(x);
 	} else {
 		hid_t type = export_native(w, h->col[w->main].type);
 		h5out_array(&w->h5, &w->x, w->h5.file, "X", type, type, h->col[w->main].n, "array");
 	}
-	hid_t obsm = h5out_group(&w->h5, w->h5.file, "obsm", "dict", "0.1.0");
+	RELEASED(h5_close) hid_t obsm = h5out_group(&w->h5, w->h5.file, "obsm", "dict", "0.1.0");
 	w->obsm = xcalloc(h->ncol, sizeof *w->obsm);
 	for (size_t i = 0; i < h->ncol; i++) {
 		if (h->col[i].shape != FIXED || (int)i == w->main)
@@ -108,7 +105,6 @@ static void make_matrices(struct h5ad_writer *w)
 			h->col[i].n, "array");
 		w->nobsm++;
 	}
-	H5Gclose(obsm);
 }
 
 static void make_rest(struct h5ad_writer *w)
@@ -116,10 +112,9 @@ static void make_rest(struct h5ad_writer *w)
 	static const char *const empty[] = {"varm", "obsp", "varp", "layers"};
 	for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
 		H5Gclose(h5out_group(&w->h5, w->h5.file, empty[i], "dict", "0.1.0"));
-	hid_t uns = h5out_group(&w->h5, w->h5.file, "uns", "dict", "0.1.0");
+	RELEASED(h5_close) hid_t uns = h5out_group(&w->h5, w->h5.file, "uns", "dict", "0.1.0");
 	FREED char *text = cJSON_PrintUnformatted(w->header->provenance);
 	h5out_string(&w->h5, uns, H5AD_PROVENANCE, text);
-	H5Gclose(uns);
 }
 
 static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
@@ -204,22 +199,20 @@ static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 static void retype(struct h5ad_writer *w, struct h5out_array *a, const char *name, hid_t type, uint64_t n)
 {
 	enum { ITEMS = 4096 };
-	hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT)), from = h5out_id(&w->h5, H5Dopen2(x, name, H5P_DEFAULT));
+	RELEASED(h5_close) hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT));
+	hid_t from = h5out_id(&w->h5, H5Dopen2(x, name, H5P_DEFAULT));
 	double part[ITEMS]; /* large enough for any type */
 	h5out_array(&w->h5, a, x, "retyped", type, type, 0, NULL);
 	for (hsize_t at = 0, m; at < n && !w->h5.failed; at += m) {
 		m = n - at < ITEMS ? n - at : ITEMS;
-		hid_t mem = h5out_id(&w->h5, H5Screate_simple(1, &m, NULL)), file = h5out_id(&w->h5, H5Dget_space(from));
+		RELEASED(h5_close) hid_t mem = h5out_id(&w->h5, H5Screate_simple(1, &m, NULL)), file = h5out_id(&w->h5, H5Dget_space(from));
 		h5out_ok(&w->h5, H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &m, NULL));
 		h5out_ok(&w->h5, H5Dread(from, type, mem, file, H5P_DEFAULT, part));
 		h5out_append(&w->h5, a, part, m);
-		H5Sclose(mem);
-		H5Sclose(file);
 	}
 	H5Dclose(from);
 	h5out_ok(&w->h5, H5Ldelete(x, name, H5P_DEFAULT));
 	h5out_ok(&w->h5, H5Lmove(x, "retyped", x, name, H5P_DEFAULT, H5P_DEFAULT));
-	H5Gclose(x);
 }
 
 /* Append counts [n] to data: float32, scanpy's usual type, until one comes that float32 cannot hold. */

@@ -104,10 +104,9 @@ static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec 
 /* values and, for what may be missing, a mask */
 static void nullable(struct h5ad_writer *w, hid_t obs, struct obs_out *o, const char *encoded, hid_t type, hid_t memory)
 {
-	hid_t g = h5out_group(&w->h5, obs, o->name, encoded, "0.1.0");
+	RELEASED(h5_close) hid_t g = h5out_group(&w->h5, obs, o->name, encoded, "0.1.0");
 	h5out_array(&w->h5, &o->values, g, "values", type, memory, 0, memory == w->h5.text ? "string-array" : "array");
 	h5out_array(&w->h5, &o->mask, g, "mask", w->h5.boolean, w->h5.boolean, 0, "array");
-	H5Gclose(g);
 }
 
 void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
@@ -121,11 +120,10 @@ void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 	} else if (is_boolean(s)) {
 		nullable(w, obs, o, "nullable-boolean", boolean, boolean);
 	} else if (s->type == CATEGORICAL) {
-		hid_t g = h5out_group(&w->h5, obs, o->name, "categorical", "0.2.0");
+		RELEASED(h5_close) hid_t g = h5out_group(&w->h5, obs, o->name, "categorical", "0.2.0");
 		h5out_attribute(&w->h5, g, "ordered", boolean, 0, &ordered);
 		categories(w, g, s);
 		h5out_array(&w->h5, &o->values, g, "codes", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, "array");
-		H5Gclose(g);
 	} else if (integer && o->missing >= 0) {
 		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), obs_native(w, s->type));
 	} else if (s->type == STR && o->missing >= 0 && has_dtype(s, "string")) {
@@ -223,7 +221,8 @@ void export_classes(struct h5ad_writer *w, hid_t obsm, const char *name, const s
 	struct h5out *o = &w->h5;
 	struct obs_out *column = xcalloc(s->n, sizeof *column);
 	char **order = xcalloc(s->n, sizeof *order), *from = xasprintf("/obs/%s", index);
-	hid_t group = h5out_group(o, obsm, name, "dataframe", "0.2.0"), type = export_native(w, s->type);
+	RELEASED(h5_close) hid_t group = h5out_group(o, obsm, name, "dataframe", "0.2.0");
+	hid_t type = export_native(w, s->type);
 	label = label->child;
 	for (uint32_t k = 0; k < s->n; k++, label = label->next) {
 		order[k] = column[k].name = export_link_name(column, k, label->valuestring);
@@ -234,7 +233,6 @@ void export_classes(struct h5ad_writer *w, hid_t obsm, const char *name, const s
 	h5out_text_attribute(o, group, "_index", "_index");
 	h5out_text_list(o, group, "column-order", order, s->n);
 	h5out_ok(o, H5Lcreate_hard(o->file, from, group, "_index", H5P_DEFAULT, H5P_DEFAULT));
-	H5Gclose(group);
 	free_list(order, s->n);
 	free_all(column, from);
 }
@@ -251,10 +249,10 @@ void export_said(struct h5out *o, const struct header *h, const char *key)
 	const cJSON *said = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_SAID), *x;
 	if (!cJSON_IsObject(said))
 		return;
-	hid_t uns = need_group(o, o->file, "uns"), all = need_group(o, uns, "corrmask");
+	RELEASED(h5_close) hid_t uns = need_group(o, o->file, "uns"), all = need_group(o, uns, "corrmask");
 	if (H5Lexists(all, key, H5P_DEFAULT) > 0)
 		h5out_ok(o, H5Ldelete(all, key, H5P_DEFAULT));
-	hid_t own = h5out_group(o, all, key, "dict", "0.1.0");
+	RELEASED(h5_close) hid_t own = h5out_group(o, all, key, "dict", "0.1.0");
 	cJSON_ArrayForEach(x, said)
 	{
 		if (cJSON_IsString(x))
@@ -262,7 +260,4 @@ void export_said(struct h5out *o, const struct header *h, const char *key)
 		else if (cJSON_IsNumber(x))
 			h5out_number(o, own, x->string, x->valuedouble);
 	}
-	H5Gclose(own);
-	H5Gclose(all);
-	H5Gclose(uns);
 }

@@ -108,6 +108,12 @@ int h5_check(const char *where, struct error *e)
 	return *failure ? fault(e, where, "cannot be read", ", or a failing disk", failure) : 0;
 }
 
+void h5_close(hid_t *id)
+{
+	if (*id >= 0)
+		H5Idec_ref(*id);
+}
+
 int h5_object_type(hid_t loc, const char *path)
 {
 	H5O_info_t info;
@@ -167,11 +173,9 @@ int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char 
 
 static int check_storage(hid_t dataset, const char *where, struct error *e)
 {
-	hid_t plist = H5Dget_create_plist(dataset);
+	RELEASED(h5_close) hid_t plist = H5Dget_create_plist(dataset);
 	H5D_layout_t layout = plist < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(plist);
 	int outside = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(plist);
-	if (plist >= 0)
-		H5Pclose(plist);
 	if (outside < 0)
 		return h5_error(e, where, "reading the storage layout");
 	if (outside || layout == H5D_VIRTUAL)
@@ -193,39 +197,37 @@ hid_t h5_dataset(hid_t loc, const char *path, const char *where, struct error *e
 
 int h5_check_chunks(hid_t dataset, const char *where, struct error *e)
 {
-	hid_t plist = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+	RELEASED(h5_close) hid_t plist = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
 	hsize_t dim[2] = {0, 1}, chunk[2] = {1, 1}, at[2], size, stored = 0;
-	int r = 0, n = plist < 0 ? -1 : H5Pget_nfilters(plist), with = -1;
+	int n = plist < 0 ? -1 : H5Pget_nfilters(plist), with = -1;
 	for (int i = 0; i < n; i++) {
 		size_t none = 0;
 		if (H5Pget_filter2(plist, (unsigned)i, NULL, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_FLETCHER32)
 			with = i;
 	}
 	if (n < 0 || space < 0)
-		r = h5_error(e, where, "reading the storage layout");
-	else if (with >= 0 && with < n - 1)
-		r = error_set(e, "%s: checksums come before compression, expected after it; rewrite the file", where);
-	else if (with >= 0 &&
-		(H5Sget_simple_extent_ndims(space) > 2 || H5Sget_simple_extent_dims(space, dim, NULL) < 1 ||
-			H5Pget_chunk(plist, 2, chunk) < 1 || !chunk[0] || !chunk[1]))
-		r = h5_error(e, where, "reading the chunk shape");
-	else if (with >= 0 && H5Dget_num_chunks(dataset, space, &stored) < 0)
-		r = h5_error(e, where, "counting the chunks");
+		return h5_error(e, where, "reading the storage layout");
+	if (with < 0)
+		return 0;
+	if (with < n - 1)
+		return error_set(e, "%s: checksums come before compression, expected after it; rewrite the file", where);
+	if (H5Sget_simple_extent_ndims(space) > 2 || H5Sget_simple_extent_dims(space, dim, NULL) < 1 || H5Pget_chunk(plist, 2, chunk) < 1 ||
+		!chunk[0] || !chunk[1])
+		return h5_error(e, where, "reading the chunk shape");
+	if (H5Dget_num_chunks(dataset, space, &stored) < 0)
+		return h5_error(e, where, "counting the chunks");
 	double all = ceil((double)dim[0] / (double)chunk[0]) * ceil((double)dim[1] / (double)chunk[1]);
-	if (with >= 0 && r == 0 && all > 1000 + 2 * (double)stored) /* else a number in the file could make this loop endless */
-		r = error_set(e, "%s: %llu of %.0f chunks are there; damaged file", where, (unsigned long long)stored, all);
-	for (at[0] = 0; with >= 0 && r == 0 && at[0] < dim[0]; at[0] += chunk[0])
-		for (at[1] = 0; r == 0 && at[1] < dim[1]; at[1] += chunk[1]) {
-			r = h5_stored_size(dataset, at, &size, where, e);
-			if (r == 0 && size && size <= H5_CHECKSUM)
-				r = error_set(e, "%s: the chunk that starts at %llu has %llu stored bytes and a checksum; damaged file",
+	if (all > 1000 + 2 * (double)stored) /* else a number in the file could make this loop endless */
+		return error_set(e, "%s: %llu of %.0f chunks are there; damaged file", where, (unsigned long long)stored, all);
+	for (at[0] = 0; at[0] < dim[0]; at[0] += chunk[0])
+		for (at[1] = 0; at[1] < dim[1]; at[1] += chunk[1]) {
+			if (h5_stored_size(dataset, at, &size, where, e))
+				return -1;
+			if (size && size <= H5_CHECKSUM)
+				return error_set(e, "%s: the chunk that starts at %llu has %llu stored bytes and a checksum; damaged file",
 					where, (unsigned long long)at[0], (unsigned long long)size);
 		}
-	if (plist >= 0)
-		H5Pclose(plist);
-	if (space >= 0)
-		H5Sclose(space);
-	return r;
+	return 0;
 }
 
 void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step)

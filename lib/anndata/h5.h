@@ -32,6 +32,9 @@ int h5_refused_link(void); /* has such a link been met since h5_setup? */
 enum { H5_WHY = 200 };
 void h5_why(char why[H5_WHY]);
 
+/* For RELEASED: close what was opened, of any kind but a file; an identifier below 0 is none. */
+void h5_close(hid_t *id);
+
 /* The type of the object at this path (H5O_TYPE_GROUP, H5O_TYPE_DATASET), or -1: there is none. All but the last name of the path exist. */
 int h5_object_type(hid_t loc, const char *path);
 

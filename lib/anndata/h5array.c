@@ -16,30 +16,29 @@ struct h5array_job {
 static int element_type(struct h5array *a, hid_t type, int *direct, struct error *e)
 {
 	H5T_class_t class = H5Tget_class(type);
-	hid_t base = class == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
+	RELEASED(h5_close) hid_t base = class == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
 	size_t size = H5Tget_size(base);
 	a->boolean = class == H5T_ENUM && size == 1;
 	int number = class == H5T_FLOAT || ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8);
-	if (number) {
-		const hid_t of[] = {[NUMBER_I8] = H5T_NATIVE_INT8,
-			[NUMBER_U8] = H5T_NATIVE_UINT8,
-			[NUMBER_I16] = H5T_NATIVE_INT16,
-			[NUMBER_U16] = H5T_NATIVE_UINT16,
-			[NUMBER_I32] = H5T_NATIVE_INT32,
-			[NUMBER_U32] = H5T_NATIVE_UINT32,
-			[NUMBER_I64] = H5T_NATIVE_INT64,
-			[NUMBER_U64] = H5T_NATIVE_UINT64,
-			[NUMBER_F32] = H5T_NATIVE_FLOAT,
-			[NUMBER_F64] = H5T_NATIVE_DOUBLE};
-		a->type = class != H5T_FLOAT ? number_integer(size, H5Tget_sign(base) == H5T_SGN_2) : size <= 4 ? NUMBER_F32 : NUMBER_F64;
-		hid_t native = of[a->type];
-		*direct = H5Tequal(base, native) > 0;
-		/* HDF5 does not convert an enum to an integer: give it its own type and look at the bytes */
-		a->mem = class == H5T_ENUM ? H5Tget_native_type(type, H5T_DIR_DEFAULT) : H5Tcopy(native);
-		a->size = a->filters.element = H5Tget_size(a->mem);
-	}
-	H5Tclose(base);
-	return number ? 0 : error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
+	if (!number)
+		return error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
+	const hid_t of[] = {[NUMBER_I8] = H5T_NATIVE_INT8,
+		[NUMBER_U8] = H5T_NATIVE_UINT8,
+		[NUMBER_I16] = H5T_NATIVE_INT16,
+		[NUMBER_U16] = H5T_NATIVE_UINT16,
+		[NUMBER_I32] = H5T_NATIVE_INT32,
+		[NUMBER_U32] = H5T_NATIVE_UINT32,
+		[NUMBER_I64] = H5T_NATIVE_INT64,
+		[NUMBER_U64] = H5T_NATIVE_UINT64,
+		[NUMBER_F32] = H5T_NATIVE_FLOAT,
+		[NUMBER_F64] = H5T_NATIVE_DOUBLE};
+	a->type = class != H5T_FLOAT ? number_integer(size, H5Tget_sign(base) == H5T_SGN_2) : size <= 4 ? NUMBER_F32 : NUMBER_F64;
+	hid_t native = of[a->type];
+	*direct = H5Tequal(base, native) > 0;
+	/* HDF5 does not convert an enum to an integer: give it its own type and look at the bytes */
+	a->mem = class == H5T_ENUM ? H5Tget_native_type(type, H5T_DIR_DEFAULT) : H5Tcopy(native);
+	a->size = a->filters.element = H5Tget_size(a->mem);
+	return 0;
 }
 
 /* Fill in a->filters, or set *direct to 0 when HDF5 must decode. */
@@ -71,43 +70,30 @@ static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error
 
 static int layout(struct h5array *a, int direct, struct error *e)
 {
-	hid_t plist = H5Dget_create_plist(a->id);
+	RELEASED(h5_close) hid_t plist = H5Dget_create_plist(a->id);
 	if (plist < 0)
 		return h5_error(e, a->where, "reading the storage layout");
-	int r = -1;
 	hsize_t c[2] = {1, 1};
 	H5D_layout_t kind = H5Pget_layout(plist);
-	if (kind == H5D_CHUNKED) {
-		if (H5Pget_chunk(plist, 2, c) != a->ndim) {
-			h5_error(e, a->where, "reading the chunk shape");
-			goto out;
-		}
-		if (c[0] > H5_CHUNK_MAX || c[1] > H5_CHUNK_MAX || c[0] * c[1] > H5_CHUNK_MAX / a->size) {
-			error_set(e,
-				"%s: chunks of %llu x %llu elements, expected at most 1 GiB each; rewrite the file with smaller chunks",
-				a->where, (unsigned long long)c[0], (unsigned long long)c[1]);
-			goto out;
-		}
-		if (!c[0] || !c[1]) {
-			error_set(e, "%s: a chunk shape of 0", a->where);
-			goto out;
-		}
-		r = filter_list(a, plist, &direct, e) || h5_check_chunks(a->id, a->where, e) ? -1 : 0;
-		a->chunk[0] = c[0];
-		a->chunk[1] = c[1];
-		if (r == 0 && direct) {
-			a->direct = 1;
-			if (H5Pget_fill_value(plist, a->mem, a->fill) < 0)
-				memset(a->fill, 0, sizeof a->fill);
-		}
-	} else if (kind == H5D_CONTIGUOUS || kind == H5D_COMPACT) {
-		r = 0;
-	} else {
-		error_set(e, "%s: an unknown storage layout, expected contiguous or chunked data", a->where);
-	}
-out:
-	H5Pclose(plist);
-	return r;
+	if (kind == H5D_CONTIGUOUS || kind == H5D_COMPACT)
+		return 0;
+	if (kind != H5D_CHUNKED)
+		return error_set(e, "%s: an unknown storage layout, expected contiguous or chunked data", a->where);
+	if (H5Pget_chunk(plist, 2, c) != a->ndim)
+		return h5_error(e, a->where, "reading the chunk shape");
+	if (c[0] > H5_CHUNK_MAX || c[1] > H5_CHUNK_MAX || c[0] * c[1] > H5_CHUNK_MAX / a->size)
+		return error_set(e, "%s: chunks of %llu x %llu elements, expected at most 1 GiB each; rewrite the file with smaller chunks",
+			a->where, (unsigned long long)c[0], (unsigned long long)c[1]);
+	if (!c[0] || !c[1])
+		return error_set(e, "%s: a chunk shape of 0", a->where);
+	if (filter_list(a, plist, &direct, e) || h5_check_chunks(a->id, a->where, e))
+		return -1;
+	a->chunk[0] = c[0];
+	a->chunk[1] = c[1];
+	a->direct = direct;
+	if (direct && H5Pget_fill_value(plist, a->mem, a->fill) < 0)
+		memset(a->fill, 0, sizeof a->fill);
+	return 0;
 }
 
 static int open_zarr(struct h5array *a, struct store *s, const char *path, struct error *e)
@@ -130,50 +116,36 @@ static int open_zarr(struct h5array *a, struct store *s, const char *path, struc
 	return 0;
 }
 
-int h5array_open(struct h5array *a, struct store *s, const char *path, struct error *e)
+static int h5array_open_hdf5(struct h5array *a, struct store *s, const char *path, struct error *e)
 {
-	*a = (struct h5array){.id = -1, .mem = -1, .tail_chunk = UINT64_MAX};
-	a->where = xasprintf("%s: %s", s->name, path);
-	hid_t type = -1, space = -1;
-	int direct = 0, r = -1;
-	if (s->kind == &store_zarr) {
-		r = open_zarr(a, s, path, e);
-		goto out;
-	}
+	int direct = 0;
 	enum store_type object = store_type(s, path);
-	if (object != STORE_ARRAY) {
-		error_set(e, object == STORE_NONE ? "%s: missing" : "%s: is not a dataset", a->where);
-		goto out;
-	}
+	if (object != STORE_ARRAY)
+		return error_set(e, object == STORE_NONE ? "%s: missing" : "%s: is not a dataset", a->where);
 	a->id = h5_dataset(s->h5, path, a->where, e);
 	if (a->id < 0)
-		goto out;
-	type = H5Dget_type(a->id);
-	space = H5Dget_space(a->id);
-	if (type < 0 || space < 0) {
-		h5_error(e, a->where, "opening the dataset");
-		goto out;
-	}
+		return -1;
+	RELEASED(h5_close) hid_t type = H5Dget_type(a->id), space = H5Dget_space(a->id);
+	if (type < 0 || space < 0)
+		return h5_error(e, a->where, "opening the dataset");
 	a->ndim = H5Sget_simple_extent_ndims(space);
-	if (a->ndim < 1 || a->ndim > 2) {
-		error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
-		goto out;
-	}
+	if (a->ndim < 1 || a->ndim > 2)
+		return error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
 	hsize_t dim[2] = {0, 1};
 	H5Sget_simple_extent_dims(space, dim, NULL);
 	a->dim[0] = dim[0];
 	a->dim[1] = dim[1];
-	if (dim[1] && dim[0] > UINT64_MAX / 16 / dim[1]) {
-		error_set(e, "%s: shape %llu x %llu is impossible", a->where, (unsigned long long)dim[0], (unsigned long long)dim[1]);
-		goto out;
-	}
-	if (element_type(a, type, &direct, e) == 0)
-		r = layout(a, direct, e);
-out:
-	if (type >= 0)
-		H5Tclose(type);
-	if (space >= 0)
-		H5Sclose(space);
+	if (dim[1] && dim[0] > UINT64_MAX / 16 / dim[1])
+		return error_set(
+			e, "%s: shape %llu x %llu is impossible", a->where, (unsigned long long)dim[0], (unsigned long long)dim[1]);
+	return element_type(a, type, &direct, e) || layout(a, direct, e) ? -1 : 0;
+}
+
+int h5array_open(struct h5array *a, struct store *s, const char *path, struct error *e)
+{
+	*a = (struct h5array){.id = -1, .mem = -1, .tail_chunk = UINT64_MAX};
+	a->where = xasprintf("%s: %s", s->name, path);
+	int r = s->kind == &store_zarr ? open_zarr(a, s, path, e) : h5array_open_hdf5(a, s, path, e);
 	if (r)
 		h5array_release(a);
 	return r;
@@ -182,10 +154,8 @@ out:
 void h5array_release(struct h5array *a)
 {
 	if (a->where) {
-		if (a->id >= 0)
-			H5Dclose(a->id);
-		if (a->mem >= 0)
-			H5Tclose(a->mem);
+		h5_close(&a->id);
+		h5_close(&a->mem);
 	}
 	if (a->zarr)
 		zarr_array_release(a->zarr);
@@ -200,15 +170,10 @@ void h5array_release(struct h5array *a)
 static int read_plain(struct h5array *a, uint64_t row, size_t n, uint64_t col, size_t ncol, void *out, struct error *e)
 {
 	hsize_t start[2] = {row, col}, count[2] = {n, ncol};
-	hid_t file = H5Dget_space(a->id), mem = H5Screate_simple(a->ndim, count, NULL);
+	RELEASED(h5_close) hid_t file = H5Dget_space(a->id), mem = H5Screate_simple(a->ndim, count, NULL);
 	int ok = file >= 0 && mem >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 		H5Dread(a->id, a->mem, mem, file, H5P_DEFAULT, out) >= 0;
-	int r = ok ? 0 : h5_error(e, a->where, "reading");
-	if (file >= 0)
-		H5Sclose(file);
-	if (mem >= 0)
-		H5Sclose(mem);
-	return r;
+	return ok ? 0 : h5_error(e, a->where, "reading");
 }
 
 static void need_scratch(struct h5array *a, int threads)

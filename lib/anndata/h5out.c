@@ -1,5 +1,4 @@
 #include "anndata/h5out.h"
-#include "anndata/h5.h"
 
 #define CHUNK_BYTES (256u << 10)
 #define CACHE_BYTES (1u << 20) /* of each open dataset: a chunk must stay until it is full */
@@ -74,11 +73,9 @@ void h5out_ok(struct h5out *o, herr_t r)
 
 void h5out_attribute(struct h5out *o, hid_t on, const char *name, hid_t type, hsize_t n, const void *value)
 {
-	hid_t space = n ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
-	hid_t a = h5out_id(o, H5Acreate2(on, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+	RELEASED(h5_close) hid_t space = n ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
+	RELEASED(h5_close) hid_t a = h5out_id(o, H5Acreate2(on, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
 	h5out_ok(o, H5Awrite(a, type, value));
-	H5Aclose(a);
-	H5Sclose(space);
 }
 
 void h5out_text_attribute(struct h5out *o, hid_t on, const char *name, const char *value)
@@ -89,12 +86,10 @@ void h5out_text_attribute(struct h5out *o, hid_t on, const char *name, const cha
 void h5out_text_list(struct h5out *o, hid_t on, const char *name, char *const *text, size_t n)
 {
 	hsize_t size = n;
-	hid_t space = H5Screate_simple(1, &size, NULL);
-	hid_t a = h5out_id(o, H5Acreate2(on, name, o->text, space, H5P_DEFAULT, H5P_DEFAULT));
+	RELEASED(h5_close) hid_t space = H5Screate_simple(1, &size, NULL);
+	RELEASED(h5_close) hid_t a = h5out_id(o, H5Acreate2(on, name, o->text, space, H5P_DEFAULT, H5P_DEFAULT));
 	if (n)
 		h5out_ok(o, H5Awrite(a, o->text, text));
-	H5Aclose(a);
-	H5Sclose(space);
 }
 
 void h5out_encoding(struct h5out *o, hid_t on, const char *type, const char *version)
@@ -122,8 +117,8 @@ void h5out_array(
 {
 	size_t row = H5Tget_size(stored) * (n ? n : 1);
 	hsize_t dims[2] = {0, n}, max[2] = {H5S_UNLIMITED, n}, chunk[2] = {CHUNK_BYTES / row ? CHUNK_BYTES / row : 1, n};
-	hid_t space = h5out_id(o, H5Screate_simple(n ? 2 : 1, dims, max));
-	hid_t create = h5out_properties(o), access = h5out_id(o, H5Pcreate(H5P_DATASET_ACCESS));
+	RELEASED(h5_close) hid_t space = h5out_id(o, H5Screate_simple(n ? 2 : 1, dims, max));
+	RELEASED(h5_close) hid_t create = h5out_properties(o), access = h5out_id(o, H5Pcreate(H5P_DATASET_ACCESS));
 	h5out_ok(o, H5Pset_chunk(create, n ? 2 : 1, chunk));
 	h5out_ok(o, H5Pset_chunk_cache(access, 521, CACHE_BYTES, 1));
 	if (stored != o->text) {
@@ -134,9 +129,13 @@ void h5out_array(
 	a->set = h5out_id(o, H5Dcreate2(loc, name, stored, space, H5P_DEFAULT, create, access));
 	if (encoded)
 		h5out_encoding(o, a->set, encoded, "0.2.0");
-	H5Pclose(access);
-	H5Pclose(create);
-	H5Sclose(space);
+}
+
+void h5out_rows(struct h5out *o, hid_t set, hid_t type, const hsize_t start[], const hsize_t count[], int rank, const void *data)
+{
+	RELEASED(h5_close) hid_t mem = h5out_id(o, H5Screate_simple(rank, count, NULL)), file = h5out_id(o, H5Dget_space(set));
+	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
+	h5out_ok(o, H5Dwrite(set, type, mem, file, H5P_DEFAULT, data));
 }
 
 void h5out_append(struct h5out *o, struct h5out_array *a, const void *data, size_t rows)
@@ -144,13 +143,8 @@ void h5out_append(struct h5out *o, struct h5out_array *a, const void *data, size
 	if (!rows || o->failed)
 		return;
 	hsize_t total[2] = {a->rows + rows, a->n}, start[2] = {a->rows, 0}, count[2] = {rows, a->n};
-	int rank = a->n ? 2 : 1;
 	h5out_ok(o, H5Dset_extent(a->set, total));
-	hid_t mem = h5out_id(o, H5Screate_simple(rank, count, NULL)), file = h5out_id(o, H5Dget_space(a->set));
-	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
-	h5out_ok(o, H5Dwrite(a->set, a->type, mem, file, H5P_DEFAULT, data));
-	H5Sclose(mem);
-	H5Sclose(file);
+	h5out_rows(o, a->set, a->type, start, count, a->n ? 2 : 1, data);
 	a->rows += rows;
 }
 
@@ -169,24 +163,20 @@ void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, s
 	h5out_close(o, &a);
 }
 
+static void scalar(struct h5out *o, hid_t loc, const char *name, hid_t type, const void *value, const char *encoded)
+{
+	RELEASED(h5_close) hid_t space = h5out_id(o, H5Screate(H5S_SCALAR)), create = h5out_properties(o);
+	RELEASED(h5_close) hid_t set = h5out_id(o, H5Dcreate2(loc, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
+	h5out_ok(o, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
+	h5out_encoding(o, set, encoded, "0.2.0");
+}
+
 void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s)
 {
-	hid_t space = H5Screate(H5S_SCALAR), create = h5out_properties(o);
-	hid_t set = h5out_id(o, H5Dcreate2(loc, name, o->text, space, H5P_DEFAULT, create, H5P_DEFAULT));
-	h5out_ok(o, H5Dwrite(set, o->text, H5S_ALL, H5S_ALL, H5P_DEFAULT, &s));
-	h5out_encoding(o, set, "string", "0.2.0");
-	H5Dclose(set);
-	H5Pclose(create);
-	H5Sclose(space);
+	scalar(o, loc, name, o->text, &s, "string");
 }
 
 void h5out_number(struct h5out *o, hid_t loc, const char *name, double v)
 {
-	hid_t space = h5out_id(o, H5Screate(H5S_SCALAR)), create = h5out_properties(o);
-	hid_t set = h5out_id(o, H5Dcreate2(loc, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, create, H5P_DEFAULT));
-	h5out_ok(o, H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &v));
-	h5out_encoding(o, set, "numeric-scalar", "0.2.0");
-	H5Dclose(set);
-	H5Pclose(create);
-	H5Sclose(space);
+	scalar(o, loc, name, H5T_NATIVE_DOUBLE, &v, "numeric-scalar");
 }

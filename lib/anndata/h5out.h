@@ -4,9 +4,7 @@
  */
 #pragma once
 
-#include "base/error.h"
-
-#include <hdf5.h>
+#include "anndata/h5.h"
 
 struct h5out {
 	hid_t file; /* -1: none */
@@ -49,6 +47,8 @@ hid_t h5out_group(struct h5out *o, hid_t in, const char *path, const char *type,
 void h5out_array(
 	struct h5out *o, struct h5out_array *a, hid_t loc, const char *name, hid_t stored, hid_t type, size_t n, const char *encoded);
 void h5out_append(struct h5out *o, struct h5out_array *a, const void *data, size_t rows);
+/* Write data to the box of this start and size, each of `rank` numbers, of an open dataset. */
+void h5out_rows(struct h5out *o, hid_t set, hid_t type, const hsize_t start[], const hsize_t count[], int rank, const void *data);
 void h5out_close(struct h5out *o, struct h5out_array *a); /* accepts a zeroed struct */
 /* A whole dataset of texts; one text as a scalar. */
 void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, size_t n);

@@ -2,7 +2,6 @@
 
 #include "anndata/dataframe.h"
 #include "anndata/export_impl.h"
-#include "anndata/h5.h"
 #include "anndata/h5array.h"
 #include "anndata/h5ad.h"
 #include "base/classes.h"
@@ -137,15 +136,13 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 	hsize_t dim[2] = {w->ncell, s->n};
 	float none32 = NAN;
 	double none64 = NAN;
-	hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_properties(o);
+	RELEASED(h5_close) hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_properties(o);
 	if (s->type == F32 || s->type == F64)
 		h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
 	f->set = h5out_id(o, H5Dcreate2(obsm, f->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
 	h5out_encoding(o, f->set, "array", "0.2.0");
 	FREED char *text = cJSON_PrintUnformatted(w->header->provenance);
 	h5out_text_attribute(o, f->set, H5AD_PROVENANCE, text);
-	H5Pclose(create);
-	H5Sclose(space);
 }
 
 /* The names of the classes, if the fixed column s has a value for each. */
@@ -184,6 +181,7 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 	int there = H5Lexists(o->file, "obsm", H5P_DEFAULT) > 0, bad = 0;
 	if (there && h5_object_type(o->file, "obsm") != H5O_TYPE_GROUP)
 		return error_set(e, "%s: obsm is not a group: read and write the file once with anndata", w->shown);
+	RELEASED(h5_close)
 	hid_t obsm = there ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : h5out_group(o, o->file, "obsm", "dict", "0.1.0");
 	w->fixed = xcalloc(w->header->ncol, sizeof *w->fixed);
 	for (size_t i = 0; i < w->header->ncol && !bad; i++) {
@@ -208,7 +206,6 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 		else
 			make_array(w, obsm, f);
 	}
-	H5Gclose(obsm);
 	return bad;
 }
 
@@ -348,14 +345,8 @@ static void take_classes(struct h5ad_into *w, const struct fixed *f, const struc
 static void write_array(struct h5ad_into *w, const struct fixed *f, const struct block *b, size_t from, uint64_t to, size_t n)
 {
 	const struct column_spec *s = &w->header->col[f->col];
-	struct h5out *o = &w->w.h5;
-	hid_t type = export_native(&w->w, s->type);
-	hsize_t start[2] = {to, 0}, count[2] = {n, s->n};
-	hid_t mem = h5out_id(o, H5Screate_simple(2, count, NULL)), file = h5out_id(o, H5Dget_space(f->set));
-	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
-	h5out_ok(o, H5Dwrite(f->set, type, mem, file, H5P_DEFAULT, (char *)b->col[f->col].data + from * s->n * type_size(s->type)));
-	H5Sclose(mem);
-	H5Sclose(file);
+	h5out_rows(&w->w.h5, f->set, export_native(&w->w, s->type), (hsize_t[]){to, 0}, (hsize_t[]){n, s->n}, 2,
+		(char *)b->col[f->col].data + from * s->n * type_size(s->type));
 }
 
 /* The same rows, where the array is there already: their values must be those of the file. */
@@ -536,11 +527,10 @@ int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
 	H5Gclose(obs);
 	export_said(o, w->header, w->key);
 	for (size_t i = 0; i < w->nfixed; i++) {
-		hid_t obsm = w->fixed[i].values ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : -1;
+		RELEASED(h5_close) hid_t obsm = w->fixed[i].values ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : -1;
 		if (w->fixed[i].values) {
 			const struct column_spec *s = &w->header->col[w->fixed[i].col];
 			export_classes(&w->w, obsm, w->fixed[i].name, s, classes_of(w, s), w->fixed[i].values, w->ncell, w->obs.index.name);
-			H5Gclose(obsm);
 		} else if (!w->fixed[i].there)
 			h5out_ok(o, H5Dclose(w->fixed[i].set));
 		w->fixed[i].set = 0;

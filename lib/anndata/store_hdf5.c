@@ -44,13 +44,8 @@ static enum store_type type_of(struct store *s, const char *path)
 
 static int has_shape(struct store *s, const char *path)
 {
-	hid_t d = h5_dataset(s->h5, path, path, NULL), space = d < 0 ? -1 : H5Dget_space(d);
-	int there = d < 0 || (space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE); /* who reads what is refused is told so */
-	if (space >= 0)
-		H5Sclose(space);
-	if (d >= 0)
-		H5Dclose(d);
-	return there;
+	RELEASED(h5_close) hid_t d = h5_dataset(s->h5, path, path, NULL), space = d < 0 ? -1 : H5Dget_space(d);
+	return d < 0 || (space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE); /* who reads what is refused is told so */
 }
 
 static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void *t)
@@ -61,11 +56,9 @@ static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void 
 
 static void names(struct store *s, const char *path, struct texts *t)
 {
-	hid_t g = !*path || type_of(s, path) == STORE_GROUP ? H5Gopen2(s->h5, *path ? path : ".", H5P_DEFAULT) : -1;
-	if (g < 0)
-		return;
-	H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, t);
-	H5Gclose(g);
+	RELEASED(h5_close) hid_t g = !*path || type_of(s, path) == STORE_GROUP ? H5Gopen2(s->h5, *path ? path : ".", H5P_DEFAULT) : -1;
+	if (g >= 0)
+		H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, t);
 }
 
 /* ---- attributes ---- */
@@ -78,7 +71,9 @@ struct attribute {
 /* 1 opened; 0 there is none. */
 static int attribute_open(struct attribute *a, const struct store *s, const char *path, const char *name)
 {
-	a->id = H5Aexists_by_name(s->h5, path, name, H5P_DEFAULT) > 0 ? H5Aopen_by_name(s->h5, path, name, H5P_DEFAULT, H5P_DEFAULT) : -1;
+	*a = (struct attribute){-1, -1, -1, 0};
+	if (H5Aexists_by_name(s->h5, path, name, H5P_DEFAULT) > 0)
+		a->id = H5Aopen_by_name(s->h5, path, name, H5P_DEFAULT, H5P_DEFAULT);
 	if (a->id < 0)
 		return 0;
 	a->type = H5Aget_type(a->id);
@@ -89,33 +84,31 @@ static int attribute_open(struct attribute *a, const struct store *s, const char
 
 static void attribute_close(struct attribute *a)
 {
-	H5Tclose(a->type);
-	H5Sclose(a->space);
-	H5Aclose(a->id);
+	h5_close(&a->type);
+	h5_close(&a->space);
+	h5_close(&a->id);
 }
 
 static int attribute_texts(struct store *s, const char *path, const char *name, struct texts *t)
 {
-	struct attribute a;
-	int r = -1;
+	RELEASED(attribute_close) struct attribute a;
 	if (!attribute_open(&a, s, path, name))
 		return -1;
 	if (a.n == 0) {
 		texts_clear(t);
-		r = 0;
-	} else if (H5Tget_class(a.type) == H5T_STRING && a.n > 0 && a.n < ATTRIBUTE_TEXTS && H5Tget_size(a.type) <= H5_STRING_MAX) {
-		size_t step = H5Tget_size(a.type);
-		FREED char *buf = xcalloc((size_t)a.n, step);
-		if (H5Aread(a.id, a.type, buf) >= 0) {
-			texts_clear(t);
-			texts_push_hdf5(t, a.type, buf, (size_t)a.n, step);
-			if (H5Tis_variable_str(a.type) > 0)
-				H5Dvlen_reclaim(a.type, a.space, H5P_DEFAULT, buf);
-			r = 0;
-		}
+		return 0;
 	}
-	attribute_close(&a);
-	return r;
+	size_t step = H5Tget_size(a.type);
+	if (H5Tget_class(a.type) != H5T_STRING || a.n < 0 || a.n >= ATTRIBUTE_TEXTS || step > H5_STRING_MAX)
+		return -1;
+	FREED char *buf = xcalloc((size_t)a.n, step);
+	if (H5Aread(a.id, a.type, buf) < 0)
+		return -1;
+	texts_clear(t);
+	texts_push_hdf5(t, a.type, buf, (size_t)a.n, step);
+	if (H5Tis_variable_str(a.type) > 0)
+		H5Dvlen_reclaim(a.type, a.space, H5P_DEFAULT, buf);
+	return 0;
 }
 
 /* A boolean as h5py stores it: an enumeration, which HDF5 does not convert to a number. */
@@ -132,33 +125,26 @@ static int read_boolean(const struct attribute *a, int64_t *v)
 
 static int attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)
 {
-	struct attribute a;
+	RELEASED(attribute_close) struct attribute a;
 	if (!attribute_open(&a, s, path, name))
 		return -1;
-	int r = -1;
 	if (a.n == (hssize_t)n && H5Tget_class(a.type) == H5T_INTEGER)
-		r = H5Aread(a.id, H5T_NATIVE_INT64, v) < 0 ? -1 : 0;
-	else if (n == 1 && H5Tget_class(a.type) == H5T_ENUM)
-		r = read_boolean(&a, v);
-	attribute_close(&a);
-	return r;
+		return H5Aread(a.id, H5T_NATIVE_INT64, v) < 0 ? -1 : 0;
+	return n == 1 && H5Tget_class(a.type) == H5T_ENUM ? read_boolean(&a, v) : -1;
 }
 
 static char *text_at(struct store *s, const char *path)
 {
 	char *text = NULL, *from = NULL;
-	hid_t d = type_of(s, path) == STORE_ARRAY ? h5_dataset(s->h5, path, path, NULL) : -1;
+	RELEASED(h5_close) hid_t d = type_of(s, path) == STORE_ARRAY ? h5_dataset(s->h5, path, path, NULL) : -1;
 	if (d < 0)
 		return NULL;
-	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
+	RELEASED(h5_close) hid_t type = H5Dget_type(d), space = H5Dget_space(d);
 	if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
 		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
 		text = xstrdup(from);
 		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);
 	}
-	H5Tclose(type);
-	H5Sclose(space);
-	H5Dclose(d);
 	return text;
 }
 
