@@ -41,6 +41,20 @@ static inline int compare_double_down(const void *a, const void *b)
 	return compare_double(b, a);
 }
 
+/* LEADING(n, i, test): how many of 0, 1, ... n - 1 pass the test, an expression of i that holds up to one of them and for none after it. By halving. */
+#define LEADING(n, i, test) \
+	__extension__({ \
+		size_t passed_ = 0, end_ = (n); \
+		while (passed_ < end_) { \
+			const size_t i = passed_ + (end_ - passed_) / 2; \
+			if (test) \
+				passed_ = i + 1; \
+			else \
+				end_ = i; \
+		} \
+		passed_; \
+	})
+
 struct ranked {
 	double value; /* that gives the order; of equal ones the lower `at` is first */
 	uint32_t at; /* what has it: the number of a row, a gene, ... */

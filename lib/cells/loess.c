@@ -30,15 +30,7 @@ struct fit {
 /* First of the `near` points that are nearest to q. */
 static size_t nearest(const struct fit *f, double q)
 {
-	size_t lo = 0, hi = f->n - f->near;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (q - f->p[mid].x > f->p[mid + f->near].x - q)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return LEADING(f->n - f->near, i, q - f->p[i].x > f->p[i + f->near].x - q);
 }
 
 static double dot(const double *row, size_t m, int j, int k)
@@ -130,15 +122,7 @@ static void cut(struct fit *f, ptrdiff_t l, ptrdiff_t u, double a, double b, ptr
 /* The cubic between the vertices around x. */
 static double between(const struct fit *f, double x)
 {
-	size_t lo = 0, hi = f->nv - 1;
-	while (hi - lo > 1) {
-		size_t mid = (lo + hi) / 2;
-		if (f->v[mid].x <= x)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	const struct vertex *a = &f->v[lo], *b = &f->v[hi];
+	const struct vertex *a = &f->v[LEADING(f->nv - 2, i, f->v[i + 1].x <= x)], *b = a + 1;
 	double w = b->x - a->x, t = (x - a->x) / w, s = 1 - t;
 	return s * s * (1 + 2 * t) * a->value + t * t * (3 - 2 * t) * b->value + w * (t * s * s * a->slope - t * t * s * b->slope);
 }

@@ -60,26 +60,11 @@ static int groups_promise(const struct conformal *c, double miss)
 double conformal_threshold(const struct conformal *c, double miss)
 {
 	double need = (1 - miss) * (double)(c->groups + (size_t)groups_promise(c, miss)) - slack(c);
-	size_t low = 0, high = c->n - 1; /* the first score with enough mass up to it */
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (c->mass[middle + 1] >= need)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return c->score[low];
+	return c->score[LEADING(c->n - 1, i, c->mass[i + 1] < need)]; /* the first score with enough mass up to it */
 }
 
 double conformal_p(const struct conformal *c, double score)
 {
-	size_t low = 0, high = c->n; /* the number of scores below this one */
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (c->score[middle] < score)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return fmin(1, (1 + c->mass[c->n] - c->mass[low]) / (double)(c->groups + 1));
+	size_t below = LEADING(c->n, i, c->score[i] < score);
+	return fmin(1, (1 + c->mass[c->n] - c->mass[below]) / (double)(c->groups + 1));
 }

@@ -209,15 +209,8 @@ static double choose_least(struct inverted *f, double recall, uint32_t seed, int
 	f->todo = todo;
 	f->trial = 1;
 	for (size_t t = 0; t < TASKS_TRIED; t++) {
-		size_t at = rng_below(&r, (uint32_t)f->n), low = 0, high = f->tasks;
-		while (high - low > 1) { /* the task of the row `at` */
-			size_t middle = (low + high) / 2;
-			if (f->task[middle].from <= at)
-				low = middle;
-			else
-				high = middle;
-		}
-		todo[t] = f->task[low];
+		size_t at = rng_below(&r, (uint32_t)f->n);
+		todo[t] = f->task[LEADING(f->tasks - 1, i, f->task[i + 1].from <= at)]; /* of the row `at` */
 	}
 	f->least = f->n;
 	recall_of(f, true_far, threads);

@@ -17,15 +17,8 @@ void ranksum_sort(double *y, size_t m)
 /* How many of y [m], sorted, are below v (or, with `equal`, not above it), given that the first `from` are. */
 static size_t count_below(const double *y, size_t m, size_t from, double v, int equal)
 {
-	size_t to = m;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		if (y[mid] < v || (equal && y[mid] == v))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	y += from;
+	return from + LEADING(m - from, i, y[i] < v || (equal && y[i] == v));
 }
 
 /* Sum and sum of squares, around a value near the mean, which keeps the digits. */

@@ -1,6 +1,7 @@
 /* Several streams that are read as one. */
 #include "stream/stream_impl.h"
 
+#include "base/sort.h"
 #include "stream/concat.h"
 
 #include <sys/stat.h>
@@ -191,17 +192,9 @@ size_t joined_blocks(const struct joined *j)
 
 struct stream *joined_block(const struct joined *j, size_t *k, size_t *part)
 {
-	size_t low = 0, high = j->n;
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-		if (j->first[middle] <= *k)
-			low = middle;
-		else
-			high = middle;
-	}
-	*part = low;
-	*k -= j->first[low];
-	return j->part[low];
+	*part = LEADING(j->n - 1, i, j->first[i + 1] <= *k);
+	*k -= j->first[*part];
+	return j->part[*part];
 }
 
 int joined_read_at(struct stream *s, size_t k, struct block *b, struct error *e)

@@ -1,6 +1,7 @@
 #include "stream/vocab.h"
 
 #include "base/digest.h"
+#include "base/sort.h"
 #include "base/tsv.h"
 
 #include <ctype.h>
@@ -133,18 +134,8 @@ int vocab_index(struct vocab *v, const char *name, struct error *e)
 
 int64_t vocab_find(const struct vocab *v, const char *id)
 {
-	size_t lo = 0, hi = v->n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(v->id[v->sorted[mid]], id);
-		if (c == 0)
-			return v->sorted[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -1;
+	size_t k = LEADING(v->n, i, strcmp(v->id[v->sorted[i]], id) < 0);
+	return k < v->n && !strcmp(v->id[v->sorted[k]], id) ? (int64_t)v->sorted[k] : -1;
 }
 
 int64_t vocab_find_alias(const struct vocab *v, const char *name, size_t n)
