@@ -3,18 +3,13 @@
 #include "cli.h"
 #include "cli_embeddings.h"
 
-#include "base/option.h"
 #include "cells/copies.h"
 #include "eval/factor.h"
 
 #include <math.h>
 
-static struct option_def options[] = {
-	{0},
-};
 struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 	.operands = "[FILE]",
-	.options = options,
 	.common = CLI_OUT,
 	.features = "LAPACK",
 	.summary = "Print the effective rank of embeddings."};

@@ -6,18 +6,13 @@
 #include "scmetric.h"
 #include "cli.h"
 
-#include "base/option.h"
 #include "eval/correlation.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-static struct option_def options[] = {
-	{0},
-};
 struct cli reconstruction_cli = {.name = "scmetric reconstruction",
 	.operands = "[FILE]",
-	.options = options,
 	.common = CLI_OUT,
 	.summary = "Score predictions of the counts of masked genes."};
 

@@ -7,21 +7,9 @@
 #include <strings.h>
 
 /* The 13 protein genes of the human mitochondrion, for vocabularies without symbols. */
-static const char *const mito_ids[] = {
-	"ENSG00000198888",
-	"ENSG00000198763",
-	"ENSG00000198804",
-	"ENSG00000198712",
-	"ENSG00000228253",
-	"ENSG00000198899",
-	"ENSG00000198938",
-	"ENSG00000198840",
-	"ENSG00000212907",
-	"ENSG00000198886",
-	"ENSG00000198786",
-	"ENSG00000198695",
-	"ENSG00000198727",
-};
+static const char *const mito_ids[] = {"ENSG00000198888", "ENSG00000198763", "ENSG00000198804", "ENSG00000198712", "ENSG00000228253",
+	"ENSG00000198899", "ENSG00000198938", "ENSG00000198840", "ENSG00000212907", "ENSG00000198886", "ENSG00000198786", "ENSG00000198695",
+	"ENSG00000198727"};
 
 static int is_mito(const struct vocab *v, size_t i)
 {
