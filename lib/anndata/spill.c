@@ -119,21 +119,9 @@ static int refill(struct spill *s, struct spill_run *r, struct error *e)
 {
 	r->at = 0;
 	r->n = r->end - r->next < s->ahead ? r->end - r->next : s->ahead;
-	char *p = (char *)r->buf;
-	size_t left = r->n * sizeof *r->buf;
-	off_t at = (off_t)(r->next * sizeof *r->buf);
-	while (left) {
-		ssize_t k = pread(s->fd, p, left, at);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return error_set(e, "reading a temporary file: %s", k < 0 ? strerror(errno) : "it is too short");
-		p += k;
-		at += k;
-		left -= (size_t)k;
-	}
+	const char *why = file_read_at(s->fd, r->buf, r->n * sizeof *r->buf, r->next * sizeof *r->buf, "it is too short");
 	r->next += r->n;
-	return 0;
+	return why ? error_set(e, "reading a temporary file: %s", why) : 0;
 }
 
 int spill_read(struct spill *s, size_t rows, uint64_t *start, uint32_t *col, uint32_t *value, struct error *e)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -365,6 +364,21 @@ int outfile_temporary(struct outfile *f, struct error *e)
 	no_temporary(e);
 	outfile_abort(f);
 	return -1;
+}
+
+const char *file_read_at(int fd, void *to, size_t n, uint64_t at, const char *ended)
+{
+	for (char *p = to; n;) {
+		ssize_t k = pread(fd, p, n, (off_t)at);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return k ? strerror(errno) : ended;
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return NULL;
 }
 
 static int spill_ahead = -1;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdint.h>
 #include <sys/uio.h>
 
 struct outfile {
@@ -63,6 +64,9 @@ char *file_folder(const char *path);
 
 /* The file that `path` leads to through symbolic links, whether it exists or not; NULL with errno set. The caller frees it. */
 char *file_target(const char *path);
+
+/* Read all of n bytes at an offset. NULL: done; else why not: `ended`, if the file ends before. */
+const char *file_read_at(int fd, void *to, size_t n, uint64_t at, const char *ended);
 
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);

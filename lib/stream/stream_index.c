@@ -9,19 +9,10 @@
 
 static int pread_all(const struct stream *s, void *to, size_t n, uint64_t at, struct error *e)
 {
-	for (char *p = to; n;) {
-		ssize_t k = pread(s->fd, p, n, (off_t)at);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return error_set(e, "%s: cannot read: %s", s->name, strerror(errno));
-		if (k == 0)
-			return stream_truncated(s, e);
-		p += k;
-		at += (uint64_t)k;
-		n -= (size_t)k;
-	}
-	return 0;
+	const char *why = file_read_at(s->fd, to, n, at, "");
+	if (why && !*why)
+		return stream_truncated(s, e);
+	return why ? error_set(e, "%s: cannot read: %s", s->name, why) : 0;
 }
 
 /* Copy a pipe to an unlinked file and read from that. The header frame was read already and keeps its place. */
