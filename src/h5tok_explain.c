@@ -105,11 +105,12 @@ static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncel
 	RELEASED(classes_release) struct classes classes = {0};
 	RELEASED(labels_release) struct labels l = {.classes = &classes, .rule = LABEL_WORDS_ASIDE};
 	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
-	uint64_t *cells = xcalloc(c->ncategory + 1, sizeof *cells), missing = 0; /* of each category */
-	int r = 0;
-	for (uint64_t row = 0; !r && row < ncell; row += v.n) {
-		r = dataframe_read(c, row, ncell - row < EXPLAIN_ROWS ? (size_t)(ncell - row) : EXPLAIN_ROWS, &v, 1, e);
-		for (size_t i = 0; !r && i < v.n; i++) {
+	FREED uint64_t *cells = xcalloc(c->ncategory + 1, sizeof *cells); /* of each category */
+	uint64_t missing = 0;
+	for (uint64_t row = 0; row < ncell; row += v.n) {
+		if (dataframe_read(c, row, ncell - row < EXPLAIN_ROWS ? (size_t)(ncell - row) : EXPLAIN_ROWS, &v, 1, e))
+			return -1;
+		for (size_t i = 0; i < v.n; i++) {
 			const char *s;
 			char buf[32];
 			int none = c->kind == DATAFRAME_CATEGORICAL && v.code[i] == MISSING_CODE;
@@ -124,16 +125,15 @@ static int state_no_label(cJSON *file, struct dataframe_column *c, uint64_t ncel
 				labels_name(&l, s, n, 1);
 		}
 	}
-	for (size_t k = 0; !r && k < c->ncategory; k++)
+	for (size_t k = 0; k < c->ncategory; k++)
 		if (cells[k])
 			labels_name(&l, c->category[k], strlen(c->category[k]), cells[k]);
 	labels_name(&l, "", 0, missing);
-	if (!r && l.aside + l.empty) {
+	if (l.aside + l.empty) {
 		FREED char *aside = labels_aside(&l);
 		explain_say(file, "no_label", "%s: %s", c->name, aside);
 	}
-	free(cells);
-	return r;
+	return 0;
 }
 
 /* Of the columns that are read. */

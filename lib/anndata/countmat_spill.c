@@ -34,36 +34,36 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 	FREED int64_t *ptr = xmalloc((ncol + 1) * sizeof *ptr);
 	FREED uint32_t *row = xmalloc(COLUMN_ENTRIES * sizeof *row), *count = xmalloc(COLUMN_ENTRIES * sizeof *count);
 	FREED void *buf = xmalloc(COLUMN_ENTRIES * 8);
-	int r = h5array_i64(&m->indptr, 0, ncol + 1, ptr, threads, e);
-	for (uint64_t i = 0; i < ncol && r == 0; i++)
+	if (h5array_i64(&m->indptr, 0, ncol + 1, ptr, threads, e))
+		return -1;
+	for (uint64_t i = 0; i < ncol; i++)
 		if (ptr[i + 1] < ptr[i] || (uint64_t)ptr[i + 1] > m->nnz)
-			r = error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
+			return error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
 				m->indptr.where, i + 1, ptr[i + 1], ptr[i], m->nnz);
-	while (r == 0 && entry < m->nnz) {
-		size_t n = m->nnz - entry < COLUMN_ENTRIES ? m->nnz - entry : COLUMN_ENTRIES;
-		r = h5array_read(&m->data, entry, n, buf, threads, e);
-		size_t bad = r ? n : countmat_spill_values(m, m->data.type, buf, n, count);
-		if (bad < n)
-			r = countmat_place(m, entry + bad, &cell, &col, e)
+	for (size_t n, bad; entry < m->nnz; entry += n) {
+		n = m->nnz - entry < COLUMN_ENTRIES ? m->nnz - entry : COLUMN_ENTRIES;
+		if (h5array_read(&m->data, entry, n, buf, threads, e))
+			return -1;
+		if ((bad = countmat_spill_values(m, m->data.type, buf, n, count)) < n)
+			return countmat_place(m, entry + bad, &cell, &col, e)
 				? -1
 				: countmat_bad_value(m, cell, col, number_at(m->data.type, buf, bad), e);
-		if (r == 0)
-			r = h5array_read(&m->indices, entry, n, buf, threads, e);
-		bad = r ? n : number_indices(m->indices.type, buf, n, m->nrow, row);
-		if (bad < n)
-			r = error_set(e, "%s: element %" PRIu64 " is %.0f, expected a cell number below %" PRIu64, m->indices.where,
+		if (h5array_read(&m->indices, entry, n, buf, threads, e))
+			return -1;
+		if ((bad = number_indices(m->indices.type, buf, n, m->nrow, row)) < n)
+			return error_set(e, "%s: element %" PRIu64 " is %.0f, expected a cell number below %" PRIu64, m->indices.where,
 				entry + bad, number_at(m->indices.type, buf, bad), m->nrow);
-		for (size_t i = 0; i < n && r == 0; i++) {
+		for (size_t i = 0; i < n; i++) {
 			while ((uint64_t)ptr[col + 1] <= entry + i)
 				col++;
-			if (m->indices.absent && i + 1 < n && (uint64_t)ptr[col + 1] > entry + i + 1)
-				r = countmat_absent_twice(m, buf, i, col, e);
-			if (r == 0 && count[i])
-				r = spill_add(&m->spill, row[i], (uint32_t)col, count[i], e);
+			if (m->indices.absent && i + 1 < n && (uint64_t)ptr[col + 1] > entry + i + 1 &&
+				countmat_absent_twice(m, buf, i, col, e))
+				return -1;
+			if (count[i] && spill_add(&m->spill, row[i], (uint32_t)col, count[i], e))
+				return -1;
 		}
-		entry += n;
 	}
-	return r;
+	return 0;
 }
 
 static int spill_chunks(struct countmat *m, struct error *e)
@@ -73,22 +73,23 @@ static int spill_chunks(struct countmat *m, struct error *e)
 	size_t wide = d->chunk[1], n = d->chunk[0] * wide;
 	FREED void *buf = xmalloc(n * d->size);
 	FREED uint32_t *count = xmalloc(wide * sizeof *count);
-	int r = 0;
-	for (uint64_t k = 0; k < chunks && r == 0; k++) {
-		r = h5array_chunk(d, k, box, buf, e);
-		for (uint64_t i = 0; i < box[2] && r == 0; i++) {
+	for (uint64_t k = 0; k < chunks; k++) {
+		if (h5array_chunk(d, k, box, buf, e))
+			return -1;
+		for (uint64_t i = 0; i < box[2]; i++) {
 			const char *line = (const char *)buf + i * wide * d->size;
 			size_t bad = countmat_spill_values(m, d->type, line, box[3], count);
 			uint64_t at[2] = {box[0] + i, box[1] + bad};
 			if (bad < box[3])
-				r = countmat_bad_value(m, at[m->across], at[!m->across], number_at(d->type, line, bad), e);
-			for (at[1] = box[1]; at[1] < box[1] + box[3] && r == 0; at[1]++)
-				if (count[at[1] - box[1]])
-					r = spill_add(
-						&m->spill, (uint32_t)at[m->across], (uint32_t)at[!m->across], count[at[1] - box[1]], e);
+				return countmat_bad_value(m, at[m->across], at[!m->across], number_at(d->type, line, bad), e);
+			for (at[1] = box[1]; at[1] < box[1] + box[3]; at[1]++) {
+				uint32_t value = count[at[1] - box[1]];
+				if (value && spill_add(&m->spill, (uint32_t)at[m->across], (uint32_t)at[!m->across], value, e))
+					return -1;
+			}
 		}
 	}
-	return r;
+	return 0;
 }
 
 int countmat_spill_fill(struct countmat *m, int threads, struct error *e)

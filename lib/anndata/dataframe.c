@@ -241,33 +241,32 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 	if (type != STORE_GROUP)
 		return error_set(
 			e, "%s: missing, though its table names it: the program that wrote the file may not have finished", c->where);
-	char *sub[4] = {
-		xasprintf("%s/codes", path), xasprintf("%s/categories", path), xasprintf("%s/values", path), xasprintf("%s/mask", path)};
-	int r = 0;
-	if (store_type(s, sub[0]) == STORE_ARRAY) {
-		r = h5array_open(&c->values, s, sub[0], e);
-		if (r == 0 && (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64))
-			r = error_set(e, "%s: expected integers in one dimension", c->values.where);
-		*n = r ? 0 : (int64_t)c->values.dim[0];
-		if (r == 0)
-			r = read_categories(c, s, sub[1], e);
-		c->ordered = r == 0 && is_ordered(s, path);
-	} else if (store_type(s, sub[2]) == STORE_ARRAY && store_type(s, sub[3]) == STORE_ARRAY) {
-		r = open_values(c, s, sub[2], n, e) || h5array_open(&c->mask, s, sub[3], e) ? -1 : 0;
-		if (r == 0 && (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1))
-			r = error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
-		c->has_mask = 1;
-		c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
-		if (c->kind == DATAFRAME_STR)
-			c->dtype = "string";
-		else if (c->kind == DATAFRAME_CATEGORICAL)
-			c->dtype = "boolean";
-	} else {
-		other(c, "a group of an unknown kind");
+	FREED char *codes = xasprintf("%s/codes", path), *categories = xasprintf("%s/categories", path),
+		   *values = xasprintf("%s/values", path), *mask = xasprintf("%s/mask", path);
+	if (store_type(s, codes) == STORE_ARRAY) {
+		if (h5array_open(&c->values, s, codes, e))
+			return -1;
+		if (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64)
+			return error_set(e, "%s: expected integers in one dimension", c->values.where);
+		*n = (int64_t)c->values.dim[0];
+		if (read_categories(c, s, categories, e))
+			return -1;
+		c->ordered = is_ordered(s, path);
+		return 0;
 	}
-	for (int i = 0; i < 4; i++)
-		free(sub[i]);
-	return r;
+	if (store_type(s, values) != STORE_ARRAY || store_type(s, mask) != STORE_ARRAY)
+		return other(c, "a group of an unknown kind");
+	if (open_values(c, s, values, n, e) || h5array_open(&c->mask, s, mask, e))
+		return -1;
+	if (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1)
+		return error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
+	c->has_mask = 1;
+	c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
+	if (c->kind == DATAFRAME_STR)
+		c->dtype = "string";
+	else if (c->kind == DATAFRAME_CATEGORICAL)
+		c->dtype = "boolean";
+	return 0;
 }
 
 /* Open column `name` of the group at `path`. *n: its rows. */
@@ -281,35 +280,33 @@ static int open_column(struct dataframe_column *c, struct store *s, const char *
 static int open_index(struct dataframe *f, struct store *s, const char *path, const char *name, struct error *e)
 {
 	int64_t n = 0;
-	int r = open_column(&f->index, s, path, name, &n, e);
-	if (r == 0 && f->index.zarr)
+	if (open_column(&f->index, s, path, name, &n, e))
+		return -1;
+	if (f->index.zarr)
 		f->index.zarr->fill_rows = 0; /* names that are all empty are none */
-	if (r == 0 && f->index.kind == DATAFRAME_OTHER)
-		r = error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why);
 	f->nrow = (uint64_t)n;
-	return r;
+	return f->index.kind == DATAFRAME_OTHER ? error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why) : 0;
 }
 
 /* The columns of these names, without the index. */
 static int open_columns(struct dataframe *f, struct store *s, const char *path, const struct texts *names, struct error *e)
 {
 	RELEASED(strmap_release) struct strmap seen = {0};
-	int r = 0;
 	f->col = xcalloc(names->n, sizeof *f->col);
-	for (size_t i = 0; i < names->n && r == 0; i++) {
+	for (size_t i = 0; i < names->n; i++) {
 		FREED char *name = texts_dup(names, i);
 		if (strmap_put(&seen, name, strlen(name), (uint32_t)i) != i)
-			r = error_set(e, "%s: column '%.80s' occurs twice in column-order", f->where, name);
-		else if (*name && strcmp(name, f->index.name) && strcmp(name, "__categories")) {
-			struct dataframe_column *c = f->col + f->ncol++;
-			int64_t rows = (int64_t)f->nrow;
-			r = open_column(c, s, path, name, &rows, e);
-			if (r == 0 && c->kind != DATAFRAME_OTHER && rows != (int64_t)f->nrow)
-				r = error_set(
-					e, "%s: %" PRId64 " rows, expected %" PRIu64 " as in %s", c->where, rows, f->nrow, f->index.where);
-		}
+			return error_set(e, "%s: column '%.80s' occurs twice in column-order", f->where, name);
+		if (!*name || !strcmp(name, f->index.name) || !strcmp(name, "__categories"))
+			continue;
+		struct dataframe_column *c = f->col + f->ncol++;
+		int64_t rows = (int64_t)f->nrow;
+		if (open_column(c, s, path, name, &rows, e))
+			return -1;
+		if (c->kind != DATAFRAME_OTHER && rows != (int64_t)f->nrow)
+			return error_set(e, "%s: %" PRId64 " rows, expected %" PRIu64 " as in %s", c->where, rows, f->nrow, f->index.where);
 	}
-	return r;
+	return 0;
 }
 
 static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)

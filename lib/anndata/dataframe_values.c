@@ -37,8 +37,7 @@ static int values_read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, vo
 {
 	hsize_t start = row, count = n;
 	RELEASED(h5_close)
-	hid_t file = H5Dget_space(dataset),
-	      space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
+	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
 	int ok = file >= 0 && space >= 0 && plist >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
 		H5Dread(dataset, mem, space, file, plist, buf) >= 0;
 	return ok ? 0 : h5_error(e, where, "reading");
@@ -179,17 +178,17 @@ size_t dataframe_text(
 int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e)
 {
 	RELEASED(dataframe_values_release) struct dataframe_values v = {0};
-	int r = 0;
 	texts_clear(t);
-	for (uint64_t end = row + n; row < end && r == 0; row += v.n) {
+	for (uint64_t end = row + n; row < end; row += v.n) {
 		char buf[32];
 		const char *s;
 		int missing;
-		r = dataframe_read(c, row, end - row < STRETCH ? end - row : STRETCH, &v, 1, e);
-		for (size_t i = 0; i < v.n && r == 0; i++) {
+		if (dataframe_read(c, row, end - row < STRETCH ? end - row : STRETCH, &v, 1, e))
+			return -1;
+		for (size_t i = 0; i < v.n; i++) {
 			size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
 			texts_push(t, s, len);
 		}
 	}
-	return r;
+	return 0;
 }

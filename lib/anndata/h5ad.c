@@ -202,19 +202,19 @@ static int choose_gene_columns(struct h5ad *h, struct dataframe *var, struct err
 {
 	RELEASED(texts_release) struct texts type = {0}, control = {0}, index = {0};
 	struct feature_words words = {.name = {&index}};
-	int r = dataframe_texts(&var->index, 0, var->nrow, &index, e);
-	for (size_t i = 0; i < var->ncol && r == 0; i++) {
+	if (dataframe_texts(&var->index, 0, var->nrow, &index, e))
+		return -1;
+	for (size_t i = 0; i < var->ncol; i++) {
 		struct dataframe_column *c = var->col + i;
 		int types = features_is_type(c->name) && (c->kind == DATAFRAME_STR || c->kind == DATAFRAME_CATEGORICAL);
 		int controls = features_is_control(c->name) && c->kind != DATAFRAME_OTHER;
-		if ((types && !words.type) || (controls && !words.control))
-			r = dataframe_texts(c, 0, var->nrow, types ? &type : &control, e);
+		if (((types && !words.type) || (controls && !words.control)) &&
+			dataframe_texts(c, 0, var->nrow, types ? &type : &control, e))
+			return -1;
 		words.type = types ? &type : words.type;
 		words.control = controls ? &control : words.control;
 	}
-	if (r == 0)
-		r = features_choose(&h->features, &h->drop, &words, var->nrow, var->where, e);
-	return r;
+	return features_choose(&h->features, &h->drop, &words, var->nrow, var->where, e);
 }
 
 int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)

@@ -12,12 +12,11 @@ static const char *const gene_names[] = {"var_names", "Gene", "gene_names", "gen
 static int open_obs(struct h5ad *h, struct error *e)
 {
 	RELEASED(h5array_release) struct h5array matrix = {0};
-	int r = h5array_open(&matrix, &h->store, "matrix", e);
-	if (r == 0 && matrix.ndim != 2)
-		r = error_set(e, "%s: 1 dimension, expected genes x cells", matrix.where);
-	if (r == 0)
-		r = dataframe_open_arrays(&h->obs, &h->store, "col_attrs", cell_names, matrix.dim[1], e);
-	return r;
+	if (h5array_open(&matrix, &h->store, "matrix", e))
+		return -1;
+	if (matrix.ndim != 2)
+		return error_set(e, "%s: 1 dimension, expected genes x cells", matrix.where);
+	return dataframe_open_arrays(&h->obs, &h->store, "col_attrs", cell_names, matrix.dim[1], e);
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)

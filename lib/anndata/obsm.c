@@ -11,21 +11,19 @@ static int obsm_read_rows(struct h5array *a, float *x, uint64_t n, int threads, 
 	size_t d = a->dim[1];
 	FREED double *rows = xmalloc(ROWS * d * sizeof *rows);
 	FREED void *raw = xmalloc(ROWS * d * a->size);
-	int bad = 0;
-	for (uint64_t from = 0; from < n && !bad; from += ROWS) {
+	for (uint64_t from = 0; from < n; from += ROWS) {
 		size_t m = n - from < ROWS ? n - from : ROWS;
-		bad = h5array_read(a, from, m, raw, threads, e);
-		if (bad)
-			break;
+		if (h5array_read(a, from, m, raw, threads, e))
+			return -1;
 		number_f64(a->type, raw, m * d, rows);
-		for (size_t i = 0; i < m * d && !bad; i++) {
+		for (size_t i = 0; i < m * d; i++) {
 			x[from * d + i] = (float)rows[i];
 			if (isfinite(rows[i]) && !isfinite(x[from * d + i]))
-				bad = error_set(
+				return error_set(
 					e, "%s: cell %zu holds %g, which is too large for float32", a->where, from + i / d, rows[i]);
 		}
 	}
-	return bad;
+	return 0;
 }
 
 /* A group where an array is expected: what anndata says that it is. */
@@ -54,22 +52,19 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 	if (!group)
 		return error_set(e, "%s: %s, which holds no embeddings", h->path, h->reader->name);
 	FREED char *path = xasprintf("%s/%s", group, key);
-	int bad = 0;
 	if (!*key || strchr(key, '/') || store_type(&h->store, group) != STORE_GROUP || !store_has(&h->store, path)) {
 		FREED char *there = store_type(&h->store, group) == STORE_GROUP ? reader_names(h, group, "") : xstrdup("");
-		bad = store_check(&h->store, 0, e) ? -1
-			: *there                   ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
-						   : error_set(e, "%s: it has no embeddings in %s", h->path, group);
+		return store_check(&h->store, 0, e) ? -1
+			: *there                    ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
+						    : error_set(e, "%s: it has no embeddings in %s", h->path, group);
 	}
-	if (!bad && store_type(&h->store, path) == STORE_GROUP)
-		bad = no_array(h, path, e);
-	bad = bad || h5array_open(&a, &h->store, path, e);
-	if (!bad && (a.ndim != 2 || !a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX))
-		bad = error_set(e, "%s: expected %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);
-	if (!bad) {
-		*d = a.dim[1];
-		*x = xlarge(h->ncell * *d + 1, sizeof **x);
-		bad = obsm_read_rows(&a, *x, h->ncell, threads, e);
-	}
-	return bad ? -1 : 0;
+	if (store_type(&h->store, path) == STORE_GROUP)
+		return no_array(h, path, e);
+	if (h5array_open(&a, &h->store, path, e))
+		return -1;
+	if (a.ndim != 2 || !a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX)
+		return error_set(e, "%s: expected %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);
+	*d = a.dim[1];
+	*x = xlarge(h->ncell * *d + 1, sizeof **x);
+	return obsm_read_rows(&a, *x, h->ncell, threads, e);
 }

@@ -240,14 +240,13 @@ static void make_column(
 int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, uint64_t *found, struct error *e)
 {
 	FREED uint32_t *row = xmalloc(h->ncell * sizeof *row);
-	int r = find_rows(t, h, sample, row, found, e);
-	for (size_t i = 0; i < t->ncol && r == 0; i++)
+	if (find_rows(t, h, sample, row, found, e))
+		return -1;
+	for (size_t i = 0; i < t->ncol; i++)
 		if (dataframe_find(&h->obs, t->col[i].name))
-			r = error_set(e, "%s: both the file and %s have a column '%.80s'", h->path, t->path, t->col[i].name);
-	if (r == 0) {
-		h->obs.col = xrealloc(h->obs.col, h->obs.ncol + t->ncol, sizeof *h->obs.col);
-		for (size_t i = 0; i < t->ncol; i++)
-			make_column(&h->obs.col[h->obs.ncol++], t, &t->col[i], row, h->ncell);
-	}
-	return r;
+			return error_set(e, "%s: both the file and %s have a column '%.80s'", h->path, t->path, t->col[i].name);
+	h->obs.col = xrealloc(h->obs.col, h->obs.ncol + t->ncol, sizeof *h->obs.col);
+	for (size_t i = 0; i < t->ncol; i++)
+		make_column(&h->obs.col[h->obs.ncol++], t, &t->col[i], row, h->ncell);
+	return 0;
 }

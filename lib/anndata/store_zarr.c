@@ -73,15 +73,15 @@ static int attribute_texts(struct store *s, const char *path, const char *name, 
 {
 	RELEASED(json_free_at) cJSON *a = attribute(s, path, name);
 	const cJSON *x;
-	int r = cJSON_IsString(a) || cJSON_IsArray(a) ? 0 : -1;
-	cJSON_ArrayForEach(x, a) r = cJSON_IsString(x) ? r : -1;
-	if (r == 0)
-		texts_clear(t);
-	if (r == 0 && cJSON_IsString(a))
+	int texts = cJSON_IsString(a) || cJSON_IsArray(a);
+	cJSON_ArrayForEach(x, a) texts &= cJSON_IsString(x);
+	if (!texts)
+		return -1;
+	texts_clear(t);
+	if (cJSON_IsString(a))
 		texts_push(t, a->valuestring, strlen(a->valuestring));
-	else if (r == 0)
-		cJSON_ArrayForEach(x, a) texts_push(t, x->valuestring, strlen(x->valuestring));
-	return r;
+	cJSON_ArrayForEach(x, a) texts_push(t, x->valuestring, strlen(x->valuestring));
+	return 0;
 }
 
 static int attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)

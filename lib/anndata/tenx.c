@@ -35,12 +35,11 @@ static int strings(struct h5ad *h, const char *name, struct texts *t, struct err
 	FREED char *path = xasprintf("%s/%s", h->part, name);
 	RELEASED(dataframe_column_release) struct dataframe_column c = {0};
 	uint64_t rows = 0;
-	int r = dataframe_strings(&c, &h->store, path, &rows, e);
-	if (r == 0 && rows != h->ngene)
-		r = error_set(e, "%s: %" PRIu64 " rows, expected %zu", c.where, rows, h->ngene);
-	if (r == 0)
-		r = dataframe_texts(&c, 0, rows, t, e);
-	return r;
+	if (dataframe_strings(&c, &h->store, path, &rows, e))
+		return -1;
+	if (rows != h->ngene)
+		return error_set(e, "%s: %" PRIu64 " rows, expected %zu", c.where, rows, h->ngene);
+	return dataframe_texts(&c, 0, rows, t, e);
 }
 
 static int open_barcodes(struct h5ad *h, struct error *e)
@@ -56,20 +55,19 @@ static int open_counts(struct h5ad *h, const struct h5ad_options *opt, struct er
 	RELEASED(h5array_release) struct h5array shape = {0};
 	int64_t dim[2];
 	FREED char *path = xasprintf("%s/shape", h->part);
-	int r = h5array_open(&shape, &h->store, path, e);
-	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
-		r = error_set(e, "%s: expected two numbers", shape.where);
-	if (r == 0)
-		r = h5array_i64(&shape, 0, 2, dim, 1, e);
-	if (r == 0 && (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0))
-		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
-	if (r == 0)
-		r = countmat_open_rows(&h->mat, &h->store, h->part, (uint64_t)dim[1], (uint64_t)dim[0], e);
-	if (r == 0)
-		r = values_of_matrix(&h->values, &h->mat, e) ? -1
-							     : values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 	h->matrix = xstrdup(h->part);
-	return r;
+	if (h5array_open(&shape, &h->store, path, e))
+		return -1;
+	if (shape.ndim != 1 || shape.dim[0] != 2)
+		return error_set(e, "%s: expected two numbers", shape.where);
+	if (h5array_i64(&shape, 0, 2, dim, 1, e))
+		return -1;
+	if (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0)
+		return error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
+	if (countmat_open_rows(&h->mat, &h->store, h->part, (uint64_t)dim[1], (uint64_t)dim[0], e) ||
+		values_of_matrix(&h->values, &h->mat, e))
+		return -1;
+	return values_take(&h->mat, &h->values, opt->round, opt->unlog, NAMED_ALONE, e);
 }
 
 static int read_names(struct h5ad *h, const char *ids, const char *symbols, const char *types, const char *genome,
@@ -78,12 +76,10 @@ static int read_names(struct h5ad *h, const char *ids, const char *symbols, cons
 	RELEASED(texts_release) struct texts id = {0}, symbol = {0}, type = {0};
 	FREED char *source = xasprintf("%s/%s", h->part, ids), *path = xasprintf("%s/%s", h->part, types);
 	struct gene_columns c = {.where = h->path, .table = h->part, .index = source, .genome = genome};
-	int r = strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) ? -1 : 0, typed = store_has(&h->store, path);
-	if (r == 0 && typed)
-		r = strings(h, types, &type, e);
-	if (r == 0)
-		r = take_features(h, &c, &id, &symbol, typed ? &type : NULL, opt, e);
-	return r;
+	int typed = store_has(&h->store, path);
+	if (strings(h, ids, &id, e) || strings(h, symbols, &symbol, e) || (typed && strings(h, types, &type, e)))
+		return -1;
+	return take_features(h, &c, &id, &symbol, typed ? &type : NULL, opt, e);
 }
 
 static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct error *e)

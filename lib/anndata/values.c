@@ -353,13 +353,13 @@ static int from_chunks(struct sample *s, struct countmat *m, int all, struct err
 	struct h5array *d = &m->data;
 	uint64_t box[4], chunks = h5array_chunks(d), last = all ? lesser(chunks - 1, ALL / (d->chunk[0] * d->chunk[1])) : 2;
 	FREED char *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
-	int r = 0;
-	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
-		r = h5array_chunk(d, all ? k : k * (chunks - 1) / 2, box, buf, e);
-		for (uint64_t i = 0; r == 0 && i < box[2]; i++)
+	for (uint64_t k = 0; k <= last && !(all && has_values(s)); k++) {
+		if (h5array_chunk(d, all ? k : k * (chunks - 1) / 2, box, buf, e))
+			return -1;
+		for (uint64_t i = 0; i < box[2]; i++)
 			add_values(s, m, buf + i * d->chunk[1] * d->size, box[3], (box[0] + i) * d->dim[1] + box[1], 1, NULL, ANY_CELL);
 	}
-	return r;
+	return 0;
 }
 
 /* Values at the start, in the middle and at the end; or all, as above. */
@@ -372,14 +372,13 @@ static int from_places(struct sample *s, struct countmat *m, int all, struct err
 	rows = rows > d->dim[0] ? d->dim[0] : rows;
 	uint64_t end = d->dim[0] - rows, last = all ? lesser((end + rows - 1) / rows, ALL / d->dim[1] / rows) : 2;
 	FREED void *buf = xmalloc(rows * d->dim[1] * d->size);
-	int r = 0;
-	for (uint64_t k = 0; k <= last && r == 0 && !(all && has_values(s)); k++) {
+	for (uint64_t k = 0; k <= last && !(all && has_values(s)); k++) {
 		uint64_t at = !all ? end * k / 2 : k * rows < end ? k * rows : end;
-		r = h5array_read(d, at, rows, buf, 1, e);
-		if (r == 0)
-			add_values(s, m, buf, rows * d->dim[1], at * d->dim[1], 1, NULL, ANY_CELL);
+		if (h5array_read(d, at, rows, buf, 1, e))
+			return -1;
+		add_values(s, m, buf, rows * d->dim[1], at * d->dim[1], 1, NULL, ANY_CELL);
 	}
-	return r;
+	return 0;
 }
 
 /* The first cells. Returns their number, -1 error. */

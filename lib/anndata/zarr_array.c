@@ -3,6 +3,7 @@
 #include "anndata/h5.h"
 
 #include "base/bytes.h"
+#include "base/file.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -22,15 +23,10 @@ void zarr_array_release(struct zarr_array *a)
 	*a = (struct zarr_array){0};
 }
 
-static const cJSON *get(const cJSON *j, const char *key)
-{
-	return json_get(j, key);
-}
-
 /* The text at this key, or "". */
 static const char *text(const cJSON *j, const char *key)
 {
-	const cJSON *s = get(j, key);
+	const cJSON *s = json_get(j, key);
 	return cJSON_IsString(s) ? s->valuestring : "";
 }
 
@@ -60,7 +56,7 @@ static void zarr_array_number(struct zarr_array *a, char kind, size_t size)
 static void type_v2(struct zarr_array *a, const cJSON *meta)
 {
 	const char *dtype = text(meta, "dtype");
-	const cJSON *filters = get(meta, "filters");
+	const cJSON *filters = json_get(meta, "filters");
 	if (strlen(dtype) < 2 || !strchr("<>|", *dtype))
 		return;
 	a->swap = *dtype == '>';
@@ -83,7 +79,7 @@ static void type_v3(struct zarr_array *a, const cJSON *meta)
 		size_t size;
 	} types[] = {{"int8", 'i', 1}, {"uint8", 'u', 1}, {"int16", 'i', 2}, {"uint16", 'u', 2}, {"int32", 'i', 4}, {"uint32", 'u', 4},
 		{"int64", 'i', 8}, {"uint64", 'u', 8}, {"float16", 'f', 2}, {"float32", 'f', 4}, {"float64", 'f', 8}, {"bool", 'u', 1}};
-	const char *name = zarr_array_name_of(get(meta, "data_type"));
+	const char *name = zarr_array_name_of(json_get(meta, "data_type"));
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (!strcmp(name, types[i].name))
 			zarr_array_number(a, types[i].kind, types[i].size);
@@ -100,7 +96,7 @@ static int bad_fill(const struct zarr_array *a, struct error *e)
 
 static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
-	const cJSON *fill = get(meta, "fill_value");
+	const cJSON *fill = json_get(meta, "fill_value");
 	const char *s = cJSON_IsString(fill) ? fill->valuestring : NULL;
 	char *end = NULL;
 	if (!fill)
@@ -178,7 +174,7 @@ static int bad_codec(const struct zarr_array *a, const char *name, const char *w
 
 static int codecs_v2(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
-	const cJSON *filters = get(meta, "filters"), *compressor = get(meta, "compressor"), *f;
+	const cJSON *filters = json_get(meta, "filters"), *compressor = json_get(meta, "compressor"), *f;
 	cJSON_ArrayForEach(f, filters) if (a->kind != ZARR_TEXTS) return bad_codec(
 		a, text(f, "id"), "a filter that is not supported; write the store without filters", e);
 	a->columns = !strcmp(text(meta, "order"), "F") && a->ndim == 2;
@@ -198,18 +194,18 @@ static int sharding(struct zarr_array *a, const cJSON *configuration, struct err
 	a->index_first = !strcmp(location, "start");
 	if (*location && !a->index_first && strcmp(location, "end"))
 		return error_set(e, "%s: a shard's index at '%s', expected start or end", a->where, location);
-	cJSON_ArrayForEach(codec, get(configuration, "index_codecs"))
+	cJSON_ArrayForEach(codec, json_get(configuration, "index_codecs"))
 	{
 		const char *name = zarr_array_name_of(codec);
 		if (!strcmp(name, "crc32c"))
 			a->index_checked = 1;
-		else if (strcmp(name, "bytes") || !strcmp(text(get(codec, "configuration"), "endian"), "big"))
+		else if (strcmp(name, "bytes") || !strcmp(text(json_get(codec, "configuration"), "endian"), "big"))
 			return bad_codec(a, name, "in the index of a shard; expected bytes (little) and crc32c", e);
 	}
 	if (a->ndim == 0)
 		return error_set(e, "%s: a shard without dimensions", a->where);
-	return read_shape(a, get(configuration, "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
-			codecs_v3(a, get(configuration, "codecs"), 1, e)
+	return read_shape(a, json_get(configuration, "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
+			codecs_v3(a, json_get(configuration, "codecs"), 1, e)
 		? -1
 		: 0;
 }
@@ -219,16 +215,17 @@ static int codecs_v3(struct zarr_array *a, const cJSON *list, int sharded, struc
 {
 	const char *first = a->kind == ZARR_TEXTS ? "vlen-utf8" : "bytes";
 	const cJSON *codec = cJSON_IsArray(list) ? list->child : NULL;
-	const cJSON *order = codec && !strcmp(zarr_array_name_of(codec), "transpose") ? get(get(codec, "configuration"), "order") : NULL;
+	const cJSON *order =
+		codec && !strcmp(zarr_array_name_of(codec), "transpose") ? json_get(json_get(codec, "configuration"), "order") : NULL;
 	if (cJSON_GetArraySize(order) == a->ndim && a->ndim && a->kind != ZARR_TEXTS) {
 		a->columns = a->ndim == 2 && order->child->valueint == 1;
 		codec = codec->next;
 	}
 	if (codec && !strcmp(zarr_array_name_of(codec), "sharding_indexed") && !sharded && !codec->next && !a->columns)
-		return sharding(a, get(codec, "configuration"), e);
+		return sharding(a, json_get(codec, "configuration"), e);
 	if (!codec || strcmp(zarr_array_name_of(codec), first))
 		return bad_codec(a, codec ? zarr_array_name_of(codec) : "", "which is not supported there", e);
-	a->swap = !strcmp(text(get(codec, "configuration"), "endian"), "big");
+	a->swap = !strcmp(text(json_get(codec, "configuration"), "endian"), "big");
 	while ((codec = codec->next)) {
 		const char *why = zarr_codec_add(&a->codecs, zarr_array_name_of(codec));
 		if (why)
@@ -243,30 +240,30 @@ static int open_v2(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
 	const char *separator = text(meta, "dimension_separator");
 	a->separator = *separator ? *separator : '.';
-	return read_shape(a, get(meta, "chunks"), "shape of chunks", a->chunk, 1, e) || codecs_v2(a, meta, e) ? -1 : 0;
+	return read_shape(a, json_get(meta, "chunks"), "shape of chunks", a->chunk, 1, e) || codecs_v2(a, meta, e) ? -1 : 0;
 }
 
 static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
 {
-	const cJSON *grid = get(meta, "chunk_grid"), *keys = get(meta, "chunk_key_encoding");
-	const char *separator = text(get(keys, "configuration"), "separator");
+	const cJSON *grid = json_get(meta, "chunk_grid"), *keys = json_get(meta, "chunk_key_encoding");
+	const char *separator = text(json_get(keys, "configuration"), "separator");
 	a->prefix = !strcmp(zarr_array_name_of(keys), "default");
 	a->separator = *separator ? *separator : a->prefix ? '/' : '.';
 	if (strcmp(zarr_array_name_of(grid), "regular"))
 		return error_set(e, "%s: chunks in a grid '%s', expected regular", a->where, zarr_array_name_of(grid));
 	if (!a->prefix && strcmp(zarr_array_name_of(keys), "v2"))
 		return error_set(e, "%s: names of chunks by '%s', expected default or v2", a->where, zarr_array_name_of(keys));
-	if (cJSON_GetArraySize(get(meta, "storage_transformers")))
+	if (cJSON_GetArraySize(json_get(meta, "storage_transformers")))
 		return error_set(e, "%s: storage transformers are not supported", a->where);
-	return read_shape(a, get(get(grid, "configuration"), "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
-			codecs_v3(a, get(meta, "codecs"), 0, e)
+	return read_shape(a, json_get(json_get(grid, "configuration"), "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
+			codecs_v3(a, json_get(meta, "codecs"), 0, e)
 		? -1
 		: 0;
 }
 
-int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, struct error *e)
+static int open_node(struct zarr_array *a, struct store *s, const char *path, struct error *e)
 {
-	struct zarr_node node;
+	RELEASED(zarr_node_release) struct zarr_node node;
 	*a = (struct zarr_array){.where = xasprintf("%s: %s", s->name, path),
 		.store = s->folder,
 		.kind = ZARR_OTHER,
@@ -274,24 +271,29 @@ int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, str
 		.text_chunk = UINT64_MAX,
 		.fill_rows = UINT64_MAX};
 	enum store_type type = zarr_node_read(&node, s, path);
-	int r = type == STORE_ARRAY  ? 0
-		: s->failure         ? error_set(e, "%s", s->failure)
-		: type == STORE_NONE ? error_set(e, "%s: missing", a->where)
-				     : error_set(e, "%s: is not an array", a->where);
-	const cJSON *shape = r ? NULL : get(node.meta, "shape");
-	a->ndim = cJSON_GetArraySize(shape);
-	if (r == 0 && a->ndim > 2)
-		r = error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
-	if (r == 0)
-		r = read_shape(a, shape, "shape", a->dim, 0, e);
-	if (r == 0)
-		(node.version == 2 ? type_v2 : type_v3)(a, node.meta);
-	if (r == 0 && a->kind != ZARR_OTHER)
-		r = read_fill(a, node.meta, e) || (node.version == 2 ? open_v2 : open_v3)(a, node.meta, e) || check_shape(a, e) ? -1 : 0;
-	a->swap = a->swap && a->size > 1;
 	a->folder = node.folder;
 	node.folder = NULL;
-	zarr_node_release(&node);
+	if (type != STORE_ARRAY && s->failure)
+		return error_set(e, "%s", s->failure);
+	if (type != STORE_ARRAY)
+		return error_set(e, type == STORE_NONE ? "%s: missing" : "%s: is not an array", a->where);
+	const cJSON *shape = json_get(node.meta, "shape");
+	a->ndim = cJSON_GetArraySize(shape);
+	if (a->ndim > 2)
+		return error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
+	if (read_shape(a, shape, "shape", a->dim, 0, e))
+		return -1;
+	(node.version == 2 ? type_v2 : type_v3)(a, node.meta);
+	if (a->kind != ZARR_OTHER &&
+		(read_fill(a, node.meta, e) || (node.version == 2 ? open_v2 : open_v3)(a, node.meta, e) || check_shape(a, e)))
+		return -1;
+	a->swap = a->swap && a->size > 1;
+	return 0;
+}
+
+int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, struct error *e)
+{
+	int r = open_node(a, s, path, e);
 	if (r)
 		zarr_array_release(a);
 	return r;
@@ -322,16 +324,8 @@ static int open_file(const struct zarr_array *a, uint64_t i, uint64_t k, int *fd
 
 static int read_at(const struct zarr_array *a, int fd, unsigned char *to, size_t n, uint64_t from, const uint64_t at[2], struct error *e)
 {
-	while (n) {
-		ssize_t got = pread(fd, to, n, (off_t)from);
-		if (got <= 0)
-			return error_set(e, "%s: the chunk that starts at %" PRIu64 ": %s", a->where, at[0],
-				got ? strerror(errno) : "its file has become shorter");
-		to += got;
-		from += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
+	const char *why = file_read_at(fd, to, n, from, "its file has become shorter");
+	return why ? error_set(e, "%s: the chunk that starts at %" PRIu64 ": %s", a->where, at[0], why) : 0;
 }
 
 static int damaged_shard(const struct zarr_array *a, const uint64_t at[2], const char *what, struct error *e)

@@ -15,23 +15,8 @@
 static const struct {
 	const char *name;
 	unsigned size;
-} dtypes[] = {
-	{"F32", 4},
-	{"F16", 2},
-	{"BF16", 2},
-	{"F64", 8},
-	{"I64", 8},
-	{"I32", 4},
-	{"I16", 2},
-	{"I8", 1},
-	{"U64", 8},
-	{"U32", 4},
-	{"U16", 2},
-	{"U8", 1},
-	{"BOOL", 1},
-	{"F8_E4M3", 1},
-	{"F8_E5M2", 1},
-};
+} dtypes[] = {{"F32", 4}, {"F16", 2}, {"BF16", 2}, {"F64", 8}, {"I64", 8}, {"I32", 4}, {"I16", 2}, {"I8", 1}, {"U64", 8}, {"U32", 4},
+	{"U16", 2}, {"U8", 1}, {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
 
 char *safetensors_shape(char *buf, size_t size, const uint64_t *shape, int ndim)
 {
@@ -171,17 +156,8 @@ static int parse(struct safetensors *s, const uint8_t head[8], char *json, size_
 /* n bytes at offset `at`. */
 static int read_at(int fd, void *to, size_t n, uint64_t at, const char *path, struct error *e)
 {
-	for (char *p = to; n;) {
-		ssize_t k = pread(fd, p, n, (off_t)at);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return error_set(e, "%s: cannot read: %s", path, k ? strerror(errno) : "the file has become shorter");
-		p += k;
-		n -= (size_t)k;
-		at += (uint64_t)k;
-	}
-	return 0;
+	const char *why = file_read_at(fd, to, n, at, "the file has become shorter");
+	return why ? error_set(e, "%s: cannot read: %s", path, why) : 0;
 }
 
 int safetensors_open(struct safetensors *s, const char *path, struct error *e)
@@ -260,29 +236,29 @@ static int open_map(struct safetensors_set *s, const cJSON *map, const char *ind
 	const cJSON *x;
 	size_t n = 0, tensors = 0, mapped = (size_t)cJSON_GetArraySize(map);
 	FREED const char **name = xcalloc(mapped, sizeof *name);
-	int folder = (int)(file_name(index) - index), bad = 0;
+	int folder = (int)(file_name(index) - index);
 	cJSON_ArrayForEach(x, map)
 	{
 		if (!cJSON_IsString(x) || !*x->valuestring || strchr(x->valuestring, '/'))
-			bad = error_set(e, "%s: tensor '%.80s': expected the name of a file in the same folder", index, x->string);
-		else
-			name[n++] = x->valuestring;
+			return error_set(e, "%s: tensor '%.80s': expected the name of a file in the same folder", index, x->string);
+		name[n++] = x->valuestring;
 	}
 	qsort(name, n, sizeof *name, compare_text);
 	s->file = xcalloc(n, sizeof *s->file);
-	for (size_t i = 0; i < n && !bad; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (i && !strcmp(name[i], name[i - 1]))
 			continue;
 		FREED char *path = xasprintf("%.*s%s", folder, index, name[i]);
-		bad = safetensors_open(&s->file[s->n], path, e);
-		s->n += !bad;
-		for (size_t k = 0; !bad && k < s->file[s->n - 1].n; k++)
-			bad = check_place(&s->file[s->n - 1], k, map, index, e);
-		tensors += bad ? 0 : s->file[s->n - 1].n;
+		struct safetensors *file = &s->file[s->n];
+		if (safetensors_open(file, path, e))
+			return -1;
+		s->n++;
+		for (size_t k = 0; k < file->n; k++)
+			if (check_place(file, k, map, index, e))
+				return -1;
+		tensors += file->n;
 	}
-	if (!bad && (!n || tensors != mapped))
-		bad = error_set(e, "%s: names %zu tensors, but its files hold %zu", index, mapped, tensors);
-	return bad;
+	return n && tensors == mapped ? 0 : error_set(e, "%s: names %zu tensors, but its files hold %zu", index, mapped, tensors);
 }
 
 /* The text of a whole file with a NUL behind it, malloced; NULL with e set. */
@@ -320,11 +296,11 @@ int safetensors_set_open(struct safetensors_set *s, const char *path, struct err
 		s->n = !bad;
 	} else {
 		FREED char *text = read_whole(index, &n, e);
-		cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL, *map = json_get(j, "weight_map");
+		RELEASED(json_free_at) cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL;
+		const cJSON *map = json_get(j, "weight_map");
 		bad = !text                   ? -1
 			: cJSON_IsObject(map) ? open_map(s, map, index, e)
 					      : error_set(e, "%s: expected a JSON object with a weight_map", index);
-		cJSON_Delete(j);
 	}
 	if (bad)
 		safetensors_set_close(s);
@@ -368,22 +344,23 @@ static size_t count_finite(const float *x, size_t n)
 
 int safetensors_read(struct safetensors *s, const struct safetensor *t, float *out, struct error *e)
 {
-	int f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0, bad = 0;
+	int f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0;
 	if (!f32 && !f16 && strcmp(t->dtype, "BF16"))
 		return error_set(e, "%s: tensor '%s' is %s: expected F32, F16 or BF16", s->path, t->name, t->dtype);
 	size_t size = f32 ? 4 : 2;
 	FREED uint8_t *half = f32 ? NULL : xmalloc(CHUNK * 2);
-	for (uint64_t i = 0; i < t->n && !bad;) {
+	for (uint64_t i = 0; i < t->n;) {
 		size_t k = t->n - i < CHUNK ? (size_t)(t->n - i) : CHUNK;
-		bad = read_data(s, f32 ? (void *)(out + i) : half, k * size, t->begin + size * i, e);
-		for (size_t m = 0; m < k && !f32 && !bad; m++)
+		if (read_data(s, f32 ? (void *)(out + i) : half, k * size, t->begin + size * i, e))
+			return -1;
+		for (size_t m = 0; m < k && !f32; m++)
 			out[i + m] = f16 ? half_to_float(get_le16(half + 2 * m)) : bfloat16_to_float(get_le16(half + 2 * m));
-		size_t good = bad ? 0 : count_finite(out + i, k);
+		size_t good = count_finite(out + i, k);
 		i += good;
-		if (!bad && good < k)
-			bad = error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
+		if (good < k)
+			return error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
 	}
-	return bad;
+	return 0;
 }
 
 int safetensors_digest(struct safetensors *s, char hex[DIGEST_SIZE], struct error *e)

@@ -311,29 +311,26 @@ static char *column_path(const struct gene_columns *c, size_t column)
 
 int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct error *e)
 {
-	struct texts index = {0}, id = {0}, symbol = {0};
+	RELEASED(texts_release) struct texts index = {0}, id = {0}, symbol = {0};
 	size_t ids = 0, symbols = 0;
 	texts_clear(&g->id);
 	texts_clear(&g->symbol);
-	int r = c->load(c->of, 0, 1, &index, e) < 0 || find_ids(c, &index, &id, &ids, e) ? -1 : 0;
-	int found = r ? -1 : gene_columns_find_column(c, symbol_columns, names_genes, &symbol, &symbols, e);
-	if (found == 0)
-		texts_release(&symbol);
-	if (found >= 0) {
-		const struct texts *of_symbols = found ? &symbol
-			: ids                          ? &index
-						       : NULL,
-				   *const from[] = {ids ? &id : &index, found ? &symbol : NULL, &index};
-		r = fill_names(g, c, from, of_symbols, e);
-	} else {
-		r = -1;
-	}
-	if (r == 0) {
-		g->source = column_path(c, ids);
-		g->instead = g->by_symbol ? column_path(c, found ? symbols : 0) : NULL;
-		r = settle_genomes(g, c, e);
-	}
-	for (size_t i = 0; r == 0 && i < g->id.n; i++) {
+	if (c->load(c->of, 0, 1, &index, e) < 0 || find_ids(c, &index, &id, &ids, e))
+		return -1;
+	int found = gene_columns_find_column(c, symbol_columns, names_genes, &symbol, &symbols, e);
+	if (found < 0)
+		return -1;
+	const struct texts *of_symbols = found ? &symbol
+		: ids                          ? &index
+					       : NULL,
+			   *const from[] = {ids ? &id : &index, found ? &symbol : NULL, &index};
+	if (fill_names(g, c, from, of_symbols, e))
+		return -1;
+	g->source = column_path(c, ids);
+	g->instead = g->by_symbol ? column_path(c, found ? symbols : 0) : NULL;
+	if (settle_genomes(g, c, e))
+		return -1;
+	for (size_t i = 0; i < g->id.n; i++) {
 		struct gene_key k;
 		size_t n;
 		const char *s = texts_at(&g->id, i, &n);
@@ -343,10 +340,7 @@ int gene_columns_read(struct gene_names *g, const struct gene_columns *c, struct
 		g->ensembl += k.kind == GENE_ENSEMBL;
 		g->versions += (size_t)k.version;
 	}
-	texts_release(&index);
-	texts_release(&id);
-	texts_release(&symbol);
-	return r;
+	return 0;
 }
 
 struct two_texts {

@@ -48,21 +48,18 @@ void leaves_init(struct leaves *l, const struct ontology *o, const uint8_t *obse
 int leaves_of(struct leaves *l, const struct ontology *o, char *const *label, size_t n, struct error *e)
 {
 	FREED uint8_t *seen = xcalloc(o->n, 1);
-	int bad = 0;
 	*l = (struct leaves){0};
-	for (size_t k = 0; k < n && !bad; k++) {
+	for (size_t k = 0; k < n; k++) {
 		uint32_t term = ontology_find(o, label[k], strlen(label[k]));
 		if (term == TERM_NONE || strcmp(o->id[term], label[k]))
-			bad = error_set(e, "it has no term '%s', which is a class", label[k]);
-		else
-			seen[term] = 1;
+			return error_set(e, "it has no term '%s', which is a class", label[k]);
+		seen[term] = 1;
 	}
-	if (!bad)
-		leaves_init(l, o, seen);
-	for (size_t k = 0; !bad && (k < l->n || k < n); k++)
+	leaves_init(l, o, seen);
+	for (size_t k = 0; k < l->n || k < n; k++)
 		if (k == l->n || k == n || strcmp(o->id[l->term[k]], label[k]))
-			bad = error_set(e, "its leaves are not the %zu classes", n);
-	return bad;
+			return error_set(e, "its leaves are not the %zu classes", n);
+	return 0;
 }
 
 void leaves_release(struct leaves *l)

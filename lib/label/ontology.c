@@ -29,20 +29,6 @@ static uint32_t find_id(const struct ontology *o, const char *id)
 
 COMPARE(by_alias, struct alias, strcmp(a->text, b->text) ?: ORDER(a->term, b->term))
 
-/* The first alias that is not before this text. */
-static size_t first_alias(const struct ontology *o, const char *text)
-{
-	size_t from = 0, to = o->naliases;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		if (strcmp(o->alias[middle].text, text) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 static void lower(char *s)
 {
 	for (; *s; s++)
@@ -55,7 +41,7 @@ static uint32_t find_alias(const struct ontology *o, char kind, const char *labe
 	FREED char *text = xasprintf("%c%s", kind, label);
 	if (isupper((unsigned char)kind))
 		lower(text + 1);
-	size_t i = first_alias(o, text);
+	size_t i = LEADING(o->naliases, k, strcmp(o->alias[k].text, text) < 0);
 	int found = i < o->naliases && !strcmp(o->alias[i].text, text);
 	int several = found && i + 1 < o->naliases && !strcmp(o->alias[i + 1].text, text);
 	*known = found;
@@ -112,18 +98,8 @@ struct builder {
 /* The entry of an id, or TERM_NONE. */
 static uint32_t find_entry(const struct builder *b, const char *id)
 {
-	size_t from = 0, to = b->from->n;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		int c = strcmp(b->by_id[middle].id, id);
-		if (!c)
-			return b->by_id[middle].entry;
-		if (c < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return TERM_NONE;
+	size_t k = LEADING(b->from->n, i, strcmp(b->by_id[i].id, id) < 0);
+	return k < b->from->n && !strcmp(b->by_id[k].id, id) ? b->by_id[k].entry : TERM_NONE;
 }
 
 /* Ids and names. Terms are numbered in the order of their ids. */
@@ -180,24 +156,20 @@ static int add_parents(struct builder *b, struct error *e)
 	const struct obo *f = b->from;
 	FREED struct edge *edge = xmalloc(f->ntags * sizeof *edge);
 	size_t n = 0;
-	int bad = 0;
-	for (const struct obo_line *x = f->tag; !bad && x < f->tag + f->ntags; x++) {
+	for (const struct obo_line *x = f->tag; x < f->tag + f->ntags; x++) {
 		if (x->tag != OBO_IS_A || b->term[x->term] == TERM_NONE)
 			continue;
 		uint32_t parent = find_entry(b, x->text);
 		if (parent == TERM_NONE || b->term[parent] == TERM_NONE)
-			bad = error_set(e, "%s: line %zu: %.80s is_a %.80s, which %s", f->path, x->line, f->term[x->term].id, x->text,
+			return error_set(e, "%s: line %zu: %.80s is_a %.80s, which %s", f->path, x->line, f->term[x->term].id, x->text,
 				parent == TERM_NONE ? "the file does not have" : "is obsolete");
-		else
-			edge[n++] = (struct edge){b->term[x->term], b->term[parent]};
+		edge[n++] = (struct edge){b->term[x->term], b->term[parent]};
 	}
-	if (!bad) {
-		make_lists(&b->o->parent, edge, n, b->o->n);
-		for (size_t i = 0; i < n; i++)
-			edge[i] = (struct edge){edge[i].to, edge[i].of};
-		make_lists(&b->o->child, edge, n, b->o->n);
-	}
-	return bad;
+	make_lists(&b->o->parent, edge, n, b->o->n);
+	for (size_t i = 0; i < n; i++)
+		edge[i] = (struct edge){edge[i].to, edge[i].of};
+	make_lists(&b->o->child, edge, n, b->o->n);
+	return 0;
 }
 
 /* Names a cycle among the terms that have unplaced parents. */

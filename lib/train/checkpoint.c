@@ -89,26 +89,25 @@ static const char *const moment[] = {"exp_avg.", "exp_avg_sq."};
 
 static int load_moments(struct model *m, const char *path, struct error *e)
 {
-	struct safetensors s;
+	RELEASED(safetensors_close) struct safetensors s;
 	char hex[DIGEST_SIZE];
 	if (safetensors_open(&s, path, e))
 		return -1;
-	int bad = 0;
 	size_t learned = 0;
 	for (size_t i = 0; i < model_ntensor(m); i++)
 		learned += model_tensor(m, i)->role == LEARNED;
 	if (s.n != 2 * learned)
-		bad = error_set(e, "%s: %zu tensors, expected two moments for each of the model's %zu", path, s.n, learned);
-	for (size_t i = 0; i < s.n && !bad; i++) {
+		return error_set(e, "%s: %zu tensors, expected two moments for each of the model's %zu", path, s.n, learned);
+	for (size_t i = 0; i < s.n; i++) {
 		const char *name = s.tensor[i].name;
 		int second = !strncmp(name, moment[1], strlen(moment[1])), first = !strncmp(name, moment[0], strlen(moment[0]));
 		const struct tensor *t = first || second ? model_find(m, name + strlen(moment[second])) : NULL;
-		bad = t && t->role == LEARNED ? weights_load_one(m, second ? MOMENT2 : MOMENT1, t, &s, &s.tensor[i], e)
-					      : error_set(e, "%s: tensor '%.80s' is not a moment of a tensor of the model", path, name);
+		if (!t || t->role != LEARNED)
+			return error_set(e, "%s: tensor '%.80s' is not a moment of a tensor of the model", path, name);
+		if (weights_load_one(m, second ? MOMENT2 : MOMENT1, t, &s, &s.tensor[i], e))
+			return -1;
 	}
-	bad = bad || safetensors_digest(&s, hex, e);
-	safetensors_close(&s);
-	return bad;
+	return safetensors_digest(&s, hex, e);
 }
 
 /* ---- reading and writing ---- */

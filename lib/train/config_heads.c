@@ -14,18 +14,16 @@
 static int check_labels(char *const *label, size_t n, const struct config_reader *r)
 {
 	FREED char **sorted = xmalloc(n * sizeof *sorted);
-	int bad = 0;
-	for (size_t i = 0; i < n && !bad; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!label[i][0] || strpbrk(label[i], "\t\r\n"))
-			bad = error_set(r->e, "%s: id2label: the name of class %zu is empty, or has a tab or line break", r->name, i);
+			return error_set(r->e, "%s: id2label: the name of class %zu is empty, or has a tab or line break", r->name, i);
 		sorted[i] = label[i];
 	}
-	if (!bad)
-		qsort(sorted, n, sizeof *sorted, compare_text);
-	for (size_t i = 1; i < n && !bad; i++)
+	qsort(sorted, n, sizeof *sorted, compare_text);
+	for (size_t i = 1; i < n; i++)
 		if (strcmp(sorted[i - 1], sorted[i]) == 0)
-			bad = error_set(r->e, "%s: id2label: two classes are named '%.80s'", r->name, sorted[i]);
-	return bad;
+			return error_set(r->e, "%s: id2label: two classes are named '%.80s'", r->name, sorted[i]);
+	return 0;
 }
 
 /* Of how many classes or numbers "num_labels" or "id2label" speaks. */

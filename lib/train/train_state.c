@@ -63,15 +63,13 @@ static int check_files(const struct train_state *s, const char *model, uint64_t 
 {
 	static const char *const file[] = {"/model.safetensors", "/optimizer.safetensors", "/best.safetensors"};
 	char hex[DIGEST_SIZE];
-	int bad = 0;
-	for (int i = 0; i < 2 + (s->best_step > 0) && !bad; i++) {
-		struct safetensors f;
+	for (int i = 0; i < 2 + (s->best_step > 0); i++) {
+		RELEASED(safetensors_close) struct safetensors f;
 		FREED char *path = checkpoint_path(model, step, file[i]);
-		bad = safetensors_open(&f, path, e);
-		bad = bad || safetensors_digest(&f, hex, e) || safetensors_check_beside(&f, e);
-		safetensors_close(&f);
+		if (safetensors_open(&f, path, e) || safetensors_digest(&f, hex, e) || safetensors_check_beside(&f, e))
+			return -1;
 	}
-	return bad;
+	return 0;
 }
 
 /* The state of one of n checkpoints; see checkpoint_progress. */

@@ -184,46 +184,43 @@ static int check_copies(struct model *m, struct safetensors_set *set, struct err
 
 static int load_file(const struct source *o, struct safetensors *s, struct weights_report *r, struct error *e)
 {
-	int bad = 0;
-	for (size_t i = 0; i < s->n && !bad; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		const struct tensor *t = place_of(o, s->tensor[i].name);
-		if (t && o->seen[t - model_tensor(o->m, 0)]) {
-			bad = error_set(e, "%s: tensor '%s' occurs twice, with and without the prefix '%s'", s->path, t->name,
-				model_config(o->m)->arch->prefix);
-		} else if (t) {
-			o->seen[t - model_tensor(o->m, 0)] = 1;
-			bad = weights_load_one(o->m, PARAM, t, s, &s->tensor[i], e);
-		} else if (may_ignore(o, s->tensor[i].name)) {
+		if (!t && may_ignore(o, s->tensor[i].name)) {
 			r->ignored++;
-		} else {
-			bad = error_set(e, "%s: tensor '%.80s' has no place in a model of this configuration (%u layers)", s->path,
-				s->tensor[i].name, model_config(o->m)->num_hidden_layers);
+			continue;
 		}
+		if (!t)
+			return error_set(e, "%s: tensor '%.80s' has no place in a model of this configuration (%u layers)", s->path,
+				s->tensor[i].name, model_config(o->m)->num_hidden_layers);
+		if (o->seen[t - model_tensor(o->m, 0)]++)
+			return error_set(e, "%s: tensor '%s' occurs twice, with and without the prefix '%s'", s->path, t->name,
+				model_config(o->m)->arch->prefix);
+		if (weights_load_one(o->m, PARAM, t, s, &s->tensor[i], e))
+			return -1;
 	}
-	return bad;
+	return 0;
 }
 
 static int load_all(const struct source *o, struct weights_report *r, struct error *e)
 {
-	int bad = 0;
-	for (size_t i = 0; i < o->set->n && !bad; i++)
-		bad = load_file(o, &o->set->file[i], r, e);
-	for (size_t i = 0; i < model_ntensor(o->m) && !bad; i++) {
+	for (size_t i = 0; i < o->set->n; i++)
+		if (load_file(o, &o->set->file[i], r, e))
+			return -1;
+	for (size_t i = 0; i < model_ntensor(o->m); i++) {
 		const struct tensor *t = model_tensor(o->m, i);
 		char want[160];
 		uint64_t shape[2] = {t->shape[0], t->shape[1]};
 		if (o->seen[i])
 			continue;
-		if (t->layer < (int)model_config(o->m)->num_hidden_layers) {
-			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", o->set->file->path, t->name,
+		if (t->layer < (int)model_config(o->m)->num_hidden_layers)
+			return error_set(e, "%s: no tensor '%s' (expected shape %s)", o->set->file->path, t->name,
 				safetensors_shape(want, sizeof want, shape, t->ndim));
-		} else {
-			model_draw(o->m, t);
-			if (!r->fresh++)
-				snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
-		}
+		model_draw(o->m, t);
+		if (!r->fresh++)
+			snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
 	}
-	return bad ? -1 : check_copies(o->m, o->set, e);
+	return check_copies(o->m, o->set, e);
 }
 
 /* A model that transformers can read and we cannot yet: say what to do. */
@@ -238,7 +235,7 @@ static int explain_missing(const char *path, struct error *e)
 
 int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e)
 {
-	struct safetensors_set set;
+	RELEASED(safetensors_set_close) struct safetensors_set set;
 	struct source o = {.m = m, .set = &set};
 	*r = (struct weights_report){0};
 	if (safetensors_set_open(&set, path, e))
@@ -247,20 +244,18 @@ int weights_load_heads(struct model *m, const char *path, const struct head_spec
 	int bad = load_all(&o, r, e) || safetensors_set_digest(&set, r->digest, e) ? -1 : 0;
 	free_list(o.name, model_ntensor(m));
 	free(o.seen);
-	safetensors_set_close(&set);
 	return bad;
 }
 
 int weights_digest(const char *path, char hex[DIGEST_SIZE], struct error *e)
 {
-	struct safetensors_set set;
-	int bad = safetensors_set_open(&set, path, e) ? explain_missing(path, e) : 0;
-	if (!bad && set.n == 1 && *set.file->digest)
-		strcpy(hex, set.file->digest);
-	else
-		bad = bad || safetensors_set_digest(&set, hex, e);
-	safetensors_set_close(&set);
-	return bad ? -1 : 0;
+	RELEASED(safetensors_set_close) struct safetensors_set set;
+	if (safetensors_set_open(&set, path, e))
+		return explain_missing(path, e);
+	if (set.n != 1 || !*set.file->digest)
+		return safetensors_set_digest(&set, hex, e);
+	strcpy(hex, set.file->digest);
+	return 0;
 }
 
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e)
