@@ -129,6 +129,7 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 		a.write_h5ad("permuted.h5ad")
 	END
 	run -0 network DATA=permuted.h5ad LABEL=cell_type EDGES=60 LEAST_CELLS=30 RESULTS=r
+	assert_line --regexp 'modules? ha(ve|s) three or more\. Halves of the donors repeat none of them: no stability is above 0\.0[0-9]\.$'
 	assert_line "0 of the 60 edges have q below .05, with donors as replicates."
 	dir=r/network/latest
 	awk 'NR == 2 && $3 > .05 { exit 1 }' $dir/halves.tsv

@@ -7,6 +7,7 @@ LEAST = 3       # genes of a module that is shown
 LARGE = 5       # genes of a module that the answer names
 SHOWN = 30, 15  # modules and edges of the tables
 DONORS = 6      # for q (depgraph --within)
+REPEATED = .1   # stability from which a module is said to be repeated; those of permuted cells have less
 
 
 def and_(words):
@@ -29,13 +30,16 @@ def answer(shown, genes, edges, columns_):
     if not edges:
         return "No genes vary together within donors. LEAST_CELLS= takes rarer genes."
     if not shown:
-        return f"The {edges} strongest edges join {genes} genes in pairs: no module has three genes. EDGES= takes more edges."
+        return f"The {edges} strongest edge{'s join' if edges > 1 else ' joins'} {genes} genes in pairs: no module has three genes. EDGES= takes more edges."
     said = f"The {edges} strongest edges join {genes} genes; {len(shown)} module{'s have' if len(shown) > 1 else ' has'} three or more"
     stable = [m for m in shown if known(m["stability"])]
     if not stable:
         return said + ". All cells count as one donor, so whether other donors have these modules is not known" + (
             " (WITHIN= names a column of donors)." if columns_ == "input_file" else ".")
     best = sorted(stable, key=lambda m: (-float(m["stability"]), -int(m["genes"])))
+    if float(best[0]["stability"]) < REPEATED:
+        return f"{said}. Halves of the donors repeat none of them: no stability is above {float(best[0]['stability']):.2f}."
+    best = [m for m in best if float(m["stability"]) >= REPEATED]
     large = [m for m in best if int(m["genes"]) >= LARGE]
     return (said + (f". Of those with {LARGE} or more, halves of the donors repeat best: " if large else ". Halves of the donors repeat best: ")
             + and_([f"{m['module_name']} ({float(m['stability']):.2f})" for m in (large or best)[:5]]) + ".")
@@ -51,7 +55,7 @@ def main(folder, data, within):
     print(f"corrmask network: {data}\n{sizes(f'{folder}/cells.counts')} cells, {plain(donors)} donor{'s' * (donors != 1)}; within {strata.replace(',', ' x ')}"
           + (" x 15 clusters of the cells" if "," not in strata else ""))
     tell(folder, answer(shown, genes, len(edges), strata), recurrence(halves, len(edges)),
-         f"Stability is the share of a module's pairs of genes that are in one module in both halves of the donors, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) else "",
+         f"Stability is the share of a module's pairs of genes that are in one module in both halves of the donors, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) and shown else "",
          f"{sum(float(e['q']) < .05 for e in certain)} of the {len(edges)} edges have q below .05, with donors as replicates." if certain else
          f"No edge has a q: donors are its replicates, and {DONORS} are needed.",
          "" if any(known(m["set"]) for m in shown) else "No module is rich in a set of genes, so modules have the names of their strongest genes.",
