@@ -45,7 +45,7 @@ tools("h5tok -q -o a.counts atlas.h5ad; h5tok -q -o n.counts new.h5ad; "
       "scview -q -O h5ad --into new.h5ad --key transfer --replace -o into.h5ad n.pred")
 want = anndata.read_h5ad("into.h5ad")
 names = [c for c in want.obs if c.startswith("transfer_")]
-assert len(names) == 6
+assert len(names) == 7
 
 
 def same_types(got):
