@@ -273,7 +273,10 @@ zipfile.ZipFile("evil.ckpt", "w").writestr("a/data.pkl", pickle.dumps({"state_di
 	rankenc -q -m wced.model/vocab.tsv --cls 5 without.counts | scembed -q -M wced.model | scview -c cell,x - > want
 	scembed -q -M wced.model deleted.tok | scview -c perturbation,cell,x - | awk -F '\t' -v OFS='\t' '$1 == "delete" { print $2, $3 }' > got
 	[ "$(wc -l < got)" -gt 20 ]
-	awk -F '\t' 'NR == FNR { want[$1] = $2; next } want[$1] != $2 { exit 1 }' want got
+	# a value is that of the same products, but in batches of other sizes, for which a processor may have other kernels
+	awk -F '\t' 'NR == FNR { want[$1] = $2; next }
+		{ n = split(want[$1], a, " "); if (split($2, b, " ") != n || !n) exit 1
+		  for (i = 1; i <= n; i++) { d = a[i] - b[i]; if (d > 1e-5 || d < -1e-5) { print $1, a[i], b[i]; exit 1 } } }' want got
 	run -1 scperturb apply --overexpress "$gene" whole.tok -o no.tok
 	names "whole.tok deleted"
 }
