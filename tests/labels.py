@@ -57,9 +57,9 @@ GROUP scsample --hvg 20 a.counts --batch-key COL
 GROUP scperturb shift deleted.emb --group COL
 GROUP depgraph a.counts --within COL
 """
-# Options with a column that is no label: numbers, clusters, values that a user names, columns to copy, and the tables of armstat.
+# Options with a column that is no label: numbers, clusters, values that a user names, two states, columns to copy, and the tables of armstat.
 OTHERS = {"ctaprobe cells --target", "ctaprobe transfer --clusters", "ctaprobe cells --fold-column", "ctaprobe score --target", "maskgen --keep", "maskgen --module", "scperturb shift --state",
-          "scgenes genesets --module"}
+          "scgenes genesets --module", "depgraph --states"}
 # Where words cannot be labels: 'unknown' is what transfer calls cells, and words are no terms.
 KEPT_REFUSED = {"transfer": "'unknown'", "--ontology": "'unknown'"}
 SAME_KIND = {"sctrain " + c + " --head" for c in ("genes", "nb", "value", "wced", "cells")}     # one table: mlm stands for all

@@ -96,7 +96,7 @@ $(LEARNED)/reference.ref: $(LEARNED)/reference.counts $(LEARNED)/group
 
 # Two small references of one donor each, which may be given away: RESULTS/pbmc3k.ref and pbmc4k.ref
 .PHONY: references
-references:
+references: ## two small references of blood cells that may be given away: one donor each, CC BY 4.0
 	+@for sample in pbmc3k:cell_type pbmc4k:author_type; do \
 		$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) reference REFERENCE="$(PIPELINES)/../data/$${sample%:*}_sample.h5ad" LABEL="$${sample#*:}" \
 			ABOUT="'title=Blood cells, a sample of $${sample%:*}' 'source=10x Genomics' 'licence=CC BY 4.0'" && \
