@@ -121,8 +121,7 @@ void inference_report(const struct inference *r, const char *cells_are)
 	cli_unknown_groups(&r->groups, r->groups.unknown, cells, r->name);
 	if (empty)
 		warn("%llu of %llu %s", empty, cells, cells_are);
-	cli_measured("cells", (double)cells);
-	cli_measured(r->counts ? "counts" : "tokens", (double)tokens);
+	cli_measured_all({"cells", (double)cells}, {r->counts ? "counts" : "tokens", (double)tokens});
 	if (r->counts) {
 		cli_report(r->cli, "%llu cells, %llu counts", cells, tokens);
 		return;

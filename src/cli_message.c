@@ -204,9 +204,7 @@ void cli_cut(uint64_t cut, uint64_t cells, uint64_t lost, uint64_t tokens, size_
 	double percent = 100 * (double)lost / (double)(lost + tokens);
 	info("%" PRIu64 " of %" PRIu64 " cells have more than %zu tokens: those of the lowest rank, %.1f %% of all, are left out", cut,
 		cells, most, percent);
-	cli_measured("cells_cut", (double)cut);
-	cli_measured("cut_to", (double)most);
-	cli_measured("percent_of_tokens_cut", percent);
+	cli_measured_all({"cells_cut", (double)cut}, {"cut_to", (double)most}, {"percent_of_tokens_cut", percent});
 }
 
 void messages_begin(const char *program)

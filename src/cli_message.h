@@ -1,6 +1,7 @@
 /* What tools say: messages, progress, rows of --report. `must` ends the program if a call of the library failed. */
 #pragma once
 
+#include "base/decimal.h"
 #include "base/error.h"
 
 #include <stdint.h>
@@ -41,6 +42,9 @@ char *cells_done(uint64_t done, uint64_t of);
 
 /* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 1 MB is kept. */
 void cli_measured(const char *name, double value);
+/* cli_measured_all({"cells", n}, {"genes", m}): one row after another */
+#define cli_measured_all(...) cli_measured_each((const struct named_number[]){__VA_ARGS__, {0}})
+void cli_measured_each(const struct named_number *row);
 /* The same with a line of text. */
 void cli_stated(const char *name, const char *text);
 /* Of `cells`, `cut` were too long for `most` tokens and lost so many; `tokens` are left. */

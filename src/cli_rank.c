@@ -177,11 +177,9 @@ char *ranking_commit(struct ranking *r)
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped", enc->cells - enc->kept,
 			enc->cells);
-	cli_measured("cells_in", (double)enc->cells);
-	cli_measured("cells_out", (double)enc->kept);
-	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));
-	cli_measured("tokens", (double)enc->tokens);
-	cli_measured("cells_of_full_length", (double)enc->full);
+	cli_measured_all({"cells_in", (double)enc->cells}, {"cells_out", (double)enc->kept},
+		{"dropped:no_gene", (double)(enc->cells - enc->kept)}, {"tokens", (double)enc->tokens},
+		{"cells_of_full_length", (double)enc->full});
 	cli_cut(enc->cut, enc->cells, enc->lost, enc->tokens, enc->max_len);
 	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */

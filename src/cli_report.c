@@ -72,6 +72,12 @@ void cli_measured(const char *name, double value)
 	row("%s\t%s\n", name, decimal_print(number, value));
 }
 
+void cli_measured_each(const struct named_number *r)
+{
+	for (; r->name; r++)
+		cli_measured(r->name, r->value);
+}
+
 void cli_stated(const char *name, const char *text)
 {
 	row("%s\t%s\n", name, text);

@@ -376,8 +376,7 @@ int main(int argc, char **argv)
 		must_commit(out);
 	}
 	uint32_t linked = genes_with_partners(&g);
-	cli_measured("genes_with_neighbours", linked);
-	cli_measured("edges", (double)(g.offset[g.n] / 2));
+	cli_measured_all({"genes_with_neighbours", linked}, {"edges", (double)(g.offset[g.n] / 2)});
 	cli_report(&cli, "%u genes with partners, %llu edges", linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++)
 		free_all(m.name[i], m.of[i]);

@@ -496,12 +496,8 @@ static void stream_files(struct job *j, struct h5ad *file)
 	FREED char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank)
 		must(stream_commit(j->out, &failure));
-	cli_measured("cells_in", (double)j->cells);
-	cli_measured("genes", (double)j->genes.genes.n);
-	cli_measured("counts", (double)j->counts);
-	cli_measured("entries_added", (double)j->rows.repeats);
-	cli_measured("unlogged_cells", (double)j->unlogged);
-	cli_measured("largest_rounding", j->off);
+	cli_measured_all({"cells_in", (double)j->cells}, {"genes", (double)j->genes.genes.n}, {"counts", (double)j->counts},
+		{"entries_added", (double)j->rows.repeats}, {"unlogged_cells", (double)j->unlogged}, {"largest_rounding", j->off});
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->genes.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 }

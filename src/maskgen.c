@@ -546,11 +546,9 @@ static void maskgen_finish(struct run *r)
 		must(outfile_text(cli.output, table, &failure));
 	}
 	note_coverage(r);
-	cli_measured("cells", (double)r->rows);
-	cli_measured("steps", (double)r->loader.steps);
-	cli_measured(strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens);
-	cli_measured("masked", (double)r->masked);
-	cli_measured("blocks_read", (double)r->loader.decoded);
+	cli_measured_all({"cells", (double)r->rows}, {"steps", (double)r->loader.steps},
+		{strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens}, {"masked", (double)r->masked},
+		{"blocks_read", (double)r->loader.decoded});
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
 		strategy->uses & COUNTS ? "values" : "tokens", (unsigned long long)r->masked,

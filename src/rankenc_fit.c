@@ -303,9 +303,7 @@ static void write_sums(struct learning *l)
 	must(medians_write(&l->fit, out, &failure));
 	must_commit(out);
 	header_release(&h);
-	cli_measured("cells_in", (double)l->cells);
-	cli_measured("genes", (double)l->genes.n);
-	cli_measured("pass", (double)l->passes);
+	cli_measured_all({"cells_in", (double)l->cells}, {"genes", (double)l->genes.n}, {"pass", (double)l->passes});
 	if (l->of_sums && medians_check(&l->fit, "", &failure) == 0)
 		cli_measured("genes_left", medians_next(&l->fit) ? (double)l->fit.left : 0);
 	cli_report(l->o->cli, "%" PRIu64 " cells, %zu genes, sums of pass %" PRIu64, l->cells, l->genes.n, l->passes);
@@ -327,10 +325,8 @@ static void learnt(struct learning *l)
 		finish_sums(l);
 	size_t kept = write_vocab(l->o, &l->genes, &l->fit);
 	info("%zu genes of %" PRIu64 " cells", kept, l->cells);
-	cli_measured("cells_in", (double)l->cells);
-	cli_measured("genes", (double)l->genes.n);
-	cli_measured("vocabulary", (double)kept);
-	cli_measured("passes", (double)l->passes);
+	cli_measured_all(
+		{"cells_in", (double)l->cells}, {"genes", (double)l->genes.n}, {"vocabulary", (double)kept}, {"passes", (double)l->passes});
 	cli_report(l->o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %" PRIu64 " pass%s", l->cells, l->genes.n, kept,
 		l->passes, l->passes == 1 ? "" : "es");
 }

@@ -262,8 +262,7 @@ int main(int argc, char **argv)
 	struct stream *out = scsim_open_output(&s, n);
 	uint64_t entries = write_cells(out, &s, n);
 	must_commit(out);
-	cli_measured("cells_out", (double)n);
-	cli_measured("entries", (double)entries);
+	cli_measured_all({"cells_out", (double)n}, {"entries", (double)entries});
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
 		model == MODEL_CELLS ? "genes" : "tokens");
 	return 0;

@@ -1,6 +1,11 @@
 /* Floating-point numbers as people write them: 0.42, not 0.41999999999999998. */
 #pragma once
 
+struct named_number {
+	const char *name;
+	double value;
+};
+
 enum { DECIMAL = 32 }; /* room for any number and its final zero byte */
 
 /* The decimal number with the fewest digits that reads back as the same double. Returns text. */

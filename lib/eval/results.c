@@ -1,6 +1,5 @@
 #include "eval/results.h"
 
-#include "base/decimal.h"
 #include "base/tsv.h"
 
 #include <math.h>
@@ -29,6 +28,12 @@ static struct result_row *results_add_row(struct results *r, const char *metric,
 void results_add(struct results *r, const char *metric, double value)
 {
 	results_add_row(r, metric, value);
+}
+
+void results_add_each(struct results *r, const struct named_number *row)
+{
+	for (; row->name; row++)
+		results_add(r, row->name, row->value);
 }
 
 void results_text(struct results *r, const char *metric, const char *text)

@@ -1,6 +1,7 @@
 /* Results of a command: a table of two columns, metric and value; or records, a table with a column for each name. */
 #pragma once
 
+#include "base/decimal.h"
 #include "base/error.h"
 
 #include <stdint.h>
@@ -24,6 +25,9 @@ struct results {
 struct results *results_new(void);
 void results_free(struct results *r);
 void results_add(struct results *r, const char *metric, double value);
+/* results_add_all(r, {"cells", n}, {"mse", mse}): one row after another */
+#define results_add_all(r, ...) results_add_each(r, (const struct named_number[]){__VA_ARGS__, {0}})
+void results_add_each(struct results *r, const struct named_number *row);
 void results_text(struct results *r, const char *metric, const char *text);
 void results_fold(struct results *r, const char *metric, double value);
 void results_classes(struct results *r, char *const *name, size_t k); /* the classes, and the row "classes", their number */

@@ -118,8 +118,7 @@ int armstat_leaderboard(int argc, char **argv)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
 	cli_write(leaderboard_cli.output, text);
-	cli_measured("methods", (double)t.methods);
-	cli_measured("metrics", (double)t.columns);
+	cli_measured_all({"methods", (double)t.methods}, {"metrics", (double)t.columns});
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	return 0;
 }

@@ -314,9 +314,7 @@ static struct results *metrics_of(
 		classes_scores(to, tested, r, fold);
 	if (fold)
 		results_add(to, "folds", (double)cells_set.nfold);
-	results_add(to, "cells", (double)tested->n);
-	results_add(to, "train_cells", (double)r->train_cells);
-	results_add(to, "unlabelled", (double)unlabelled);
+	results_add_all(to, {"cells", (double)tested->n}, {"train_cells", (double)r->train_cells}, {"unlabelled", (double)unlabelled});
 	if (cells_set.search) {
 		const char *key = cells_set.target ? "penalty" : "inverse_penalty";
 		FREED char *list = xasprintf("%s_fold", key);
@@ -326,8 +324,7 @@ static struct results *metrics_of(
 			results_add(to, key, r->penalty[0]);
 	}
 	if (r->k) {
-		results_add(to, "iterations", r->iterations);
-		results_add(to, "converged", r->converged == (int)r->fits && !r->unfinished);
+		results_add_all(to, {"iterations", r->iterations}, {"converged", r->converged == (int)r->fits && !r->unfinished});
 		classes_details(to, r, c);
 	}
 	return to;
@@ -498,11 +495,8 @@ int ctaprobe_cells(int argc, char **argv)
 		one[i] = probe_once(&r, &a, &b, i, unlabelled);
 	}
 	cli_write_results(&cells_cli, results_mean(one, (size_t)cells_set.repeats, cells_set.target ? "spearman" : "macro_f1"));
-	cli_measured("train_cells", (double)r.train_cells);
-	cli_measured("test_cells", (double)(test_path ? b.n : a.n));
-	cli_measured("classes", (double)classes_of_cells.n);
-	cli_measured("features", (double)a.d);
-	cli_measured("iterations", (double)r.iterations);
+	cli_measured_all({"train_cells", (double)r.train_cells}, {"test_cells", (double)(test_path ? b.n : a.n)},
+		{"classes", (double)classes_of_cells.n}, {"features", (double)a.d}, {"iterations", (double)r.iterations});
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
 		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
 	return 0;

@@ -205,20 +205,14 @@ static void print_metrics(struct study *t)
 	metrics_score(&t->all);
 	if (t->K == 2) {
 		weighted_auc(t, &mean, &sd);
-		results_add(to, "auc_weighted", mean);
-		results_add(to, "auc_weighted_sd", sd);
+		results_add_all(to, {"auc_weighted", mean}, {"auc_weighted_sd", sd});
 	}
 	add_folds(to, "auc_fold", t, offsetof(struct fold, auc));
 	add_folds(to, "gene_auc_fold", t, offsetof(struct fold, gene_auc));
 	add_folds(to, "accuracy_fold", t, offsetof(struct fold, accuracy));
 	add_folds(to, "macro_f1_fold", t, offsetof(struct fold, macro_f1));
-	results_add(to, "accuracy", t->all.accuracy);
-	results_add(to, "macro_f1", t->all.macro_f1);
-	results_add(to, "folds", (double)t->nfold);
-	results_add(to, "cells", cells);
-	results_add(to, "tokens", tokens);
-	results_add(to, "genes", genes);
-	results_add(to, "unlabelled", (double)t->unlabelled);
+	results_add_all(to, {"accuracy", t->all.accuracy}, {"macro_f1", t->all.macro_f1}, {"folds", (double)t->nfold}, {"cells", cells},
+		{"tokens", tokens}, {"genes", genes}, {"unlabelled", (double)t->unlabelled});
 	if (t->K == 2)
 		results_text(to, "positive", t->name[1]);
 	results_classes(to, t->name, t->K);
@@ -310,9 +304,7 @@ int ctaprobe_genes(int argc, char **argv)
 	if (roc_path)
 		write_roc(&t);
 	print_metrics(&t);
-	cli_measured("folds", (double)t.nfold);
-	cli_measured("classes", (double)t.K);
-	cli_measured("tokens", (double)t.all.n);
+	cli_measured_all({"folds", (double)t.nfold}, {"classes", (double)t.K}, {"tokens", (double)t.all.n});
 	cli_report(&genes_cli, "%zu folds, %zu classes, %llu tokens", t.nfold, t.K, (unsigned long long)t.all.n);
 	return 0;
 }

@@ -56,12 +56,9 @@ void score_numbers(struct stream *in, const char *column)
 	struct pairs p = {0};
 	read_pairs(&p, in, column);
 	struct results *to = results_new();
-	results_add(to, "pearson", correlation_pearson(p.x, p.y, p.n));
-	results_add(to, "spearman", correlation_spearman(p.x, p.y, p.n));
+	results_add_all(to, {"pearson", correlation_pearson(p.x, p.y, p.n)}, {"spearman", correlation_spearman(p.x, p.y, p.n)});
 	report_fit(to, p.x, p.y, p.n);
-	results_add(to, "cells", (double)p.n);
-	results_add(to, "unlabelled", (double)p.unlabelled);
-	results_add(to, "unpredicted", (double)p.unpredicted);
+	results_add_all(to, {"cells", (double)p.n}, {"unlabelled", (double)p.unlabelled}, {"unpredicted", (double)p.unpredicted});
 	cli_write_results(&score_cli, to);
 	cli_report(&score_cli, "%zu cells scored", p.n);
 	free_all(p.x, p.y);

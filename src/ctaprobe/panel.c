@@ -453,16 +453,12 @@ static void panel_score(const struct task *t, const float *mu)
 		must(outfile_text(genes_path, text, &failure));
 	free_all(text, a);
 	struct results *to = results_new();
-	results_add(to, "pearson", pearson / (double)n);
-	results_add(to, "spearman", spearman / (double)m);
-	results_add(to, "deviance_explained", 1 - sum[0] / sum[1]);
+	results_add_all(
+		to, {"pearson", pearson / (double)n}, {"spearman", spearman / (double)m}, {"deviance_explained", 1 - sum[0] / sum[1]});
 	if (!isnan(t->penalty))
 		results_add(to, "penalty", t->penalty);
-	results_add(to, "genes", (double)t->genes);
-	results_add(to, "constant", (double)(t->genes - n));
-	results_add(to, "train_cells", (double)t->train.n);
-	results_add(to, "cells", (double)c->n);
-	results_add(to, "without_panel", (double)(t->train.empty + c->empty));
+	results_add_all(to, {"genes", (double)t->genes}, {"constant", (double)(t->genes - n)}, {"train_cells", (double)t->train.n},
+		{"cells", (double)c->n}, {"without_panel", (double)(t->train.empty + c->empty)});
 	cli_write_results(&panel_cli, to);
 }
 
@@ -527,8 +523,7 @@ int ctaprobe_panel(int argc, char **argv)
 	warn_learned(&t.train, &t.test, stream_name(in));
 	choose_hidden(&t);
 	run(&t);
-	cli_measured("cells", (double)t.test.n);
-	cli_measured("genes", (double)t.genes);
+	cli_measured_all({"cells", (double)t.test.n}, {"genes", (double)t.genes});
 	cli_report(&panel_cli, "%zu genes predicted in %zu cells from %zu genes", t.genes, t.test.n, t.seen_genes);
 	return 0;
 }

@@ -22,11 +22,8 @@ void header_labels(struct header *h, char *const *name, const uint64_t *cells, s
 
 void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency)
 {
-	results_add(to, "accuracy", m->accuracy);
-	results_add(to, "balanced_accuracy", m->balanced_accuracy);
-	results_add(to, "macro_f1", m->macro_f1);
-	results_add(to, "weighted_f1", m->weighted_f1);
-	results_add(to, "f1_rare", metrics_rare_f1(m, frequency, NULL));
+	results_add_all(to, {"accuracy", m->accuracy}, {"balanced_accuracy", m->balanced_accuracy}, {"macro_f1", m->macro_f1},
+		{"weighted_f1", m->weighted_f1}, {"f1_rare", metrics_rare_f1(m, frequency, NULL)});
 }
 
 void report_fit(struct results *to, const double *predicted, const double *truth, size_t n)
@@ -41,8 +38,7 @@ void report_fit(struct results *to, const double *predicted, const double *truth
 		missed += miss * miss;
 		varies |= truth[i] < truth[0] || truth[i] > truth[0];
 	}
-	results_add(to, "mse", missed / (double)n / unit / unit);
-	results_add(to, "r2", varies ? 1 - missed / total : NAN);
+	results_add_all(to, {"mse", missed / (double)n / unit / unit}, {"r2", varies ? 1 - missed / total : NAN});
 }
 
 static const char *const boot_key[BOOTSTRAP_SCORES] = {"accuracy", "balanced_accuracy", "macro_f1"};
@@ -82,8 +78,8 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 		for (size_t i = 0; i < replicates; i++)
 			one[i] = value[i * BOOTSTRAP_SCORES + (size_t)s];
 		FREED char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
-		results_add(to, low, within(bootstrap_quantile(one, replicates, 0.025)));
-		results_add(to, high, within(bootstrap_quantile(one, replicates, 0.975)));
+		results_add_all(to, {low, within(bootstrap_quantile(one, replicates, 0.025))},
+			{high, within(bootstrap_quantile(one, replicates, 0.975))});
 	}
 	results_add(to, "bootstrap_units", (double)units);
 }

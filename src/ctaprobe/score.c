@@ -280,9 +280,8 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 		all += (double)train[k];
 	if (train)
 		results_add(to, "train_cells", all);
-	results_add(to, "unlabelled", (double)s->unlabelled);
-	results_add(to, "unknown", (double)s->unknown);
-	results_add(to, "unpredicted", (double)s->unpredicted);
+	results_add_all(
+		to, {"unlabelled", (double)s->unlabelled}, {"unknown", (double)s->unknown}, {"unpredicted", (double)s->unpredicted});
 	if (s->in_reference)
 		results_add(to, "in_reference", (double)s->in_reference);
 	report_classes(to, &m, c->name, frequency, train ? frequency : NULL);
@@ -333,9 +332,7 @@ static void score_classes(struct scored *s, struct classes *classes, struct clas
 		classes_settle(groups, (uint32_t *[]){s->group}, (size_t[]){s->n}, 1);
 	say_left_out(s, classes, known, in);
 	print_metrics(s, classes, frequency);
-	cli_measured("cells", (double)s->n);
-	cli_measured("classes", (double)classes->n);
-	cli_measured("model_classes", (double)s->model_classes);
+	cli_measured_all({"cells", (double)s->n}, {"classes", (double)classes->n}, {"model_classes", (double)s->model_classes});
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s->n, classes->n, s->model_classes);
 }
 

@@ -71,16 +71,14 @@ void confident_report(struct results *to, const struct confident *c)
 	struct calibration cal;
 	double risk[RISK_GRID], covered = 0, size = 0, unknown[2] = {0}, cells[2] = {(double)(c->n - c->novels), (double)c->novels};
 	calibration_measure(&cal, c->probability, c->right, c->n);
-	results_add(to, "ece", cal.error);
-	results_add(to, "aurc", risk_coverage(c->probability, c->right, c->n, risk));
+	results_add_all(to, {"ece", cal.error}, {"aurc", risk_coverage(c->probability, c->right, c->n, risk)});
 	for (size_t i = 0; i < c->n; i++) {
 		covered += c->covered[i];
 		size += c->novel[i] ? 0 : c->size[i];
 		unknown[c->novel[i]] += c->unknown[i];
 	}
 	if (c->in_set_at >= 0) {
-		results_add(to, "coverage", covered / cells[0]);
-		results_add(to, "set_size", size / cells[0]);
+		results_add_all(to, {"coverage", covered / cells[0]}, {"set_size", size / cells[0]});
 	}
 	if (c->assigned_at >= 0) {
 		results_add(to, "known_called_unknown", unknown[0] / cells[0]);

@@ -94,8 +94,7 @@ void target_scores(struct results *to, const struct embeddings *d, const struct 
 	if (d->group) {
 		double rho;
 		size_t n = by_group(d, r->expected, &rho);
-		results_add(to, "group_spearman", rho);
-		results_add(to, "groups", (double)n);
+		results_add_all(to, {"group_spearman", rho}, {"groups", (double)n});
 	}
 	report_fit(to, r->expected, d->target, d->n);
 }

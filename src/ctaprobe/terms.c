@@ -84,16 +84,11 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	metrics_add(&m, s->y, settled, s->n);
 	metrics_score(&m);
 	struct results *to = results_new();
-	const struct {
-		const char *key;
-		double value;
-	} all[] = {{"exact", x.exact}, {"finer", x.finer}, {"coarser", x.coarser}, {"wrong", x.wrong},
+	results_add_all(to, {"exact", x.exact}, {"finer", x.finer}, {"coarser", x.coarser}, {"wrong", x.wrong},
 		{"hierarchical_precision", x.precision}, {"hierarchical_recall", x.recall}, {"hierarchical_f1", x.f1},
 		{"distance", x.distance}, {"accuracy", m.accuracy}, {"balanced_accuracy", m.balanced_accuracy}, {"macro_f1", m.macro_f1},
 		{"cells", (double)s->n}, {"unlabelled", (double)s->unlabelled}, {"unknown", (double)unknown},
-		{"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart}};
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		results_add(to, all[i].key, all[i].value);
+		{"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart});
 	add_classes(to, &m, class);
 	cli_write_results(&score_cli, to);
 	cli_measured("cells", (double)s->n);

@@ -45,27 +45,16 @@ static void report_promises(const struct reference *r)
 		cli_stated("why:nothing", r->promised.nothing);
 	if (r->promised.nothing && r->group && !transfer_set.require_promise)
 		info("nothing is promised for the new cells: %s", r->promised.nothing);
-	cli_measured("expected:coverage", c->expected_covered);
-	cli_measured("expected:accuracy", c->expected_right);
-	cli_measured("unknown:share", transfer_set.unknown);
-	cli_measured("unknown:applied", c->rule.calls_unknown);
+	cli_measured_all({"expected:coverage", c->expected_covered}, {"expected:accuracy", c->expected_right},
+		{"unknown:share", transfer_set.unknown}, {"unknown:applied", c->rule.calls_unknown});
 	cli_stated("unit", r->group ? r->group : "cell");
-	cli_measured("units", (double)c->groups);
-	cli_measured("units_needed:coverage", (double)measured_groups(transfer_set.coverage));
-	cli_measured("units_needed:unknown", transfer_set.unknown > 0 ? (double)measured_groups(1 - transfer_set.unknown) : 0);
-	cli_measured("shift", shift);
-	cli_measured("shift:limit", s->limit);
-	cli_measured("shift:false_alarm", SHIFT_FALSE_ALARM);
-	cli_measured("shift:unseen", shift_unseen(s));
+	cli_measured_all({"units", (double)c->groups}, {"units_needed:coverage", (double)measured_groups(transfer_set.coverage)},
+		{"units_needed:unknown", transfer_set.unknown > 0 ? (double)measured_groups(1 - transfer_set.unknown) : 0},
+		{"shift", shift}, {"shift:limit", s->limit}, {"shift:false_alarm", SHIFT_FALSE_ALARM}, {"shift:unseen", shift_unseen(s)});
 	if (r->genes) {
-		cli_measured("depth:reference", r->depth);
-		cli_measured("depth:new", r->new_depth);
-		cli_measured("thinned", r->fit.share);
-		cli_measured("molecules", r->molecules);
-		cli_measured("genes:shared", (double)r->shared_genes);
-		cli_measured("molecules:share", r->shared_share);
-		cli_measured("genes:by_symbol", (double)r->by_symbol);
-		cli_measured("genes:share", (double)r->shared_genes / (double)r->genes->n);
+		cli_measured_all({"depth:reference", r->depth}, {"depth:new", r->new_depth}, {"thinned", r->fit.share},
+			{"molecules", r->molecules}, {"genes:shared", (double)r->shared_genes}, {"molecules:share", r->shared_share},
+			{"genes:by_symbol", (double)r->by_symbol}, {"genes:share", (double)r->shared_genes / (double)r->genes->n});
 	}
 }
 
@@ -111,31 +100,21 @@ void transfer_report(const struct reference *r, const struct predictions *p, con
 			transfer_set.reference);
 	report_promises(r);
 	report_classes_of(r, w);
-	cli_measured("reference_cells", (double)r->fit.cells);
-	cli_measured("learned_cells", (double)r->fit.method.n);
-	cli_measured("classes", (double)r->kept.classes.n);
-	cli_measured("features", (double)r->features);
-	cli_measured("calibration_cells", (double)c->cells);
-	cli_measured("calibration_groups", (double)c->groups);
-	cli_measured("coverage_promised", measured_keeps(&c->coverage));
-	cli_measured("unknown_promised", measured_keeps(&c->known));
-	cli_measured("temperature", c->rule.temperature);
-	cli_measured("most_missed", c->rule.most_missed);
-	cli_measured("cells", (double)w->cells);
 	double unlike = 0;
 	for (size_t k = 0; k < r->kept.classes.n; k++)
 		unlike += c->of[k].unlike;
-	cli_measured("unlike_cells", unlike);
-	cli_measured("unknown_cells", (double)w->unknown);
-	cli_measured("untested_cells", (double)w->of_untested);
-	cli_measured("in_reference", r->d.s ? (double)w->known : NAN); /* a saved reference does not know */
+	cli_measured_all({"reference_cells", (double)r->fit.cells}, {"learned_cells", (double)r->fit.method.n},
+		{"classes", (double)r->kept.classes.n}, {"features", (double)r->features}, {"calibration_cells", (double)c->cells},
+		{"calibration_groups", (double)c->groups}, {"coverage_promised", measured_keeps(&c->coverage)},
+		{"unknown_promised", measured_keeps(&c->known)}, {"temperature", c->rule.temperature}, {"most_missed", c->rule.most_missed},
+		{"cells", (double)w->cells}, {"unlike_cells", unlike}, {"unknown_cells", (double)w->unknown},
+		{"untested_cells", (double)w->of_untested},
+		{"in_reference", r->d.s ? (double)w->known : NAN}); /* a saved reference does not know */
 	if (c->rule.detail) {
 		const struct detail *t = c->rule.detail;
-		cli_measured("labels:no_term", (double)t->without);
-		cli_measured("labels:coarse", (double)(t->labels - t->k));
-		cli_measured("labels:coarse_cells", (double)t->coarse_cells);
-		cli_measured("units:fine", (double)c->whole);
-		cli_measured("term_classes", (double)w->term_sum / (double)w->term_cells);
+		cli_measured_all({"labels:no_term", (double)t->without}, {"labels:coarse", (double)(t->labels - t->k)},
+			{"labels:coarse_cells", (double)t->coarse_cells}, {"units:fine", (double)c->whole},
+			{"term_classes", (double)w->term_sum / (double)w->term_cells});
 	}
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
 		r->fit.cells, r->kept.classes.n, c->rule.temperature, w->cells, w->unknown);

@@ -250,8 +250,6 @@ static uint64_t table(struct inference *r)
 void genes_run(struct inference *r, int fixed, const char *by)
 {
 	uint64_t genes = fixed ? table(r) : contextual(r, by);
-	cli_measured("cells", (double)r->cells);
-	cli_measured("tokens", (double)r->tokens);
-	cli_measured("genes", (double)genes);
+	cli_measured_all({"cells", (double)r->cells}, {"tokens", (double)r->tokens}, {"genes", (double)genes});
 	cli_report(r->cli, "%" PRIu64 " cells, %" PRIu64 " tokens, vectors of %" PRIu64 " genes", r->cells, r->tokens, genes);
 }

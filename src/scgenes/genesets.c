@@ -255,8 +255,7 @@ int scgenes_genesets(int argc, char **argv)
 		score_edges(&s, f);
 	xmemclose(f, &text);
 	cli_write(genesets_cli.output, text);
-	cli_measured("genes", (double)s.n);
-	cli_measured("sets", (double)s.sets.n);
+	cli_measured_all({"genes", (double)s.n}, {"sets", (double)s.sets.n});
 	cli_report(&genesets_cli, "%zu genes, %zu sets", s.n, s.sets.n);
 	return 0;
 }

@@ -232,9 +232,7 @@ static void write_markers(
 			found += put_class(f, order[i], known, new, total.of, c, order, genes);
 	xmemclose(f, &text);
 	cli_write(markers_cli.output, text);
-	cli_measured("cells", (double)cells);
-	cli_measured("classes", (double)classes);
-	cli_measured("markers", (double)found);
+	cli_measured_all({"cells", (double)cells}, {"classes", (double)classes}, {"markers", (double)found});
 	cli_report(&markers_cli, "%zu cells, %zu classes, %zu markers", cells, classes, found);
 }
 

@@ -87,8 +87,7 @@ int scgenes_network(int argc, char **argv)
 	struct stream *out = cli_create(&network_cli, &h, ROWS_UNKNOWN);
 	must(graph_write(&graph, NULL, 0, out, &failure));
 	must_commit(out);
-	cli_measured("genes", (double)g.n);
-	cli_measured("edges", (double)edges);
+	cli_measured_all({"genes", (double)g.n}, {"edges", (double)edges});
 	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
 	return 0;
 }

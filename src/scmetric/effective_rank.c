@@ -57,8 +57,8 @@ static void add_rank(struct results *to, const struct factor *f, int centred, co
 	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &failure))
 		die("%s: %s", name, failure.msg);
 	double entropy = factor_entropy(s, d);
-	results_add(to, centred ? "entropy_centred" : "entropy", entropy);
-	results_add(to, centred ? "effective_rank_centred" : "effective_rank", exp(entropy));
+	results_add_all(to, {centred ? "entropy_centred" : "entropy", entropy},
+		{centred ? "effective_rank_centred" : "effective_rank", exp(entropy)});
 }
 
 int scmetric_effective_rank(int argc, char **argv)
@@ -71,11 +71,9 @@ int scmetric_effective_rank(int argc, char **argv)
 	struct results *to = results_new();
 	add_rank(to, &f, 0, stream_name(in));
 	add_rank(to, &f, 1, stream_name(in));
-	results_add(to, "cells", (double)f.n);
-	results_add(to, "values", (double)(f.p - 1));
+	results_add_all(to, {"cells", (double)f.n}, {"values", (double)(f.p - 1)});
 	cli_write_results(&effective_rank_cli, to);
-	cli_measured("cells", (double)f.n);
-	cli_measured("features", (double)(f.p - 1));
+	cli_measured_all({"cells", (double)f.n}, {"features", (double)(f.p - 1)});
 	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
 	return 0;
 }

@@ -321,9 +321,7 @@ int scmetric_integration(int argc, char **argv)
 		FREED char *key = tsv_escaped(s.set[t].name), *name = xasprintf("%s:recall", key);
 		cli_measured(name, of[t].recall);
 	}
-	cli_measured("unlabelled", (double)s.unlabelled);
-	cli_measured("classes", (double)s.types.n);
-	cli_measured("batches", (double)s.batches.n);
+	cli_measured_all({"unlabelled", (double)s.unlabelled}, {"classes", (double)s.types.n}, {"batches", (double)s.batches.n});
 	cli_report(&integration_cli, "%zu cells, %zu cell types, %zu batches, %zu embeddings", s.cells, s.types.n, s.batches.n, s.n);
 	return 0;
 }

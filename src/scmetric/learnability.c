@@ -140,15 +140,9 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= SPARSE;
 	}
 	results_add(to, "spearman", correlation_spearman(x, y, g->n));
-	results_add(to, "explained", explained);
-	results_add(to, "rescaled_median", median(y, g->n));
-	results_add(to, "better_than_mean", (double)g->beat);
-	results_add(to, "winners", (double)winners);
-	results_add(to, "winners_sparse", (double)few_zeros);
-	results_add(to, "losers", (double)losers);
-	results_add(to, "genes", (double)g->n);
-	results_add(to, "few_expressed", (double)g->few);
-	results_add(to, "without_error", (double)g->without);
+	results_add_all(to, {"explained", explained}, {"rescaled_median", median(y, g->n)}, {"better_than_mean", (double)g->beat},
+		{"winners", (double)winners}, {"winners_sparse", (double)few_zeros}, {"losers", (double)losers}, {"genes", (double)g->n},
+		{"few_expressed", (double)g->few}, {"without_error", (double)g->without});
 	free(x);
 }
 
@@ -220,8 +214,7 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 		test_group(v, k, g, groups);
 	correct_bh(v + P_BH * K, K);
 	correct_bh(v + Z_P_BH * K, K);
-	results_add(to, "in_groups", (double)groups->found);
-	results_add(to, "groups_not_found", (double)groups->absent);
+	results_add_all(to, {"in_groups", (double)groups->found}, {"groups_not_found", (double)groups->absent});
 	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
 		results_list(to, key[i], v + i * K);

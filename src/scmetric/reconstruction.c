@@ -35,8 +35,7 @@ static void mean_report(struct results *to, const struct mean *m, const char *ke
 {
 	double n = (double)m->n, mean = m->n ? m->sum / n : NAN;
 	FREED char *sd = xasprintf("%s_sd", key);
-	results_add(to, key, mean);
-	results_add(to, sd, m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN);
+	results_add_all(to, {key, mean}, {sd, m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN});
 }
 
 struct scores {
@@ -108,13 +107,9 @@ int scmetric_reconstruction(int argc, char **argv)
 	struct results *to = results_new();
 	mean_report(to, &s.pearson, "pearson");
 	mean_report(to, &s.spearman, "spearman");
-	results_add(to, "cells", (double)s.cells);
-	results_add(to, "undefined", (double)s.undefined);
-	results_add(to, "genes", (double)s.genes);
+	results_add_all(to, {"cells", (double)s.cells}, {"undefined", (double)s.undefined}, {"genes", (double)s.genes});
 	cli_write_results(&reconstruction_cli, to);
-	cli_measured("cells", (double)s.cells);
-	cli_measured("cells_without_correlation", (double)s.undefined);
-	cli_measured("masked_genes", (double)s.genes);
+	cli_measured_all({"cells", (double)s.cells}, {"cells_without_correlation", (double)s.undefined}, {"masked_genes", (double)s.genes});
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
 	return 0;

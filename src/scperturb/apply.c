@@ -408,9 +408,7 @@ int scperturb_apply(int argc, char **argv)
 	check_work(&r);
 	if (r.without_control)
 		warn("%" PRIu64 " perturbations have no control: the cell has too few other genes", r.without_control);
-	cli_measured("cells_in", (double)r.cells);
-	cli_measured("cells_perturbed", (double)r.perturbed);
-	cli_measured("rows_out", (double)r.rows);
+	cli_measured_all({"cells_in", (double)r.cells}, {"cells_perturbed", (double)r.perturbed}, {"rows_out", (double)r.rows});
 	must_commit(r.to);
 	cli_report(&apply_cli, "%" PRIu64 " cells in, %" PRIu64 " of them perturbed, %" PRIu64 " rows out", r.cells, r.perturbed, r.rows);
 	return 0;

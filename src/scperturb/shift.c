@@ -229,9 +229,7 @@ int scperturb_shift(int argc, char **argv)
 	FREED struct shift_row *row = shift_test(&r, &names.sets, group_text ? names.groups.n : 0, &n, &notes);
 	tell(&notes);
 	write_table(row, n, &r, &t, &names.sets, v);
-	cli_measured("cells", (double)r.cells);
-	cli_measured("perturbations", (double)n);
-	cli_measured("perturbed_cells", (double)r.n);
+	cli_measured_all({"cells", (double)r.cells}, {"perturbations", (double)n}, {"perturbed_cells", (double)r.n});
 	cli_report(&shift_cli, "%" PRIu64 " cells, %zu perturbations, %zu perturbed cells", r.cells, n, r.n);
 	return 0;
 }

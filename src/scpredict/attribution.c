@@ -349,8 +349,7 @@ static void report_steps(const struct inference *r)
 		warn("%llu of %llu cells: their attributions do not add up to output - baseline within %g %%, or still change, after %d steps: "
 		     "see the columns completeness and steps",
 			(unsigned long long)a->unmet, (unsigned long long)r->cells, 100 * TOLERANCE, STEPS_MAX);
-	cli_measured("cells_incomplete", (double)a->unmet);
-	cli_measured("completeness_error", a->worst);
+	cli_measured_all({"cells_incomplete", (double)a->unmet}, {"completeness_error", a->worst});
 }
 
 int scpredict_attribution(int argc, char **argv)

@@ -126,10 +126,8 @@ static void report(const struct inference *r)
 	unsigned long long cells = r->cells, tokens = r->tokens, predicted = g->predicted, empty = r->empty;
 	if (!predicted)
 		warn("no cell has a token of the %zu held-out genes of the vocabulary", g->known.test);
-	cli_measured("cells", (double)cells);
-	cli_measured("tokens", (double)tokens);
-	cli_measured("tokens_predicted", (double)predicted);
-	cli_measured("cells_without_tokens", (double)empty);
+	cli_measured_all({"cells", (double)cells}, {"tokens", (double)tokens}, {"tokens_predicted", (double)predicted},
+		{"cells_without_tokens", (double)empty});
 	cli_report(r->cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, predicted, empty);
 }
 

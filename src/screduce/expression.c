@@ -348,12 +348,9 @@ static int run(const struct cli *cli, size_t k)
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
 		share += m.pca.variance[c] / m.pca.total;
-	cli_measured("cells", (double)cells);
-	cli_measured("genes", (double)m.genes);
-	cli_measured("fit_cells", (double)m.cells);
+	cli_measured_all({"cells", (double)cells}, {"genes", (double)m.genes}, {"fit_cells", (double)m.cells});
 	if (m.pca.k) {
-		cli_measured("components", (double)m.pca.k);
-		cli_measured("variance_percent", 100 * share);
+		cli_measured_all({"components", (double)m.pca.k}, {"variance_percent", 100 * share});
 	}
 	if (m.pca.k)
 		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells, %zu components with %.1f %% of the variance", cells, m.genes,

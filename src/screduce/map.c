@@ -76,8 +76,7 @@ int screduce_map(int argc, char **argv)
 		map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads);
 	xy = spread(xy, &d);
 	write_positions(to, in, xy);
-	cli_measured("cells", (double)d.n);
-	cli_measured("features", (double)d.d);
+	cli_measured_all({"cells", (double)d.n}, {"features", (double)d.d});
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
 	return 0;
 }

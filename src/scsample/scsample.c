@@ -294,8 +294,7 @@ int main(int argc, char **argv)
 	}
 	must_flush(s.to, &s.out);
 	uint64_t written = stream_rows(s.to);
-	cli_measured("cells_in", (double)seen);
-	cli_measured("cells_out", (double)written);
+	cli_measured_all({"cells_in", (double)seen}, {"cells_out", (double)written});
 	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
 	must_commit(s.to);
 	if (seen && !written)

@@ -438,9 +438,7 @@ int sctrain_eval(int argc, char **argv)
 	if (genes_path)
 		by_gene_write(&y, &stream_header(in)->vocab, genes_path);
 	write_metrics(&y, m, &r);
-	cli_measured("cells", (double)y.cells);
-	cli_measured("tokens", (double)y.tokens);
-	cli_measured("masked", score_count(&y));
+	cli_measured_all({"cells", (double)y.cells}, {"tokens", (double)y.tokens}, {"masked", score_count(&y)});
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
 	return 0;

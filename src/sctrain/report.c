@@ -197,13 +197,9 @@ void report_run(struct train *t)
 	device_report(t->ops, model_padding(t->model), gpu, sizeof gpu);
 	if (t->ranks.size > 1)
 		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t->ranks.waited);
-	cli_measured("steps", (double)t->state.steps);
-	cli_measured("cells", sum->cells);
-	cli_measured("tokens", sum->tokens);
-	cli_measured("tokens_per_s", rate);
+	cli_measured_all({"steps", (double)t->state.steps}, {"cells", sum->cells}, {"tokens", sum->tokens}, {"tokens_per_s", rate});
 	measure_targets(t);
-	cli_measured("parameters", (double)model_nparam(t->model));
-	cli_measured("array_mb", (double)model_bytes(t->model) / 1e6);
+	cli_measured_all({"parameters", (double)model_nparam(t->model)}, {"array_mb", (double)model_bytes(t->model) / 1e6});
 	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %s; %zu parameters, %.0f MB of arrays%s",
 		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens, rate, waited, targets,
 		model_nparam(t->model), (double)model_bytes(t->model) / 1e6, gpu);
