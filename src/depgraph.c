@@ -269,8 +269,7 @@ static void print_stats(FILE *f, const struct graph *g)
 		(unsigned long long)s.linked, (unsigned long long)s.edges, s.edges ? (double)s.negative / (double)s.edges : 0);
 	for (int i = 0; i < 7; i++)
 		fprintf(f, "degree_%s\t%u\n", quantile[i], s.degree[i]);
-	fprintf(f, "degree_mean\t%.4f\ncomponents\t%llu\nlargest_component\t%llu\n", s.mean_degree, (unsigned long long)s.components,
-		(unsigned long long)s.largest);
+	fprintf(f, "degree_mean\t%.4f\ncomponents\t%u\nlargest_component\t%u\n", s.mean_degree, s.components, s.largest);
 }
 
 static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const char *weight)

@@ -135,7 +135,11 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 		s->degree[i] = degree[(size_t)(share[i] * (double)(s->linked - 1))];
 	free(degree);
 	linked_init(&l, g);
-	int bad = network_components(&l.net, &s->components, &s->largest, e);
+	FREED uint32_t *member = xcalloc(l.net.n, sizeof *member), *size = xcalloc(l.net.n, sizeof *size);
+	int bad = network_members(&l.net, 0, member, &s->components, e);
+	for (uint32_t i = 0; i < l.net.n && !bad; i++)
+		if (++size[member[i]] > s->largest)
+			s->largest = size[member[i]];
 	return bad;
 }
 

@@ -18,7 +18,7 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 
 struct graph_stats {
 	uint64_t linked, edges, negative;
-	uint64_t components, largest; /* of the genes with neighbours */
+	uint32_t components, largest; /* of the genes with neighbours */
 	uint32_t degree[7]; /* of these: least, 5 %, 25 %, median, 75 %, 95 %, most */
 	double mean_degree;
 };

@@ -121,20 +121,6 @@ int network_springs(const struct network *g, const double *weight, uint32_t seed
 	return failed(bad, e);
 }
 
-int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e)
-{
-	igraph_t net;
-	RELEASED(igraph_vector_int_destroy) igraph_vector_int_t size = {0};
-	igraph_integer_t n = 0;
-	if (open_net(&net, g, e))
-		return -1;
-	igraph_error_t bad = igraph_vector_int_init(&size, 0) ?: igraph_connected_components(&net, NULL, &size, &n, IGRAPH_WEAK);
-	*components = (uint64_t)n;
-	*largest = bad ? 0 : (uint64_t)igraph_vector_int_max(&size);
-	igraph_destroy(&net);
-	return failed(bad, e);
-}
-
 int network_members(const struct network *g, int strong, uint32_t *member, uint32_t *components, struct error *e)
 {
 	igraph_t net;

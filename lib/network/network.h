@@ -32,10 +32,7 @@ int network_agreement(const uint32_t *a, const uint32_t *b, size_t n, double *nm
  * 2] out. */
 int network_springs(const struct network *g, const double *weight, uint32_t seed, float *xy, struct error *e);
 
-/* Connected components: how many, and the vertices of the largest. n > 0. */
-int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e);
-
-/* The component of each vertex, member [n] out < *components. strong: edges lead from end[0] to end[1], and the components are strong ones. */
+/* The connected component of each vertex, member [n] out < *components. strong: edges lead from end[0] to end[1], and the components are strong ones. */
 int network_members(const struct network *g, int strong, uint32_t *member, uint32_t *components, struct error *e);
 
 /*
