@@ -17,37 +17,14 @@ struct candidate_list {
 	omp_lock_t lock;
 };
 
-/* The k-th largest low bound (1-based) of n >= k candidates. Reorders the candidates (quickselect). */
-static float kth_low(struct candidate *a, size_t n, size_t k)
-{
-	size_t lo = 0, hi = n - 1, want = k - 1;
-	while (lo < hi) {
-		float pivot = a[lo + (hi - lo) / 2].low;
-		size_t i = lo, j = hi;
-		for (;;) {
-			while (a[i].low > pivot)
-				i++;
-			while (a[j].low < pivot)
-				j--;
-			if (i >= j)
-				break;
-			struct candidate t = a[i];
-			a[i++] = a[j];
-			a[j--] = t;
-		}
-		if (want <= j)
-			hi = j;
-		else
-			lo = j + 1;
-	}
-	return a[want].low;
-}
+COMPARE(by_low_down, struct candidate, ORDER(b->low, a->low))
 
 static void prune(struct candidate_list *c, uint32_t most)
 {
 	if (c->n < most || !most)
 		return;
-	float t = kth_low(c->at, c->n, most);
+	qsort(c->at, c->n, sizeof *c->at, by_low_down);
+	float t = c->at[most - 1].low;
 	if (t > c->least)
 		__atomic_store(&c->least, &t, __ATOMIC_RELAXED);
 	size_t n = 0;

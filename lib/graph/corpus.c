@@ -3,32 +3,16 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-/* Order of the heap: (key, cell). */
-static int after(const struct corpus_cell *a, const struct corpus_cell *b)
-{
-	return a->key != b->key ? a->key > b->key : a->cell > b->cell;
-}
+enum { FURTHER = 64 }; /* cells, and an eighth of the size: so many are kept before the largest keys are dropped */
 
-static void sift_up(struct corpus *c, uint32_t i)
-{
-	for (uint32_t p; i && after(&c->cell[i], &c->cell[p = (i - 1) / 2]); i = p) {
-		struct corpus_cell t = c->cell[i];
-		c->cell[i] = c->cell[p];
-		c->cell[p] = t;
-	}
-}
+COMPARE(by_key, struct corpus_cell, ORDER(a->key, b->key) ?: ORDER(a->cell, b->cell))
 
-static void sift_down(struct corpus *c)
+/* In order of their keys, and no more than `size`. */
+static void drop_largest(struct corpus *c)
 {
-	for (uint32_t i = 0, k; (k = 2 * i + 1) < c->n; i = k) {
-		if (k + 1 < c->n && after(&c->cell[k + 1], &c->cell[k]))
-			k++;
-		if (!after(&c->cell[k], &c->cell[i]))
-			break;
-		struct corpus_cell t = c->cell[i];
-		c->cell[i] = c->cell[k];
-		c->cell[k] = t;
-	}
+	qsort(c->cell, c->n, sizeof *c->cell, by_key);
+	while (c->n > c->size)
+		free(c->cell[--c->n].token);
 }
 
 static void keep_tokens(const struct corpus *c, struct corpus_cell *cell, const struct block *b, int column, uint64_t at, uint64_t end)
@@ -56,23 +40,15 @@ int corpus_add(struct corpus *c, const struct block *b, int cell_column, int tok
 		struct rng r = rng_at(c->seed, RNG_SAMPLE, new.cell, 0);
 		new.key = rng_u64(&r);
 		c->seen++;
-		int full = c->size && c->n == c->size;
-		if (full && after(&new, &c->cell[0]))
+		if (c->size && c->n >= c->size && by_key(&new, &c->cell[c->size - 1]) > 0)
 			continue;
-		keep_tokens(c, &new, b, token_column, o[row], o[row + 1]);
-		if (full) {
-			free(c->cell[0].token);
-			c->cell[0] = new;
-			sift_down(c);
-			continue;
-		}
-		if (c->n == INT32_MAX) {
-			free(new.token);
+		if (c->n == INT32_MAX)
 			return error_set(e, "more than %d cells to keep", INT32_MAX);
-		}
+		keep_tokens(c, &new, b, token_column, o[row], o[row + 1]);
 		grow(c->cell, c->cap, (size_t)c->n + 1);
 		c->cell[c->n++] = new;
-		sift_up(c, c->n - 1);
+		if (c->size && (c->n == c->size || c->n == c->size + c->size / 8 + FURTHER))
+			drop_largest(c);
 	}
 	return 0;
 }
@@ -81,6 +57,8 @@ COMPARE(by_cell, struct corpus_cell, ORDER(a->cell, b->cell) ?: ORDER(a->key, b-
 
 void corpus_sort(struct corpus *c)
 {
+	if (c->size && c->n > c->size)
+		drop_largest(c);
 	if (c->n)
 		qsort(c->cell, c->n, sizeof *c->cell, by_cell);
 	c->tokens = 0;

@@ -19,7 +19,7 @@ struct corpus {
 	uint64_t size; /* most cells kept; 0: all */
 	int wide; /* tokens are u32 */
 
-	/* the sample: a heap with the largest key first; corpus_sort puts it in order of cell */
+	/* the sample, and some more cells; corpus_sort drops these and puts it in order of cell */
 	uint32_t n;
 	struct corpus_cell *cell;
 	size_t cap;
