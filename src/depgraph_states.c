@@ -52,12 +52,7 @@ static double *deal(struct contrast *c, const uint8_t *state, const struct ranke
 	memcpy(dealt, state, c->x->donors);
 	for (int i = 0; i < DEALS; i++) {
 		struct rng r = rng_at((uint32_t)depgraph_cli.seed, RNG_HALVES, (uint64_t)i, 1);
-		for (uint32_t d = c->x->donors; d-- > 1;) {
-			uint32_t other = rng_below(&r, d + 1);
-			uint8_t s = dealt[d];
-			dealt[d] = dealt[other];
-			dealt[other] = s;
-		}
+		SHUFFLE(&r, dealt, c->x->donors);
 		contrast(c, dealt);
 		qsort(c->t, c->n, sizeof *c->t, compare_double_down);
 		for (size_t k = 0, m = 0; k < c->n; q[k++] += (double)m)

@@ -22,22 +22,6 @@ enum { DONORS_LEAST = 6 }; /* with both genes, for a q */
 
 /* ---- strata ---- */
 
-/* Split the strata by the classes of a further column, code [n] < classes. Their order is kept, so that each donor's are together. Returns how many. */
-static uint32_t split_strata(uint32_t *stratum, const uint32_t *code, uint64_t classes, size_t n)
-{
-	FREED uint64_t *key = xmalloc((n + 1) * sizeof *key), *sorted = xmalloc((n + 1) * sizeof *sorted);
-	size_t m = 0;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = key[i] = stratum[i] * classes + code[i];
-	qsort(sorted, n, sizeof *sorted, compare_u64);
-	for (size_t i = 0; i < n; i++)
-		if (!i || sorted[i] != sorted[m - 1])
-			sorted[m++] = sorted[i];
-	for (size_t i = 0; i < n; i++)
-		stratum[i] = (uint32_t)((uint64_t *)bsearch(&key[i], sorted, m, sizeof *sorted, compare_u64) - sorted);
-	return (uint32_t)m;
-}
-
 /* Clusters of all cells: k-means on the components of their most variable genes. member [n] out */
 static void cluster(const struct within_cells *c, uint32_t k, uint32_t *member, const char *name)
 {
@@ -146,17 +130,17 @@ static void number_strata(struct within_cells *c, const struct reading *in, cons
 	size_t n = c->counts.n, single = 0;
 	c->stratum = xcalloc(n, sizeof *c->stratum);
 	for (size_t k = 0; k < in->strata; k++) {
-		c->strata = split_strata(c->stratum, in->code[k], in->classes[k].n, n);
+		c->strata = (uint32_t)classes_cross(c->stratum, in->code[k], in->classes[k].n, n);
 		c->donors = k ? c->donors : c->strata;
 	}
 	if (o->clusters) {
 		FREED uint32_t *member = xmalloc(n * sizeof *member);
 		cluster(c, (uint32_t)o->clusters, member, name);
-		c->strata = split_strata(c->stratum, member, (uint64_t)o->clusters, n);
+		c->strata = (uint32_t)classes_cross(c->stratum, member, (size_t)o->clusters, n);
 	}
 	FREED uint32_t *size = xcalloc(c->strata, sizeof *size), *donor = xcalloc(n, sizeof *donor);
 	c->donor = xcalloc(c->strata, sizeof *c->donor);
-	split_strata(donor, in->code[0], in->classes[0].n, n);
+	classes_cross(donor, in->code[0], in->classes[0].n, n);
 	for (size_t i = 0; i < n; i++) {
 		size[c->stratum[i]]++;
 		c->donor[c->stratum[i]] = donor[i];
@@ -420,11 +404,7 @@ void within_halves(struct stream *in, const struct within_options *o, FILE *f)
 	double sum[FIRSTS][5] = {0}; /* recurrence, its square, r, r in the other half, halves with so many edges */
 	for (long long i = 0; i < o->halves; i++) {
 		struct rng r = rng_at((uint32_t)depgraph_cli.seed, RNG_HALVES, (uint64_t)i, 0);
-		for (uint32_t d = 0; d < c.donors; d++) {
-			uint32_t k = rng_below(&r, d + 1);
-			order[d] = order[k];
-			order[k] = d;
-		}
+		rng_order(&r, order, c.donors);
 		for (uint32_t d = 0; d < c.donors; d++)
 			side[order[d]] = d < c.donors / 2;
 		struct half half[2] = {0};

@@ -1,6 +1,7 @@
 #include "base/classes.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 
 uint32_t classes_add(struct classes *c, const char *name, size_t n)
 {
@@ -65,4 +66,19 @@ void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
 		classes_add(c, name[k], strlen(name[k]));
 		free(name[k]);
 	}
+}
+
+size_t classes_cross(uint32_t *a, const uint32_t *b, size_t m, size_t n)
+{
+	FREED uint64_t *pair = xmalloc((n + 1) * sizeof *pair);
+	size_t pairs = 0;
+	for (size_t i = 0; i < n; i++)
+		pair[i] = (uint64_t)a[i] * m + b[i];
+	qsort(pair, n, sizeof *pair, compare_u64);
+	for (size_t i = 0; i < n; i++)
+		if (!i || pair[i] != pair[pairs - 1])
+			pair[pairs++] = pair[i];
+	for (size_t i = 0; i < n; i++)
+		a[i] = (uint32_t)LEADING(pairs, k, pair[k] < (uint64_t)a[i] * m + b[i]);
+	return pairs;
 }

@@ -19,3 +19,7 @@ uint32_t *classes_ranks(const struct classes *c); /* the place of each in this o
 
 /* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists);
+
+/* Of n items with the numbers a [n] and b [n] < m: a becomes the number of the pair among the pairs that occur, in order of a, then of b.
+ * Returns how many these are. */
+size_t classes_cross(uint32_t *a, const uint32_t *b, size_t m, size_t n);

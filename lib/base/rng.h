@@ -89,6 +89,27 @@ static inline uint32_t rng_below(struct rng *r, uint32_t n)
 	return (uint32_t)(m >> 32);
 }
 
+/* SHUFFLE(r, p, n): the n items of p change places at random, the last one first [Fisher and Yates]. */
+#define SHUFFLE(r, p, n) \
+	do { \
+		for (size_t i_ = (n); i_ > 1; i_--) { \
+			const uint32_t k_ = rng_below((r), (uint32_t)i_); \
+			const __typeof__(*(p)) t_ = (p)[i_ - 1]; \
+			(p)[i_ - 1] = (p)[k_]; \
+			(p)[k_] = t_; \
+		} \
+	} while (0)
+
+/* order [n]: 0, 1, ... n - 1 at random, by the same from the inside out */
+static inline void rng_order(struct rng *r, uint32_t *order, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = rng_below(r, i + 1);
+		order[i] = order[k];
+		order[k] = i;
+	}
+}
+
 /* Uniform in [0, 1), 53 bits. */
 static inline double rng_unit(struct rng *r)
 {

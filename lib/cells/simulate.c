@@ -16,15 +16,6 @@ static struct rng draw(const struct sim *s, uint64_t a, uint32_t purpose)
 	return rng_at(s->seed, RNG_SIM, a, purpose);
 }
 
-static void shuffle(uint32_t *p, uint32_t n, struct rng *r)
-{
-	for (uint32_t i = n; i > 1; i--) {
-		uint32_t k = rng_below(r, i), t = p[i - 1];
-		p[i - 1] = p[k];
-		p[k] = t;
-	}
-}
-
 /* f_t proportional to q^t with f_last = rarest: q by bisection. */
 static void frequencies(double *f, uint32_t n, double rarest)
 {
@@ -48,7 +39,7 @@ static void place_modules(struct sim *s)
 	for (uint32_t g = 0; g < s->genes; g++)
 		order[g] = g;
 	struct rng r = draw(s, 0, ORDER);
-	shuffle(order, s->genes, &r);
+	SHUFFLE(&r, order, s->genes);
 	for (uint32_t i = 0; i < s->genes; i++)
 		s->module[order[i]] = i < in ? (int32_t)(i % s->modules) : -1;
 	free(order);
@@ -85,7 +76,7 @@ static int draw_targets(struct sim *s, struct error *e)
 		return error_set(
 			e, "a regulator of %u genes needs %u genes without a module, and there are %u", s->targets, s->targets + 1, n);
 	}
-	shuffle(free_gene, n, &r);
+	SHUFFLE(&r, free_gene, n);
 	s->driven = xcalloc(s->genes, sizeof *s->driven);
 	s->regulator = free_gene[0];
 	for (uint32_t i = 1; i <= s->targets; i++)
@@ -142,7 +133,7 @@ static void draw_classes(struct sim *s)
 			order[g] = g;
 			size += s->module[g] == (int32_t)m;
 		}
-		shuffle(order, s->genes, &r);
+		SHUFFLE(&r, order, s->genes);
 		for (uint32_t i = 0; i < size; i++)
 			s->chosen[(size_t)m * s->genes + order[i]] = 1;
 	}
@@ -269,7 +260,7 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 	FREED uint32_t *order = xcalloc(n, sizeof *order);
 	for (uint32_t g = 0; g < n; g++)
 		order[g] = g;
-	shuffle(order, n, &r);
+	SHUFFLE(&r, order, n);
 	const uint8_t *chosen = s->chosen ? s->chosen + (size_t)*module * n : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t g = order[i];

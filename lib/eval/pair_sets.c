@@ -129,11 +129,7 @@ static double permuted(const struct pair_sets *s, const struct pair_edge *edge, 
 	for (uint64_t k = 0; k < draws; k++) {
 		struct rng g = rng_at(seed, RNG_TEST, k, 1);
 		size_t inside = 0;
-		for (uint32_t i = 0; i < s->n; i++) {
-			uint32_t j = rng_below(&g, i + 1);
-			to[i] = to[j];
-			to[j] = i;
-		}
+		rng_order(&g, to, (uint32_t)s->n);
 		for (size_t i = 0; i < n; i++)
 			inside += (size_t)share_a_set(s, to[edge[i].u], to[edge[i].v]);
 		hits += (double)inside >= shared;

@@ -96,13 +96,9 @@ void graph_shuffle(struct graph *g, uint32_t seed)
 		if (g->offset[u + 1] > g->offset[u])
 			linked[n++] = u;
 	uint32_t *order = xcalloc(n, 4);
-	for (uint32_t i = 0; i < n; i++) { /* inside-out Fisher-Yates */
-		uint32_t k = rng_below(&r, i + 1);
-		order[i] = order[k];
-		order[k] = linked[i];
-	}
+	rng_order(&r, order, n);
 	for (uint32_t i = 0; i < n; i++)
-		to[linked[i]] = order[i];
+		to[linked[i]] = linked[order[i]];
 	graph_renumber(g, to, g->n);
 	free_all(order, to, linked);
 }
@@ -270,13 +266,7 @@ void graph_digest(const struct graph *g, char hex[33])
 
 int64_t graph_find(const struct graph *g, uint32_t u, uint32_t v)
 {
-	uint64_t lo = g->offset[u], hi = g->offset[u + 1];
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		if (g->neighbour[mid] < v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < g->offset[u + 1] && g->neighbour[lo] == v ? (int64_t)lo : -1;
+	const uint32_t *row = g->neighbour + g->offset[u];
+	size_t n = g->offset[u + 1] - g->offset[u], at = LEADING(n, i, row[i] < v);
+	return at < n && row[at] == v ? (int64_t)(g->offset[u] + at) : -1;
 }

@@ -239,15 +239,8 @@ static void offer_gene(const struct within *x, uint32_t v, int bits, const uint6
 /* In the row of cell i, the last of the genes from v on: rows are falling. */
 static uint64_t last_from(const struct within *x, uint32_t i, uint32_t v)
 {
-	uint64_t lo = x->row[i], hi = x->row[i + 1];
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		if ((x->entry[mid] & GENES_MAX) >= v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - 1;
+	const uint32_t *entry = x->entry + x->row[i];
+	return x->row[i] + LEADING(x->row[i + 1] - x->row[i], k, (entry[k] & GENES_MAX) >= v) - 1;
 }
 
 struct gene_pair *within_screen(const struct within *x, uint32_t most, size_t *n)

@@ -85,11 +85,7 @@ static void order_blocks(struct loader *l, uint64_t epoch)
 	struct rng r = rng_at(l->seed, RNG_SHUFFLE_BLOCKS, epoch, 0);
 	for (size_t i = 0; i < l->nblock; i++)
 		l->order[i] = (uint32_t)i;
-	for (size_t i = l->nblock; i > 1; i--) {
-		uint32_t k = rng_below(&r, (uint32_t)i), t = l->order[i - 1];
-		l->order[i - 1] = l->order[k];
-		l->order[k] = t;
-	}
+	SHUFFLE(&r, l->order, l->nblock);
 	l->epoch = epoch;
 	l->ordered = 1;
 	cut_lanes(l);
@@ -111,12 +107,7 @@ static int load_window(struct loader *l, struct loader_lane *n, struct error *e)
 		for (uint64_t row = i == n->from ? n->skip : 0; row < n->block[k].rows && n->nplace < n->nrow; row++)
 			n->place[n->nplace++] = (struct loader_place){(uint32_t)k, (uint32_t)row};
 	}
-	for (size_t i = n->nplace; i > 1; i--) {
-		uint32_t k = rng_below(&r, (uint32_t)i);
-		struct loader_place t = n->place[i - 1];
-		n->place[i - 1] = n->place[k];
-		n->place[k] = t;
-	}
+	SHUFFLE(&r, n->place, n->nplace);
 	n->loaded = 1;
 	return 0;
 }

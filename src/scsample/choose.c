@@ -5,7 +5,6 @@
 
 #include "base/decimal.h"
 #include "base/option.h"
-#include "base/sort.h"
 #include "cells/sample.h"
 
 #include <inttypes.h>
@@ -243,25 +242,6 @@ static void cap_classes(struct choice *c, size_t which)
 	keep_quota(c, SAMPLE_CAP + (uint32_t)which, p, quota);
 }
 
-/* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is
- * changed. */
-static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
-{
-	FREED uint64_t *pair = xmalloc((cells + 1) * sizeof *pair);
-	size_t n = 0;
-	for (size_t i = 0; i < cells; i++)
-		pair[i] = (uint64_t)a[i] * m + b[i];
-	qsort(pair, cells, sizeof *pair, compare_u64);
-	for (size_t i = 0; i < cells; i++)
-		if (!i || pair[i] != pair[n - 1])
-			pair[n++] = pair[i];
-	for (size_t i = 0; i < cells; i++) {
-		uint64_t own = (uint64_t)a[i] * m + b[i];
-		a[i] = (uint32_t)((uint64_t *)bsearch(&own, pair, n, sizeof *pair, compare_u64) - pair);
-	}
-	return n;
-}
-
 /* The classes of --balance: class [c->n] (malloced). Returns how many; with one column these are its classes. */
 static size_t crossed_classes(const struct choice *c, uint32_t **class)
 {
@@ -271,7 +251,7 @@ static size_t crossed_classes(const struct choice *c, uint32_t **class)
 	memcpy(*class, p->class, c->n * sizeof **class);
 	for (size_t k = 1; k < c->balanced; k++) {
 		p = partition_of(c, c->balance_column[k]);
-		n = cross(*class, c->n, p->class, p->n);
+		n = classes_cross(*class, p->class, p->n, c->n);
 	}
 	return n;
 }
