@@ -3,80 +3,35 @@
 
 #include "cells/copies.h"
 #include "cli_labels.h"
+#include "eval/components.h"
 #include "eval/distribution.h"
 #include "eval/kmeans.h"
 #include "eval/paired.h"
-#include "eval/pca.h"
 #include "base/option.h"
 #include "base/rng.h"
 #include "base/sort.h"
 #include "graph/within.h"
 
-#include <cblas.h>
 #include <inttypes.h>
 #include <math.h>
 
-enum { VARIABLE = 1000, COMPONENTS = 30, BEGIN = 20000 }; /* for clusters: genes, components, and cells on which k-means begins */
-enum { CHUNK = 512 }; /* cells of a matrix product */
+enum { CLUSTERED = 30, BEGIN = 20000 }; /* for clusters: components, and cells on which k-means begins */
 enum { DONORS_LEAST = 6 }; /* with both genes, for a q */
 
 /* ---- strata ---- */
 
 /* Clusters of all cells: k-means on the components of their most variable genes. member [n] out */
-static void cluster(const struct within_cells *c, uint32_t k, uint32_t *member, const char *name)
+static void cluster(const struct sparse *x, uint32_t k, uint32_t *member, const char *name)
 {
-	size_t n = c->counts.n, V = c->counts.d, genes = 0;
-	FREED double *sum = xcalloc(2 * V, sizeof *sum), *x = NULL, *mean = xcalloc(VARIABLE, sizeof *mean);
-	FREED struct ranked *order = xcalloc(V, sizeof *order);
-	FREED uint32_t *place = xmalloc(V * sizeof *place + 1);
-	RELEASED(pca_release) struct pca pca = {0};
-	RELEASED(sparse_row_release) struct sparse_row r = {0};
-	memset(place, 0xff, V * sizeof *place);
-	for (size_t i = 0; i < n; i++) {
-		within_row(c, i, &r);
-		for (size_t j = 0; j < r.n; j++) {
-			sum[r.column[j]] += (double)r.value[j];
-			sum[V + r.column[j]] += (double)r.value[j] * (double)r.value[j];
-		}
-	}
-	for (size_t g = 0; g < V; g++)
-		order[g] = (struct ranked){sum[V + g] / (double)n - sum[g] / (double)n * (sum[g] / (double)n), (uint32_t)g};
-	qsort(order, V, sizeof *order, compare_ranked_down);
-	for (; genes < VARIABLE && genes < V && order[genes].value > 0; genes++) {
-		place[order[genes].at] = (uint32_t)genes;
-		mean[genes] = sum[order[genes].at] / (double)n;
-	}
-	size_t d = COMPONENTS < genes ? COMPONENTS : genes;
-	if (k > n || d < 2)
-		die("%s: --clusters %u: there are %zu cells and %zu genes that vary", name, k, n, genes);
-	FREED float *z = xmalloc(n * d * sizeof *z);
-	FREED double *y = xmalloc(CHUNK * d * sizeof *y);
-	x = xmalloc(CHUNK * genes * sizeof *x);
-	pca_init(&pca, genes);
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t from = 0, m; from < n; from += m) {
-			m = n - from < CHUNK ? n - from : CHUNK;
-			for (size_t i = 0; i < m; i++) {
-				for (size_t g = 0; g < genes; g++)
-					x[i * genes + g] = -mean[g];
-				within_row(c, from + i, &r);
-				for (size_t j = 0; j < r.n; j++)
-					if (place[r.column[j]] != UINT32_MAX)
-						x[i * genes + place[r.column[j]]] += (double)r.value[j];
-			}
-			if (!pass) {
-				pca_add(&pca, x, m, (int)depgraph_cli.threads);
-				continue;
-			}
-			cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)d, (int)genes, 1, x, (int)genes, pca.w, (int)d,
-				0, y, (int)d);
-			for (size_t i = 0; i < m * d; i++)
-				z[from * d + i] = (float)y[i];
-		}
-		if (!pass)
-			must(pca_solve(&pca, d, &failure));
-	}
-	kmeans(z, n, d, k, n < BEGIN ? n : BEGIN, (uint32_t)depgraph_cli.seed, (int)depgraph_cli.threads, member);
+	RELEASED(components_release) struct components c;
+	int threads = (int)depgraph_cli.threads;
+	components_choose(&c, x, NULL, x->n, 0);
+	size_t d = CLUSTERED < c.g ? CLUSTERED : c.g;
+	if (k > x->n || d < 2)
+		die("%s: --clusters %u: there are %zu cells and %zu genes that vary", name, k, x->n, c.g);
+	must(components_solve(&c, x, NULL, x->n, 1, d, threads, &failure));
+	FREED float *z = components_project(&c, x, NULL, x->n);
+	kmeans(z, x->n, d, k, x->n < BEGIN ? x->n : BEGIN, (uint32_t)depgraph_cli.seed, threads, member);
 }
 
 /* ---- cells ---- */
@@ -87,7 +42,7 @@ struct reading {
 	struct labels *labels; /* [columns] */
 	struct classes *classes;
 	uint32_t **code; /* [columns] of [cells] */
-	size_t *code_cap, total_cap, count_cap;
+	size_t *code_cap, count_cap;
 	uint64_t *count; /* of a cell */
 	int gene, number, all; /* columns of the stream */
 };
@@ -107,8 +62,7 @@ static void add_cells(struct within_cells *c, struct reading *in, const struct b
 		}
 		if (!whole)
 			continue;
-		grow(c->total, in->total_cap, n + 1);
-		c->total[n] = ((const uint64_t *)b->col[in->all].data)[row];
+		uint64_t total = ((const uint64_t *)b->col[in->all].data)[row];
 		grow(in->count, in->count_cap, m + 1);
 		FREED uint32_t *gene = xmalloc((m + 1) * sizeof *gene);
 		size_t kept = 0;
@@ -117,10 +71,10 @@ static void add_cells(struct within_cells *c, struct reading *in, const struct b
 				continue;
 			gene[kept] = block_id(b, in->gene, o[row] + k);
 			in->count[kept++] = number[k];
-			if (number[k] > c->total[n])
-				die("%s: a cell with a count of %" PRIu32 ", but n_counts %" PRIu64, name, number[k], c->total[n]);
+			if (number[k] > total)
+				die("%s: a cell with a count of %" PRIu32 ", but n_counts %" PRIu64, name, number[k], total);
 		}
-		sparse_pack(&c->counts, gene, in->count, kept);
+		sparse_pack(&c->counts, gene, in->count, kept, total);
 	}
 }
 
@@ -135,7 +89,7 @@ static void number_strata(struct within_cells *c, const struct reading *in, cons
 	}
 	if (o->clusters) {
 		FREED uint32_t *member = xmalloc(n * sizeof *member);
-		cluster(c, (uint32_t)o->clusters, member, name);
+		cluster(&c->counts, (uint32_t)o->clusters, member, name);
 		c->strata = (uint32_t)classes_cross(c->stratum, member, (size_t)o->clusters, n);
 	}
 	FREED uint32_t *size = xcalloc(c->strata, sizeof *size), *donor = xcalloc(n, sizeof *donor);
@@ -230,7 +184,7 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 static void counted_release(struct within_cells *c)
 {
 	sparse_release(&c->counts);
-	free_all(c->total, c->stratum, c->donor);
+	free_all(c->stratum, c->donor);
 }
 
 /* ---- edges ---- */

@@ -1,5 +1,5 @@
 /*
- * A packed row: the sum of its counts; then for each value, the difference of its column from the column of the value before (modulo 2^32),
+ * A packed row: its total; then for each value, the difference of its column from the column of the value before (modulo 2^32),
  * and the count. All are LEB128.
  */
 #include "base/sparse.h"
@@ -44,15 +44,15 @@ static inline const uint8_t *get(const uint8_t *from, uint64_t *x)
 	return from;
 }
 
-void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count, size_t m)
+void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count, size_t m, uint64_t total)
 {
-	uint64_t total = 0;
+	uint64_t sum = 0;
 	uint32_t last = 0;
 	begin(s);
 	grow(s->packed, s->packed_cap, s->offset[s->n] + (2 * m + 1) * MOST_BYTES);
 	for (size_t j = 0; j < m; j++)
-		total += count[j];
-	uint8_t *to = sparse_put(s->packed + s->offset[s->n], total);
+		sum += count[j];
+	uint8_t *to = sparse_put(s->packed + s->offset[s->n], total ? total : sum);
 	for (size_t j = 0; j < m; j++) {
 		to = sparse_put(sparse_put(to, column[j] - last), count[j]);
 		last = column[j];
@@ -154,7 +154,7 @@ void sparse_keep(struct sparse *s, const uint8_t *keep, uint64_t *total)
 			total[i] += keep[r.column[j]] ? r.count[j] : 0;
 			n += keep[r.column[n]];
 		}
-		sparse_pack(&to, r.own_column, r.count, n);
+		sparse_pack(&to, r.own_column, r.count, n, 0);
 	}
 	sparse_row_release(&r);
 	sparse_release(s);

@@ -15,7 +15,7 @@ struct sparse { /* rows [n] of d features; row i has the values offset[i] to off
 	size_t offset_cap, column_cap, value_cap, packed_cap;
 };
 
-/* One row. Of a packed one the value is log(1 + scale count / total), total: the sum of its counts. */
+/* One row. Of a packed one the value is log(1 + scale count / total). */
 struct sparse_row {
 	size_t n;
 	const uint32_t *column; /* [n] */
@@ -28,8 +28,8 @@ struct sparse_row {
 
 /* Add a row of m values, which the caller fills: returns where they begin. */
 uint64_t sparse_add(struct sparse *s, size_t m);
-/* Add a packed row with these m counts, none of them 0; the fewest bytes if the columns rise. */
-void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count, size_t m);
+/* Add a packed row with these m counts, none of them 0; the fewest bytes if the columns rise. total: 0: their sum. */
+void sparse_pack(struct sparse *s, const uint32_t *column, const uint64_t *count, size_t m, uint64_t total);
 /* Packed rows become plain: more memory, less time. */
 void sparse_unpack(struct sparse *s);
 /* Row i of x, until the next call with r, which begins zeroed and is released after the last. */

@@ -96,7 +96,7 @@ uint64_t expressed_pack(struct expressed *x, const struct block *b, size_t r, st
 		total += x->some[n++] = count[i];
 	}
 	if (total)
-		sparse_pack(to, x->column, x->some, n);
+		sparse_pack(to, x->column, x->some, n, 0);
 	return total;
 }
 
@@ -115,7 +115,7 @@ void expressed_thin(struct sparse *x, uint64_t *total, const uint64_t *cell, uin
 			of.own_column[n] = of.column[i];
 			n += kept > 0;
 		}
-		sparse_pack(&thin, of.own_column, of.count, n);
+		sparse_pack(&thin, of.own_column, of.count, n, 0);
 	}
 	sparse_release(x);
 	*x = thin;

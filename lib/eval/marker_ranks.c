@@ -29,12 +29,13 @@ void class_moments(const struct sparse *x, const uint32_t *row, size_t n, const 
 	memset(cells, 0, k * sizeof *cells);
 	RELEASED(sparse_row_release) struct sparse_row r = {0};
 	for (size_t i = 0; i < n; i++) {
-		uint32_t c = y[row[i]];
-		double own = weight ? (double)weight[row[i]] : 1;
+		size_t at = row ? row[i] : i;
+		uint32_t c = y ? y[at] : 0;
+		double own = weight ? (double)weight[at] : 1;
 		if (c >= k)
 			continue;
 		cells[c] += own;
-		sparse_row(x, row[i], &r);
+		sparse_row(x, at, &r);
 		for (size_t j = 0; j < r.n; j++) {
 			double v = (double)r.value[j];
 			mean[c * x->d + r.column[j]] += own * v;

@@ -10,25 +10,6 @@ enum { GENES_MAX = 65535, BLOCK = 32, TILE = 512 }; /* genes whose sums are kept
 
 /* ---- cells ---- */
 
-void within_row(const struct within_cells *c, size_t i, struct sparse_row *r)
-{
-	enum { SMALL = 32 };
-	float small[SMALL] = {0};
-	sparse_counts(&c->counts, i, r);
-	grow(r->own_value, r->value_cap, r->n + 1);
-	for (size_t k = 0; k < r->n; k++) {
-		uint64_t count = r->count[k];
-		if (count >= SMALL || small[count] <= 0) {
-			r->own_value[k] = (float)log1p(1e4 * (double)count / (double)c->total[i]);
-			if (count < SMALL)
-				small[count] = r->own_value[k];
-			continue;
-		}
-		r->own_value[k] = small[count];
-	}
-	r->value = r->own_value;
-}
-
 static int on_side(const struct within_cells *c, const uint8_t *side, int which, size_t i)
 {
 	return !side || side[c->donor[c->stratum[i]]] == which;
@@ -104,7 +85,7 @@ static void fill_cells(struct within *x, const struct within_cells *c, const uin
 	x->entry = xlarge(values + 1, sizeof *x->entry);
 	for (uint32_t i = 0; i < x->n; i++) {
 		size_t n = 0;
-		within_row(c, order[i], &r);
+		sparse_row(&c->counts, order[i], &r);
 		for (size_t k = 0; k < r.n; k++)
 			if (place[r.column[k]] != GENES_MAX)
 				found[n++] = (struct ranked){(double)r.value[k], place[r.column[k]]};

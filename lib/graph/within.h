@@ -16,8 +16,7 @@
 #include "graph/candidates.h"
 
 struct within_cells {
-	struct sparse counts; /* packed; all genes of the stream */
-	uint64_t *total; /* [counts.n] molecules of the cell, all counts included */
+	struct sparse counts; /* packed; all genes of the stream; the total of a cell is of all its molecules */
 	uint32_t *stratum; /* [counts.n] < strata */
 	uint32_t *donor; /* [strata] < donors, rising */
 	uint32_t strata, donors;

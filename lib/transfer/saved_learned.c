@@ -57,7 +57,7 @@ static void component_fields(struct archive *a, struct components *c, const stru
 {
 	size_t d = s->genes.n;
 	archive_whole(a, "component_genes", &c->g, d);
-	archive_whole(a, "components", &c->q, UNLIKE_COMPONENTS);
+	archive_whole(a, "components", &c->q, COMPONENTS);
 	if (a->reading && (!c->g || !c->q))
 		archive_refuse(a, "components", "one or more");
 	if (a->bad)

@@ -11,26 +11,10 @@
  */
 #pragma once
 
-#include "base/error.h"
+#include "eval/components.h"
 #include "eval/marker_ranks.h"
 
-/* Where the cells of the reference lie on components of the genes that vary most among them. A reference that is kept has all of it. */
-struct components {
-	size_t d, k, g, q; /* features, classes, genes, components */
-	uint32_t *at; /* [d] number of a feature among the genes, g: it is none */
-	double *centre,
-		*w; /* rounded to float. [g] mean of the genes; [g, q] of cells less that, so that their covariance within classes is the identity */
-	double *types; /* [k, q] mean of each class */
-};
-
-/* Of the rows with y < k of row[0..n) of x; y [x->n], every class is among them. BLAS must be set to one thread. -1 with e set: LAPACK fails; c is
- * released then. */
-int components_fit(struct components *c, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k, int threads,
-	struct error *e);
-void components_keep(struct components *c, const uint8_t *keep); /* new cells will lack the genes of which keep [d] is 0 */
-void components_release(struct components *c); /* accepts a zeroed struct */
-
-enum { UNLIKE_GENES = 8, UNLIKE_NEAREST = 2, UNLIKE_COMPONENTS = 50 };
+enum { UNLIKE_GENES = 8, UNLIKE_NEAREST = 2 };
 
 struct unlike_genes {
 	size_t n;

@@ -49,7 +49,7 @@ static uint64_t add_cell(struct sparse *to, uint32_t type, uint64_t seed)
 		count[n++] = k;
 		total += k;
 	}
-	sparse_pack(to, column, count, n);
+	sparse_pack(to, column, count, n, 0);
 	return total;
 }
 

@@ -254,7 +254,7 @@ static void packed(void **state)
 			column[i][j] = j % 7 ? rng_below(&r, 300) : rng_below(&r, 70000);
 			count[i][j] = j % 11 ? 1 + rng_below(&r, 40) : j % 2 ? UINT32_MAX : 300 + rng_below(&r, 100000);
 		}
-		sparse_pack(&x, column[i], count[i], 4 * i);
+		sparse_pack(&x, column[i], count[i], 4 * i, 0);
 	}
 	assert_int_equal(x.values, 4 * 49 * 50 / 2);
 	for (size_t i = 0; i < 50; i++) {
