@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum integration_metric {

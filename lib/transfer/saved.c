@@ -209,14 +209,14 @@ int saved_said(struct saved *s, struct learned *l, struct error *e)
 
 void saved_release(struct saved *s)
 {
-	for (size_t k = 0; s->term_id && k < s->classes.n; k++)
-		free(s->term_id[k]);
+	if (s->term_id)
+		free_list(s->term_id, s->classes.n);
 	classes_release(&s->classes);
 	detail_release(&s->detail);
 	vocab_release(&s->genes);
 	safetensors_close(&s->file);
 	cJSON_Delete(s->about);
 	cJSON_Delete(s->all);
-	free_all(s->label, s->unit, s->source, s->options, s->share, s->term_id);
+	free_all(s->label, s->unit, s->source, s->options, s->share);
 	*s = (struct saved){.file.fd = -1};
 }

@@ -9,8 +9,6 @@
 #include "base/option.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct transfer_options transfer_set = {.folds = 5, .inverse_penalty = 1, .coverage = 0.9, .unknown = 0.05};

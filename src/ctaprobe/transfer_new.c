@@ -9,8 +9,6 @@
 #include "label/label.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 

@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 enum { FEW_CELLS = 3 }; /* from fewer, mean and variance tell each cell */
@@ -95,9 +93,7 @@ static void read_term_ids(struct reference *r, const struct classes *ids)
 			transfer_set.label, several);
 	if (some)
 		return;
-	for (size_t c = 0; c < k; c++)
-		free(s->term_id[c]);
-	free(s->term_id);
+	free_list(s->term_id, k);
 	s->term_id = NULL;
 }
 

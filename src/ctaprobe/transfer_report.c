@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Classes that are numbers, as clusters are, and names that look like sets. */
 static void warn_names(const struct classes *c)

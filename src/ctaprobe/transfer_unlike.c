@@ -5,8 +5,6 @@
 #include "base/sort.h"
 #include "base/tsv.h"
 
-#include <stdlib.h>
-
 /* The types of the cells of a cluster, the most frequent first: "B 28 | NK 2". */
 static void print_types(FILE *f, const struct reference *r, const struct unlike *u, size_t at)
 {

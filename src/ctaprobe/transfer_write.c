@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
 	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", "is_unlike", "promised", TERM_ID, NULL};
@@ -18,8 +16,8 @@ struct writer {
 	struct header h;
 	struct block out;
 	int *map; /* columns of the input */
-	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, promised, fold, untested, in_reference,
-		fine_label, term, term_name, term_classes, term_id, place; /* -1: none */
+	int logit, predicted, probability, label_set, in_set, likeness, is_unlike, assigned, untested, term, term_name, term_classes;
+	int promised, fold, in_reference, fine_label, term_id, place; /* -1: none */
 	uint32_t *code; /* [classes + 1] of term_id, the last one of unknown cells */
 	struct decision d;
 	uint32_t *order; /* [classes] scratch */
@@ -71,15 +69,8 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	size_t k = r->kept.classes.n;
 	struct header *h = &w->h;
 	const struct detail *t = rule->detail;
-	*w = (struct writer){.r = r,
-		.rule = rule,
-		.promised = -1,
-		.fold = -1,
-		.in_reference = -1,
-		.fine_label = -1,
-		.term = -1,
-		.term_id = -1,
-		.place = -1};
+	*w = (struct writer){.r = r, .rule = rule};
+	w->promised = w->fold = w->in_reference = w->fine_label = w->term_id = w->place = -1;
 	w->d.p = xmalloc(k * sizeof *w->d.p);
 	w->d.in_set = xmalloc(k);
 	w->order = xmalloc(k * sizeof *w->order);
@@ -93,11 +84,10 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
 	w->likeness = header_add(h, "likeness", F64);
 	w->is_unlike = header_add(h, "is_unlike", U8);
-	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
+	FREED char **name = xmalloc((k + 1) * sizeof *name);
 	memcpy(name, r->kept.classes.name, k * sizeof *name);
-	name[k] = unknown_name;
+	name[k] = (char[]){UNKNOWN};
 	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
-	free(name);
 	if (new)
 		w->promised = header_add(h, "promised", U8);
 	if (r->kept.term_id)
@@ -149,9 +139,8 @@ static void writer_start(struct writer *w, const struct stream *to, const struct
 /* The classes of the set by falling probability, as text. */
 static void push_set(struct writer *w)
 {
-	char *text = NULL;
-	size_t size, n = 0;
-	FILE *f = xmemopen(&text, &size);
+	FREED char *text = xstrdup("");
+	size_t n = 0;
 	for (size_t c = 0; c < w->rule->k; c++) {
 		if (!w->d.in_set[c])
 			continue;
@@ -161,10 +150,8 @@ static void push_set(struct writer *w)
 		w->order[at] = (uint32_t)c;
 	}
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%s%s", i ? BETWEEN : "", w->r->kept.classes.name[w->order[i]]);
-	xmemclose(f, &text);
+		xappend(&text, "%s%s", i ? BETWEEN : "", w->r->kept.classes.name[w->order[i]]);
 	block_push_str(&w->out, w->label_set, text, strlen(text));
-	free(text);
 }
 
 static void put_u32(struct writer *w, int column, size_t i, uint32_t v)
@@ -266,14 +253,13 @@ static void write_cells(struct writer *w, struct stream *to, const struct predic
 /* A column of the places in the list, 1 the most unlike. */
 static void add_places(struct writer *w, const struct unlike *u)
 {
-	FREED char **name = xcalloc(u->n + 1, sizeof *name);
+	char **name = xcalloc(u->n + 1, sizeof *name);
 	for (size_t i = 0; i < u->n; i++)
 		name[i] = xasprintf("%zu", i + 1);
 	w->unlike = u;
 	if (u->place)
 		w->place = header_add_categorical(&w->h, "unlike", name, u->n);
-	for (size_t i = 0; i < u->n; i++)
-		free(name[i]);
+	free_list(name, u->n);
 }
 
 void transfer_write_new(struct written *w, const struct predictions *p, const struct reference *r, const struct unlike *u)

@@ -4,7 +4,6 @@
  * cell is of one of the leaves under it. The model's directory gets the pruned ontology (ontology.obo), for predictions.
  */
 #include "heads.h"
-#include "cli.h"
 
 #include "base/digest.h"
 #include "label/leaves.h"

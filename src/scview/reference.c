@@ -2,7 +2,6 @@
 #include "scview.h"
 
 #include "base/decimal.h"
-#include "base/json.h"
 #include "transfer/saved.h"
 
 static void show_key(const char *before, const char *key)
