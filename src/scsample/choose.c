@@ -4,7 +4,6 @@
 #include "cli_labels.h"
 
 #include "base/decimal.h"
-#include "base/option.h"
 #include "cells/sample.h"
 
 #include <inttypes.h>
@@ -52,12 +51,12 @@ static char *column_and_number(const char *option, const char *text, double leas
 static size_t split_columns(struct choice *c, const struct header *h)
 {
 	size_t n = 0;
-	if (!c->balance)
+	if (!sample_set.balance)
 		return 0;
-	for (const char *at = c->balance, *end; at; at = *end ? end + 1 : NULL) {
-		end = header_find(h, c->balance) >= 0 ? at + strlen(at) : at + strcspn(at, ",");
+	for (const char *at = sample_set.balance, *end; at; at = *end ? end + 1 : NULL) {
+		end = header_find(h, sample_set.balance) >= 0 ? at + strlen(at) : at + strcspn(at, ",");
 		if (end == at)
-			usage_error("--balance: '%s' is not a column, or several between commas", c->balance);
+			usage_error("--balance: '%s' is not a column, or several between commas", sample_set.balance);
 		c->balance_column = xrealloc(c->balance_column, n + 1, sizeof *c->balance_column);
 		c->balance_column[n++] = xasprintf("%.*s", (int)(end - at), at);
 		for (size_t i = 0; i + 1 < n; i++)
@@ -69,15 +68,15 @@ static size_t split_columns(struct choice *c, const struct header *h)
 
 void choice_init(struct choice *c, const struct header *h, const char *file)
 {
-	add_partition(c, c->by);
-	add_partition(c, c->stratify);
+	add_partition(c, sample_set.group);
+	add_partition(c, sample_set.stratify);
 	c->balanced = split_columns(c, h);
 	for (size_t i = 0; i < c->balanced; i++)
 		add_partition(c, c->balance_column[i]);
-	for (size_t i = 0; i < c->cap->n + (c->min_class != NULL); i++) {
+	for (size_t i = 0; i < sample_set.cap.n + (sample_set.min_class != NULL); i++) {
 		double n;
-		FREED char *column = i < c->cap->n ? column_and_number("cap", c->cap->item[i], 1, &n)
-						   : column_and_number("min-class", c->min_class, 0, &n);
+		FREED char *column = i < sample_set.cap.n ? column_and_number("cap", sample_set.cap.item[i], 1, &n)
+							  : column_and_number("min-class", sample_set.min_class, 0, &n);
 		add_partition(c, column);
 	}
 	for (size_t k = 0; k < c->npartition; k++) {
@@ -160,7 +159,7 @@ static uint64_t kept(const struct choice *c)
 /* Keep the cells with the smallest draws for this purpose, quota[k] of class k; p NULL: quota[0] of all. */
 static void keep_quota(struct choice *c, uint32_t purpose, const struct partition *p, const uint64_t *quota)
 {
-	const struct sample_rows rows = {c->n, c->cell, c->first, c->seed, purpose};
+	const struct sample_rows rows = {c->n, c->cell, c->first, (uint32_t)scsample_cli.seed, purpose};
 	sample_quota(c->keep, &rows, p ? p->class : NULL, quota, p ? p->n : 1);
 }
 
@@ -183,7 +182,7 @@ static void drop_rare(struct choice *c, const struct partition *p, double least)
 /* Keep `total` cells, in the class proportions of --stratify if it is given. */
 static void choose_take(struct choice *c, uint64_t total, uint32_t purpose)
 {
-	const struct partition *p = c->stratify ? partition_of(c, c->stratify) : NULL;
+	const struct partition *p = sample_set.stratify ? partition_of(c, sample_set.stratify) : NULL;
 	FREED uint64_t *quota = p ? xcalloc(p->n, sizeof *quota) : xcalloc(1, sizeof *quota);
 	quota[0] = total;
 	if (p && p->n) {
@@ -197,14 +196,14 @@ static void split_by_cell(struct choice *c)
 {
 	FREED uint8_t *before = xmalloc(c->n);
 	memcpy(before, c->keep, c->n);
-	choose_take(c, sample_share(c->test_fraction, kept(c)), SAMPLE_SPLIT);
-	for (size_t i = 0; i < c->n && c->part == PART_TRAIN; i++)
+	choose_take(c, sample_share(sample_set.test_fraction, kept(c)), SAMPLE_SPLIT);
+	for (size_t i = 0; i < c->n && sample_set.part == PART_TRAIN; i++)
 		c->keep[i] = before[i] && !c->keep[i];
 }
 
 static void split_by_group(struct choice *c)
 {
-	const struct partition *p = partition_of(c, c->by);
+	const struct partition *p = partition_of(c, sample_set.group);
 	uint64_t *count = class_counts(c, p), *draws = xmalloc(p->n * sizeof *draws);
 	uint8_t *test = xcalloc(p->n, 1);
 	uint32_t *order = classes_sorted(&p->classes);
@@ -213,20 +212,20 @@ static void split_by_group(struct choice *c)
 	for (size_t k = 0; k < p->n; k++) {
 		if (!count[k])
 			continue;
-		draws[m] = sample_draw_name(c->seed, p->classes.name[order[k]], SAMPLE_GROUP);
+		draws[m] = sample_draw_name((uint32_t)scsample_cli.seed, p->classes.name[order[k]], SAMPLE_GROUP);
 		count[m] = count[k];
 		group[m++] = k;
 	}
 	if (m < 2 && kept(c))
 		die("--group: column '%s' has %zu group%s in these cells; a split needs at least 2 (without --group, single cells are split)",
-			c->by, m, m == 1 ? "" : "s");
+			sample_set.group, m, m == 1 ? "" : "s");
 	uint8_t *chosen = xcalloc(m, 1);
 	if (m)
-		sample_groups(count, draws, m, c->test_fraction, chosen);
+		sample_groups(count, draws, m, sample_set.test_fraction, chosen);
 	for (size_t k = 0; k < m; k++)
 		test[group[k]] = chosen[k];
 	for (size_t i = 0; i < c->n; i++)
-		c->keep[i] = c->keep[i] && test[p->class[i]] == (c->part == PART_TEST);
+		c->keep[i] = c->keep[i] && test[p->class[i]] == (sample_set.part == PART_TEST);
 	free_all(count, draws, test, order, group, chosen);
 }
 
@@ -234,7 +233,7 @@ static void split_by_group(struct choice *c)
 static void cap_classes(struct choice *c, size_t which)
 {
 	double n;
-	FREED char *column = column_and_number("cap", c->cap->item[which], 1, &n);
+	FREED char *column = column_and_number("cap", sample_set.cap.item[which], 1, &n);
 	const struct partition *p = partition_of(c, column);
 	FREED uint64_t *quota = xmalloc(p->n * sizeof *quota);
 	for (size_t k = 0; k < p->n; k++)
@@ -259,7 +258,9 @@ static size_t crossed_classes(const struct choice *c, uint32_t **class)
 /* How many cells were asked for: -n, or -f of those that are left; else `otherwise`. */
 static uint64_t choose_wanted(const struct choice *c, uint64_t otherwise)
 {
-	return c->number >= 0 ? (uint64_t)c->number : c->fraction >= 0 ? sample_share(c->fraction, kept(c)) : otherwise;
+	return sample_set.number >= 0      ? (uint64_t)sample_set.number
+		: sample_set.fraction >= 0 ? sample_share(sample_set.fraction, kept(c))
+					   : otherwise;
 }
 
 static void warn_few(uint64_t want, uint64_t n)
@@ -283,7 +284,7 @@ static void balance_classes(struct choice *c)
 	uint64_t want = choose_wanted(c, open ? least * open : 0);
 	warn_few(want, kept(c));
 	sample_round_robin(count, n, want, quota);
-	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_CLASS}, class, quota, n);
+	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, (uint32_t)scsample_cli.seed, SAMPLE_CLASS}, class, quota, n);
 	free_all(class, count, quota);
 }
 
@@ -300,7 +301,7 @@ static void say_missing(const struct choice *c)
 {
 	for (size_t k = 0; k < c->npartition; k++) {
 		const struct partition *p = &c->partition[k];
-		int group = c->by && !strcmp(p->column, c->by);
+		int group = sample_set.group && !strcmp(p->column, sample_set.group);
 		(group ? groups_read : labels_say)(
 			&p->labels, p->column, c->file, group || p->left_out ? "are left out" : "count as one class");
 	}
@@ -309,7 +310,7 @@ static void say_missing(const struct choice *c)
 void choice_make(struct choice *c, uint64_t dropped[REASONS])
 {
 	double least = 0;
-	FREED char *column = c->min_class ? column_and_number("min-class", c->min_class, 0, &least) : NULL;
+	FREED char *column = sample_set.min_class ? column_and_number("min-class", sample_set.min_class, 0, &least) : NULL;
 	struct partition *rare = column ? partition_of(c, column) : NULL;
 	for (size_t k = 0; k < c->npartition; k++)
 		choose_settle(c, &c->partition[k]);
@@ -325,26 +326,26 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 		drop_rare(c, rare, least);
 		charge(c, BY_RARE, &n, dropped);
 	}
-	if (c->test_fraction >= 0 && c->by) {
-		drop_missing(c, partition_of(c, c->by));
+	if (sample_set.test_fraction >= 0 && sample_set.group) {
+		drop_missing(c, partition_of(c, sample_set.group));
 		charge(c, BY_NO_GROUP, &n, dropped);
 		split_by_group(c);
-	} else if (c->test_fraction >= 0) {
+	} else if (sample_set.test_fraction >= 0) {
 		split_by_cell(c);
 	}
 	charge(c, BY_PART, &n, dropped);
-	for (size_t k = 0; k < c->cap->n; k++)
+	for (size_t k = 0; k < sample_set.cap.n; k++)
 		cap_classes(c, k);
 	charge(c, BY_CAP, &n, dropped);
 	for (size_t k = 0; k < c->balanced; k++)
 		drop_missing(c, partition_of(c, c->balance_column[k]));
 	charge(c, BY_NO_LABEL, &n, dropped);
-	if (c->balance) {
+	if (sample_set.balance) {
 		balance_classes(c);
-	} else if (c->number >= 0 || c->fraction >= 0) {
-		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);
+	} else if (sample_set.number >= 0 || sample_set.fraction >= 0) {
+		uint64_t want = choose_wanted(c, 0);
 		warn_few(want, n);
-		choose_take(c, want, c->stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
+		choose_take(c, want, sample_set.stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
 	}
 	charge(c, BY_SAMPLE, &n, dropped);
 }

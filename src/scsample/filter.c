@@ -2,8 +2,6 @@
 #include "scsample.h"
 #include "cli.h"
 
-#include "base/option.h"
-
 #include <strings.h>
 
 /* The 13 protein genes of the human mitochondrion, for vocabularies without symbols. */
@@ -44,22 +42,22 @@ void filter_init(struct filter *f, const struct header *h, const char *file)
 {
 	f->genes = f->counts = f->count = f->gene = -1;
 	f->special = h->vocab.nspecial;
-	for (size_t i = 0; i < f->where_text->n; i++)
-		if (where_add(&f->where, f->where_text->item[i], &failure))
+	for (size_t i = 0; i < sample_set.where.n; i++)
+		if (where_add(&f->where, sample_set.where.item[i], &failure))
 			usage_error("--where: %s", failure.msg);
 	if (where_bind(&f->where, h, file, &failure))
 		die("--where: %s", failure.msg);
 	for (size_t i = 0; i < f->where.n; i++)
 		if (!f->where.c[i].known)
 			unknown_category(&f->where.c[i], h, file);
-	if (f->max_mito >= 0)
+	if (sample_set.max_mito >= 0)
 		f->counts = need(h, "n_counts", U64, SCALAR, file);
-	if (f->min_genes >= 0 || f->max_mito >= 0) {
-		int tokens = strcmp(h->kind, "tokens") == 0 && f->max_mito < 0;
+	if (sample_set.min_genes >= 0 || sample_set.max_mito >= 0) {
+		int tokens = strcmp(h->kind, "tokens") == 0 && sample_set.max_mito < 0;
 		f->gene = need(h, tokens ? "token" : "gene", U32, RAGGED, file);
 		f->genes = h->col[f->gene].group;
 	}
-	if (f->max_mito < 0)
+	if (sample_set.max_mito < 0)
 		return;
 	f->count = need(h, "count", U32, RAGGED, file);
 	f->mito = xcalloc(h->vocab.n, 1);
@@ -97,9 +95,9 @@ void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASO
 		int why = KEPT;
 		if (!f->keep[i])
 			why = BY_WHERE;
-		else if (f->min_genes >= 0 && genes_of(f, b, i) < (uint64_t)f->min_genes)
+		else if (sample_set.min_genes >= 0 && genes_of(f, b, i) < (uint64_t)sample_set.min_genes)
 			why = BY_GENES;
-		else if (f->max_mito >= 0 && mito_share(f, b, i) > f->max_mito)
+		else if (sample_set.max_mito >= 0 && mito_share(f, b, i) > sample_set.max_mito)
 			why = BY_MITO;
 		f->keep[i] = why == KEPT;
 		dropped[why]++;

@@ -8,7 +8,7 @@
 
 static const char *option(const struct genes *g)
 {
-	return g->list ? "--keep-genes" : g->top ? "--hvg" : "--thin";
+	return sample_set.keep_genes ? "--keep-genes" : sample_set.hvg ? "--hvg" : "--thin";
 }
 
 static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
@@ -26,7 +26,7 @@ static void set_map(struct genes *g, const struct header *from)
 	g->map = xrealloc(g->map, h->ncol, sizeof *g->map);
 	header_map(h, from, g->map);
 	g->map[header_find(h, "gene")] = g->map[header_find(h, "count")] = -1;
-	if (g->thin > 0)
+	if (sample_set.thin > 0)
 		g->map[header_find(h, "n_counts")] = -1;
 }
 
@@ -42,10 +42,10 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 	g->group = h->col[g->gene].group;
 	if (h->col[g->count].type != U32 || h->col[g->count].group != g->group)
 		die("%s: %s: column 'count' is not u32 in the group of column gene", option(g), file);
-	if (g->batch_key)
-		labels_open(&g->labels, h, g->batch_key, &g->classes, file);
+	if (sample_set.batch_key)
+		labels_open(&g->labels, h, sample_set.batch_key, &g->classes, file);
 	g->thinned = thin_before(h);
-	hvg_init(&g->hvg, g->flavor, h->vocab.n, g->top);
+	hvg_init(&g->hvg, (enum hvg_flavor)sample_set.flavor, h->vocab.n, (size_t)sample_set.hvg);
 	header_copy(&g->header, h);
 	for (size_t c = 0; c < h->ncol; c++)
 		if (h->col[c].group == g->group && (int)c != g->gene && (int)c != g->count) {
@@ -62,7 +62,7 @@ void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
 		if (!keep[row])
 			continue;
 		size_t n = o[row + 1] - o[row];
-		uint32_t batch = g->batch_key ? labels_at(&g->labels, b, row) : 0;
+		uint32_t batch = sample_set.batch_key ? labels_at(&g->labels, b, row) : 0;
 		if (batch == MISSING_CODE)
 			continue;
 		grow(g->id, g->cap, n);
@@ -96,18 +96,18 @@ static void narrow(struct genes *g, const uint8_t *take)
 
 void genes_listed(struct genes *g)
 {
-	FREED uint8_t *take = cli_gene_list("--keep-genes", g->list, &g->header.vocab, g->file);
+	FREED uint8_t *take = cli_gene_list("--keep-genes", sample_set.keep_genes, &g->header.vocab, g->file);
 	narrow(g, take);
 }
 
 int genes_again(struct genes *g)
 {
 	size_t bad = 0;
-	if (g->batch_key && !g->told++)
-		groups_read(&g->labels, g->batch_key, g->file, "do not count in the choice of genes");
+	if (sample_set.batch_key && !g->told++)
+		groups_read(&g->labels, sample_set.batch_key, g->file, "do not count in the choice of genes");
 	int again = hvg_again(&g->hvg, &bad, &failure);
-	if (again < 0 && g->batch_key)
-		die("--hvg: %s: %s '%s': %s", g->file, g->batch_key, g->classes.name[bad], failure.msg);
+	if (again < 0 && sample_set.batch_key)
+		die("--hvg: %s: %s '%s': %s", g->file, sample_set.batch_key, g->classes.name[bad], failure.msg);
 	if (again < 0 || !g->hvg.batches)
 		die("--hvg: %s: %s", g->file, again < 0 ? failure.msg : "no cells to choose genes by");
 	if (again)
@@ -116,8 +116,8 @@ int genes_again(struct genes *g)
 	size_t n = hvg_choose(&g->hvg, take);
 	if (!n)
 		die("--hvg: %s: no gene is highly variable: every gene has the same count in all cells", g->file);
-	if (n < g->top)
-		warn("--hvg: %s: %zu genes were requested, but %zu vary; these are kept", g->file, g->top, n);
+	if (n < (size_t)sample_set.hvg)
+		warn("--hvg: %s: %lld genes were requested, but %zu vary; these are kept", g->file, sample_set.hvg, n);
 	narrow(g, take);
 	return 0;
 }
@@ -125,8 +125,8 @@ int genes_again(struct genes *g)
 /* How many of n molecules are written. */
 static uint64_t thinned(const struct genes *g, struct rng *r, uint64_t n)
 {
-	uint64_t kept = thin_draw(r, n, g->thin);
-	return g->complement ? n - kept : kept;
+	uint64_t kept = thin_draw(r, n, sample_set.thin);
+	return sample_set.complement ? n - kept : kept;
 }
 
 /* Append the items of row `row` of b at `at` of out; returns where they end. *total: n_counts of the cell, of which the genes of b may be a part */
@@ -135,11 +135,11 @@ static uint64_t fill_row(
 {
 	const uint64_t *o = b->group[g->group].offset;
 	uint64_t seen = 0, kept = 0;
-	struct rng r = thin_at(g->seed, RNG_THIN, ((const uint64_t *)b->col[g->cell].data)[row], g->thinned);
+	struct rng r = thin_at((uint32_t)scsample_cli.seed, RNG_THIN, ((const uint64_t *)b->col[g->cell].data)[row], g->thinned);
 	for (uint64_t i = o[row]; i < o[row + 1]; i++) {
 		uint32_t id = block_id(b, g->gene, i), n = ((const uint32_t *)b->col[g->count].data)[i];
 		seen += n;
-		if (g->thin > 0)
+		if (sample_set.thin > 0)
 			n = (uint32_t)thinned(g, &r, n);
 		kept += n;
 		if (!n || (g->number && g->number[id] == GENE_DROPPED))
@@ -147,7 +147,7 @@ static uint64_t fill_row(
 		block_set_id(out, gene, at, g->number ? g->number[id] : id);
 		((uint32_t *)out->col[count].data)[at++] = n;
 	}
-	if (g->thin > 0)
+	if (sample_set.thin > 0)
 		*total = kept + (*total > seen ? thinned(g, &r, *total - seen) : 0);
 	return at;
 }

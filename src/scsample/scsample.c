@@ -7,60 +7,60 @@
 #include "cli.h"
 #include "cli_labels.h"
 
-#include "base/option.h"
 #include "stream/concat.h"
 
 #include <inttypes.h>
 
-static long long number, min_genes, hvg;
-static double fraction, test_fraction, max_mito, thin;
-static const char *by, *stratify, *balance, *min_class_text, *batch_key, *gene_list;
-static int complement, part = PART_NONE, flavor = HVG_SEURAT;
-static struct opt_values where_text, cap_text;
+struct scsample_options sample_set = {
+	.number = -1, .min_genes = -1, .fraction = -1, .test_fraction = -1, .max_mito = -1, .part = PART_NONE, .flavor = HVG_SEURAT};
 
 static struct option_def options[] = {
 	{0, "Sample", OPT_GROUP},
-	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1, .excludes = "fraction"},
-	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
+	{'n', "number", OPT_INT, &sample_set.number, "N", "keep N cells", 0, 1e15, .changes = 1, .excludes = "fraction"},
+	{'f', "fraction", OPT_REAL, &sample_set.fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
 	{0, "Split", OPT_GROUP},
-	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1, .needs = "part"},
-	{0, "part", OPT_CHOICE, &part, OPT_ENUM([PART_TRAIN] = "train", [PART_TEST] = "test"), "which part of the split to write",
-		.changes = 1, .needs = "test-fraction"},
-	{0, "group", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction"},
-	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1,
-		.needs = "number fraction test-fraction", .excludes = "balance"},
+	{0, "test-fraction", OPT_REAL, &sample_set.test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1,
+		.needs = "part"},
+	{0, "part", OPT_CHOICE, &sample_set.part, OPT_ENUM([PART_TRAIN] = "train", [PART_TEST] = "test"),
+		"which part of the split to write", .changes = 1, .needs = "test-fraction"},
+	{0, "group", OPT_STRING, &sample_set.group, "COL", "split by whole groups of COL, such as donors", .changes = 1,
+		.needs = "test-fraction"},
+	{0, "stratify", OPT_STRING, &sample_set.stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes",
+		.changes = 1, .needs = "number fraction test-fraction", .excludes = "balance"},
 	{0, "Classes", OPT_GROUP},
-	{0, "balance", OPT_STRING, &balance, "COL[,COL]",
+	{0, "balance", OPT_STRING, &sample_set.balance, "COL[,COL]",
 		"take equal numbers of cells from the classes of COL, or of pairs of classes, as far as available", .changes = 1},
-	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
-	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL of fewer than N cells (below 1: a share)",
+	{0, "cap", OPT_LIST, &sample_set.cap, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
+	{0, "min-class", OPT_STRING, &sample_set.min_class, "COL:N", "drop classes of COL of fewer than N cells (below 1: a share)",
 		.changes = 1},
 	{KEEP_UNKNOWN_LABELS, .needs = "group stratify balance cap min-class batch-key"},
 	{0, "Filters", OPT_GROUP},
-	{0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
-	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
-	{0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
+	{0, "where", OPT_LIST, &sample_set.where, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
+	{0, "min-genes", OPT_INT, &sample_set.min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9,
+		.changes = 1},
+	{0, "max-mito", OPT_REAL, &sample_set.max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
 	{0, "Genes", OPT_GROUP},
-	{0, "keep-genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1,
-		.excludes = "hvg"},
-	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
-	{0, "flavor", OPT_CHOICE, &flavor,
+	{0, "keep-genes", OPT_INPUT, &sample_set.keep_genes, "FILE", "keep the genes of this list, or vocabulary (counts streams)",
+		.changes = 1, .excludes = "hvg"},
+	{0, "hvg", OPT_INT, &sample_set.hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
+	{0, "flavor", OPT_CHOICE, &sample_set.flavor,
 		OPT_ENUM([HVG_SEURAT] = "seurat", [HVG_SEURAT_V3] = "seurat_v3", [HVG_CELL_RANGER] = "cell_ranger"),
 		"--hvg: the rule, as in scanpy (default seurat)", .changes = 1, .needs = "hvg"},
-	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose genes in each batch of this column, then combine them", .changes = 1,
-		.needs = "hvg"},
+	{0, "batch-key", OPT_STRING, &sample_set.batch_key, "COL", "--hvg: choose genes in each batch of this column, then combine them",
+		.changes = 1, .needs = "hvg"},
 	{0, "Depth", OPT_GROUP},
-	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-6, 1 - 1e-6, .changes = 1,
+	{0, "thin", OPT_REAL, &sample_set.thin, "P", "keep each molecule with probability P (counts streams)", 1e-6, 1 - 1e-6, .changes = 1,
 		.excludes = "hvg"},
-	{0, "complement", OPT_FLAG, &complement, NULL, "write the molecules that --thin leaves out instead of those it keeps", .changes = 1,
-		.needs = "thin"},
+	{0, "complement", OPT_FLAG, &sample_set.complement, NULL, "write the molecules that --thin leaves out instead of those it keeps",
+		.changes = 1, .needs = "thin"},
 	{0},
 };
-static struct cli cli = {.name = "scsample",
+struct cli scsample_cli = {.name = "scsample",
 	.operands = "[FILE...]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED,
 	.summary = "Sample, split, filter, balance and join streams of cells (counts, tokens, embedding, prediction)."};
+#define cli scsample_cli
 
 static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_GENES] = "--min-genes",
@@ -172,29 +172,14 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 
 static int two_passes(void)
 {
-	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
-		given(&hvg);
-}
-
-static void set_choice(struct choice *c)
-{
-	*c = (struct choice){.seed = (uint32_t)cli.seed,
-		.number = given(&number) ? number : -1,
-		.fraction = given(&fraction) ? fraction : -1,
-		.test_fraction = given(&test_fraction) ? test_fraction : -1,
-		.part = (enum part)part,
-		.by = by,
-		.stratify = stratify,
-		.balance = balance,
-		.cap = &cap_text,
-		.min_class = min_class_text};
+	const struct scsample_options *o = &sample_set;
+	return o->number >= 0 || o->fraction >= 0 || o->test_fraction >= 0 || o->balance || o->cap.n || o->min_class || o->hvg;
 }
 
 /* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. */
 static uint8_t *first_pass(struct inputs *in, struct filter *f)
 {
-	struct choice c;
-	set_choice(&c);
+	struct choice c = {0};
 	choice_init(&c, &in->all.header, stream_name(in->s[0]));
 	rewind_inputs(in);
 	uint64_t at = 0;
@@ -214,17 +199,10 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 /* Choose genes: those of a list, or by the chosen cells in one or two more passes; or all, for --thin. */
 static void choose_kept_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
 {
-	*g = (struct genes){.list = gene_list,
-		.flavor = (enum hvg_flavor)flavor,
-		.top = (size_t)hvg,
-		.batch_key = batch_key,
-		.thin = thin,
-		.complement = complement,
-		.seed = (uint32_t)cli.seed};
 	genes_init(g, &in->all.header, stream_name(in->s[0]));
-	if (gene_list)
+	if (sample_set.keep_genes)
 		genes_listed(g);
-	if (!hvg)
+	if (!sample_set.hvg)
 		return;
 	do {
 		uint64_t at = 0;
@@ -266,16 +244,16 @@ static struct stream *create_output(const struct inputs *in, const struct header
 int main(int argc, char **argv)
 {
 	static struct inputs in;
+	const struct scsample_options *o = &sample_set;
 	cli_init(&cli, argc, argv);
-	if (stratify && by && !given(&number) && !given(&fraction))
+	if (o->stratify && o->group && o->number < 0 && o->fraction < 0)
 		usage_error("--stratify does not go with --group, which splits whole groups");
 	open_inputs(&in);
-	struct filter f = {
-		.where_text = &where_text, .min_genes = given(&min_genes) ? min_genes : -1, .max_mito = given(&max_mito) ? max_mito : -1};
+	struct filter f = {0};
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
 	static struct genes genes;
-	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
+	const int some = o->keep_genes || o->hvg || o->thin > 0; /* not all genes or molecules */
 	if (some)
 		choose_kept_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;

@@ -5,9 +5,25 @@
 #pragma once
 
 #include "cli_stream.h"
+#include "base/option.h"
 #include "cells/hvg.h"
 #include "label/label.h"
 #include "cells/where.h"
+
+enum part { PART_NONE = -1, PART_TRAIN, PART_TEST };
+
+/* The options. */
+struct scsample_options {
+	long long number, min_genes, hvg; /* -1: not given; hvg: 0 */
+	double fraction, test_fraction, max_mito, thin; /* -1: not given; thin: 0 */
+	const char *group, *stratify, *balance, *batch_key; /* columns; balance may be several, crossed: A,B */
+	const char *min_class; /* COL:N */
+	const char *keep_genes; /* a vocabulary, or a list */
+	struct opt_values where, cap; /* COL=VALUE ..., COL:N */
+	int complement, part, flavor;
+};
+extern struct scsample_options sample_set;
+extern struct cli scsample_cli;
 
 /* Why a cell was dropped. KEPT: it was not. */
 enum reason { KEPT, BY_WHERE, BY_GENES, BY_MITO, BY_NO_LABEL, BY_NO_GROUP, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
@@ -15,12 +31,6 @@ enum reason { KEPT, BY_WHERE, BY_GENES, BY_MITO, BY_NO_LABEL, BY_NO_GROUP, BY_RA
 /* ---- filters on one row ---- */
 
 struct filter {
-	/* set by the caller */
-	const struct opt_values *where_text;
-	long long min_genes; /* -1: no limit */
-	double max_mito; /* share; -1: no limit */
-
-	/* private */
 	struct where where;
 	int genes, counts, count; /* ragged group of genes, columns n_counts and count; -1 */
 	int gene; /* the id column */
@@ -38,19 +48,7 @@ void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASO
 
 /* ---- choices over the whole input ---- */
 
-enum part { PART_NONE = -1, PART_TRAIN, PART_TEST };
-
 struct choice {
-	/* set by the caller */
-	uint32_t seed;
-	long long number; /* cells to keep; -1: not given */
-	double fraction, test_fraction; /* -1: not given */
-	enum part part;
-	const char *by, *stratify, *balance; /* columns; NULL: not given. balance may be several, crossed: A,B */
-	const struct opt_values *cap; /* COL:N, any number of them */
-	const char *min_class; /* COL:N; NULL: not given */
-
-	/* private */
 	const char *file;
 	size_t n, cells_cap, keep_cap; /* cells of the input */
 	uint64_t *cell; /* [n] their numbers; NULL: first, first + 1, ... */
@@ -73,16 +71,6 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS]);
 /* ---- choice of genes, and of molecules ---- */
 
 struct genes {
-	/* set by the caller */
-	const char *list; /* vocabulary with the genes to keep; NULL: the highly variable ones, chosen by the next three, or all */
-	enum hvg_flavor flavor;
-	size_t top; /* 0: all genes, if there is no list */
-	const char *batch_key; /* column; NULL: all cells are one batch */
-	double thin; /* each molecule is kept with this probability; 0: all are */
-	int complement; /* those that are not kept, instead */
-	uint32_t seed;
-
-	/* private */
 	const char *file;
 	uint32_t thinned; /* thin_before of the input */
 	int told; /* of cells without a batch */
