@@ -13,7 +13,8 @@ enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as, random_genes;
 static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, targets;
-static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
+static struct sim sim = {
+	.top = 100, .depth = 2000, .rarest = 0.01, .share = 0.5, .separation = 1, .activity = 0.7, .batch = 0.15, .noise = 0.2, .gamma = 1};
 
 static struct option_def options[] = {
 	{0, "Size", OPT_GROUP},
@@ -25,23 +26,23 @@ static struct option_def options[] = {
 	{0, "modules", OPT_INT, &nmodules, "N", "number of co-regulated modules (default 40; b1 5; b2 3)", 1, 1e5, .changes = 1},
 	{0, "Counts (--kind cells)", OPT_GROUP},
 	{0, "types", OPT_INT, &ntypes, "N", "number of cell types (default 8)", 1, 1000, .changes = 1, .modes = CELLS},
-	{0, "rarest", OPT_REAL, &rarest, "F", "frequency of the rarest type; the others increase geometrically (default 0.01)", 1e-6, 1,
+	{0, "rarest", OPT_REAL, &sim.rarest, "F", "frequency of the rarest type; the others increase geometrically (default 0.01)", 1e-6, 1,
 		.changes = 1, .modes = CELLS},
 	{0, "donors", OPT_INT, &ndonors, "N", "number of donors (default 4)", 1, 10000, .changes = 1, .modes = CELLS},
-	{0, "depth", OPT_REAL, &depth, "X", "median number of counts per cell (default 2000)", 1, 1e7, .changes = 1, .modes = CELLS},
-	{0, "module-share", OPT_REAL, &share, "F", "share of the genes in a module (default 0.5)", 0, 1, .changes = 1, .modes = CELLS},
-	{0, "separation", OPT_REAL, &separation, "F", "factor of the differences between cell types (default 1: far apart)", 0, 100,
+	{0, "depth", OPT_REAL, &sim.depth, "X", "median number of counts per cell (default 2000)", 1, 1e7, .changes = 1, .modes = CELLS},
+	{0, "module-share", OPT_REAL, &sim.share, "F", "share of the genes in a module (default 0.5)", 0, 1, .changes = 1, .modes = CELLS},
+	{0, "separation", OPT_REAL, &sim.separation, "F", "factor of the differences between cell types (default 1: far apart)", 0, 100,
 		.changes = 1, .modes = CELLS},
-	{0, "activity", OPT_REAL, &activity, "SD", "standard deviation of a module's activity in a type, natural log (default 0.7)", 0, 10,
-		.changes = 1, .modes = CELLS},
-	{0, "batch-effect", OPT_REAL, &batch, "SD", "standard deviation of a gene's shift between donors, natural log (default 0.15)", 0,
+	{0, "activity", OPT_REAL, &sim.activity, "SD", "standard deviation of a module's activity in a type, natural log (default 0.7)", 0,
 		10, .changes = 1, .modes = CELLS},
+	{0, "batch-effect", OPT_REAL, &sim.batch, "SD", "standard deviation of a gene's shift between donors, natural log (default 0.15)",
+		0, 10, .changes = 1, .modes = CELLS},
 	{0, "targets", OPT_INT, &targets, "N", "in half of the cells one gene drives N others (column state; default 0: none does)", 0, 1e6,
 		.changes = 1, .modes = CELLS},
-	{0, "noise", OPT_REAL, &noise, "SD", "standard deviation of independent noise on every value, natural log (default 0.2)", 0, 10,
+	{0, "noise", OPT_REAL, &sim.noise, "SD", "standard deviation of independent noise on every value, natural log (default 0.2)", 0, 10,
 		.changes = 1, .modes = CELLS},
 	{0, "Tokens (--kind b1, b2)", OPT_GROUP},
-	{0, "gamma", OPT_REAL, &gamma_ratio, "G", "b2: probability that the active genes are those of a module (default 1)", 0, 1,
+	{0, "gamma", OPT_REAL, &sim.gamma, "G", "b2: probability that the active genes are those of a module (default 1)", 0, 1,
 		.changes = 1, .modes = B2},
 	{0, "random-genes", OPT_CHOICE, &random_genes, OPT_ENUM("sample", "class"),
 		"b2: active genes outside modules are drawn for each sample (default), or once for each class", .changes = 1, .modes = B2,
@@ -196,23 +197,14 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 static void scsim_init(struct sim *s)
 {
 	static const long long default_genes[] = {2000, 1000, 60}, default_modules[] = {40, 5, 3};
-	*s = (struct sim){.seed = (uint32_t)cli.seed,
-		.genes = (uint32_t)(ngenes < 0 ? default_genes[model] : ngenes),
-		.modules = (uint32_t)(nmodules < 0 ? default_modules[model] : nmodules),
-		.types = (uint32_t)ntypes,
-		.donors = (uint32_t)ndonors,
-		.top = 100,
-		.gamma = gamma_ratio,
-		.by_class = model == MODEL_B2 && random_genes,
-		.mean = exp_as == EXP_SCALE ? 0.1 : 10,
-		.depth = depth,
-		.rarest = rarest,
-		.share = share,
-		.separation = separation,
-		.activity = activity,
-		.batch = batch,
-		.targets = (uint32_t)targets,
-		.noise = noise};
+	s->seed = (uint32_t)cli.seed;
+	s->genes = (uint32_t)(ngenes < 0 ? default_genes[model] : ngenes);
+	s->modules = (uint32_t)(nmodules < 0 ? default_modules[model] : nmodules);
+	s->types = (uint32_t)ntypes;
+	s->donors = (uint32_t)ndonors;
+	s->targets = (uint32_t)targets;
+	s->by_class = model == MODEL_B2 && random_genes;
+	s->mean = exp_as == EXP_SCALE ? 0.1 : 10;
 	if (model == MODEL_CELLS ? sim_init_cells(s, &failure) : sim_init_blocks(s, &failure))
 		usage_error("%s", failure.msg);
 }
@@ -255,12 +247,11 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 int main(int argc, char **argv)
 {
 	static const long long default_cells[] = {4000, 1000, 1500};
-	static struct sim s;
 	cli_init(&cli, argc, argv);
-	scsim_init(&s);
+	scsim_init(&sim);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells);
-	struct stream *out = scsim_open_output(&s, n);
-	uint64_t entries = write_cells(out, &s, n);
+	struct stream *out = scsim_open_output(&sim, n);
+	uint64_t entries = write_cells(out, &sim, n);
 	must_commit(out);
 	cli_measured_all({"cells_out", (double)n}, {"entries", (double)entries});
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdarg.h>
 
-struct view view;
 static char *buffer;
 static size_t used, room;
 
