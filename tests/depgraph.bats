@@ -208,6 +208,31 @@ same_as_reference() {
 	depgraph --within donor -q zeros.counts -O tsv | cmp - w.tsv
 }
 
+@test "depgraph --within: a gene with one count in each stratum has no partners, however deep the cells are" {
+	export PYTHONPATH=$BATS_TEST_DIRNAME/../python
+	scsim -q --cells 400 --genes 60 --modules 5 --types 2 --depth 300 --donors 4 -o w.counts
+	$PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		stream = scstream.read("w.counts")
+		blocks, genes = list(stream), len(stream.header["vocab"]["id"])
+		for b in blocks:
+		    offset, gene = b["gene"]
+		    x = np.zeros((len(offset) - 1, genes), np.uint32)
+		    x[np.repeat(np.arange(len(x)), np.diff(offset)), gene] = b["count"][1]
+		    donor, kind = (np.asarray(b[c][0]) for c in ("donor", "cell_type"))
+		    x[:, :3], x[:, 3], x[:, 4] = [1, 1, 7], 1 + 2 * donor + kind, 1 + (kind == 0)
+		    x[:, 5], x[:, 6] = x[:, 2], x[:, 2]                  # in some cells another count, or none: these vary
+		    x[::9, 5], x[::7, 6] = 6, 0
+		    offset = np.concatenate([[0], np.cumsum((x > 0).sum(1))]).astype(offset.dtype)
+		    b["gene"], b["count"] = (offset, np.nonzero(x)[1].astype(gene.dtype)), (offset, x[x > 0])
+		    b["n_counts"] = x.sum(1).astype(np.uint64)
+		scstream.write("depth.counts", stream.header, blocks)
+	END
+	run -0 depgraph --within donor,cell_type -O tsv -o depth.tsv depth.counts
+	awk -F '\t' 'NR > 1 { edges[$1]++; edges[$4]++ } END { for (g = 0; g < 7; g++) if ((edges[g] > 0) != (g > 4)) exit 1 }' depth.tsv
+	names depth.counts 5 genes constant
+}
+
 @test "depgraph --within: clusters and halves of donors are a function of the seed; few donors have no q" {
 	scsim -q --cells 900 --genes 250 --modules 8 --types 3 --depth 400 --donors 8 -o w.counts
 	depgraph -q --within donor --clusters 3 w.counts -o a

@@ -65,12 +65,12 @@ static double steps(uint32_t n, int *bits)
 	return step;
 }
 
-/* Fill the columns of the genes and the rows of the cells. place [vocab]: a gene's number, or GENES_MAX. */
-static void fill_cells(struct within *x, const struct within_cells *c, const uint32_t *order, const uint16_t *place)
+/* Fill the columns of the genes and the rows of the cells. place [vocab]: a gene's number, or GENES_MAX; differs [genes] out: two cells of a
+ * stratum have other counts above 0. */
+static void fill_cells(struct within *x, const struct within_cells *c, const uint32_t *order, const uint16_t *place, uint8_t *differs)
 {
 	struct sparse_row r = {0};
-	FREED uint64_t *at = xcalloc((size_t)x->genes + 1, sizeof *at);
-	FREED struct ranked *found = xcalloc(GENES_MAX, sizeof *found);
+	FREED uint64_t *at = xcalloc((size_t)x->genes + 1, sizeof *at), *count = xcalloc((size_t)x->genes + 1, sizeof *count);
 	for (uint32_t i = 0; i < x->n; i++) {
 		sparse_counts(&c->counts, order[i], &r);
 		for (size_t k = 0; k < r.n; k++)
@@ -84,16 +84,19 @@ static void fill_cells(struct within *x, const struct within_cells *c, const uin
 	x->x = xlarge(values + 1, sizeof *x->x);
 	x->entry = xlarge(values + 1, sizeof *x->entry);
 	for (uint32_t i = 0; i < x->n; i++) {
-		size_t n = 0;
+		x->row[i + 1] = x->row[i];
+		sparse_counts(&c->counts, order[i], &r);
 		sparse_row(&c->counts, order[i], &r);
-		for (size_t k = 0; k < r.n; k++)
-			if (place[r.column[k]] != GENES_MAX)
-				found[n++] = (struct ranked){(double)r.value[k], place[r.column[k]]};
-		x->row[i + 1] = x->row[i] + n;
-		for (size_t k = 0; k < n; k++) {
-			uint32_t g = found[k].at;
+		for (size_t k = 0; k < r.n; k++) {
+			uint32_t g = place[r.column[k]];
+			if (g == GENES_MAX)
+				continue;
+			if (at[g] > x->offset[g] && c->stratum[order[x->cell[at[g] - 1]]] == c->stratum[order[i]])
+				differs[g] |= r.count[k] != count[g];
+			count[g] = r.count[k];
+			x->row[i + 1]++;
 			x->cell[at[g]] = i;
-			x->x[at[g]++] = (float)found[k].value;
+			x->x[at[g]++] = r.value[k];
 		}
 	}
 	sparse_row_release(&r);
@@ -105,13 +108,15 @@ static void fill_cells(struct within *x, const struct within_cells *c, const uin
 			x->entry[next[x->cell[k]]++] = g | (uint32_t)lrint((double)x->x[k] * x->step) << 16;
 }
 
-/* The sums of gene g over strata, of size [strata] cells, and over donors. */
-static void gene_sums(struct within *x, const uint32_t *size, uint32_t g)
+/* The sums of gene g over strata, of size [strata] cells, and over donors. One count in each cell of a stratum says nothing but the depth, so
+ * a gene varies if counts above 0 differ, or if only some cells of a stratum have it. */
+static void gene_sums(struct within *x, const uint32_t *size, int differs, uint32_t g)
 {
 	double lost = 0;
 	uint64_t k = x->offset[g];
 	for (uint32_t s = 0, end = 0; s < x->strata; s++) {
 		double sum = 0, rounded = 0, square = 0;
+		uint64_t first = k;
 		for (end += size[s]; k < x->offset[g + 1] && x->cell[k] < end; k++) {
 			double v = (double)x->x[k], q = (double)lrint(v * x->step) / x->step;
 			sum += v;
@@ -119,6 +124,7 @@ static void gene_sums(struct within *x, const uint32_t *size, uint32_t g)
 			rounded += q;
 			lost += (v - q) * (v - q);
 		}
+		differs |= k > first && k - first < size[s];
 		if (!size[s])
 			continue;
 		double root = sqrt(size[s]);
@@ -128,7 +134,7 @@ static void gene_sums(struct within *x, const uint32_t *size, uint32_t g)
 		x->square[(size_t)g * x->donors + x->donor[s]] += varies > NOTHING * square ? varies : 0;
 	}
 	for (uint32_t d = 0; d < x->donors; d++)
-		x->all[g] += x->square[(size_t)g * x->donors + d];
+		x->all[g] += x->square[(size_t)g * x->donors + d] *= differs != 0;
 	x->lost[g] = x->all[g] > 0 ? sqrt(lost / x->all[g]) : 0;
 }
 
@@ -148,7 +154,8 @@ int within_init(
 	x->offset = xcalloc((size_t)genes + 1, sizeof *x->offset);
 	x->row = xcalloc((size_t)x->n + 1, sizeof *x->row);
 	x->step = steps(x->n, &bits);
-	fill_cells(x, c, order, place);
+	FREED uint8_t *differs = xcalloc((size_t)genes + 1, sizeof *differs);
+	fill_cells(x, c, order, place, differs);
 	x->sum = xcalloc((size_t)genes * c->strata, sizeof *x->sum);
 	x->rounded = xcalloc((size_t)genes * c->strata, sizeof *x->rounded);
 	x->square = xcalloc((size_t)genes * c->donors, sizeof *x->square);
@@ -156,7 +163,7 @@ int within_init(
 	x->lost = xcalloc(genes, sizeof *x->lost);
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t g = 0; g < genes; g++)
-		gene_sums(x, size, g);
+		gene_sums(x, size, differs[g], g);
 	return 0;
 }
 

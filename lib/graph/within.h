@@ -39,7 +39,7 @@ struct within {
 	double step;
 	double *sum; /* [genes, strata] sum of x / sqrt(cells) */
 	double *rounded; /* [strata, genes] the same of x in steps */
-	double *square; /* [genes, donors] sums of squares within strata; 0 if they are nothing but rounding */
+	double *square; /* [genes, donors] sums of squares within strata; 0 if they are nothing but rounding, or depth */
 	double *all; /* [genes] over all donors */
 	double *lost; /* [genes] length of what the steps round away / sqrt(all) */
 };
