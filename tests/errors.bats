@@ -92,6 +92,7 @@ with h5py.File("mouse.h5ad", "a") as f:
 	h5tok -q mouse.h5ad -o mouse.counts
 	gzip < sim.vocab > some.gz
 	cp some.gz seurat.rds
+	head -c 300 some.gz > cut.gz
 	mkdir unfinished nothing
 	cp -r sim.model unfinished/checkpoint-7
 	cp -r sim.model unfinished/checkpoint-12

@@ -94,7 +94,10 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 		const char *why = gzerror(t->file, &code);
 		if (code == Z_OK || code == Z_STREAM_END)
 			return 0;
-		return error_set(e, "%s: %s", t->path, code == Z_ERRNO ? strerror(errno) : why);
+		if (code == Z_ERRNO)
+			return error_set(e, "%s: %s", t->path, strerror(errno));
+		const char *colon = strstr(why, ": "); /* after a name that zlib made of the descriptor */
+		return error_set(e, "%s: damaged gzip data (%s), expected a whole file", t->path, colon ? colon + 2 : why);
 	}
 	t->line++;
 	static const char bom[] = "\xef\xbb\xbf"; /* the mark that spreadsheets write before UTF-8 */
