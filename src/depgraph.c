@@ -324,7 +324,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 	else if (format == LAYOUT)
 		print_layout(f, g, v, m);
 	else
-		must(graph_graphml(g, v, weight, m->name, m->of, m->n, f, &failure));
+		graph_graphml(g, v, weight, m->name, m->of, m->n, f);
 	xmemclose(f, &text);
 	must(outfile_write(&out, text, n, &failure));
 	must(outfile_commit(&out, &failure));

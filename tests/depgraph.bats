@@ -189,7 +189,7 @@ same_as_reference() {
 	depgraph --within donor -q w.counts | depgraph -O tsv | cmp - w.tsv
 	depgraph --within donor -q w.counts | depgraph --strongest 20 -O tsv | tail -n +2 | sort > first
 	tail -n +2 w.tsv | LC_ALL=C sort -k 7,7gr | head -n 20 | sort | cmp - first
-	depgraph --within donor -q w.counts | depgraph --leiden 1 -O graphml | grep -c 'attr.name="q"' | grep -x 1
+	depgraph --within donor -q w.counts | depgraph --leiden 1 -O graphml | grep -cE 'attr.name="(q" attr.type="double|(donors|agree)" attr.type="int)"' | grep -x 3
 	# a count of 0 is no count
 	$PYTHON - <<-'END'
 		import numpy as np, corrmask.stream as scstream
@@ -226,11 +226,13 @@ same_as_reference() {
 		    offset = np.concatenate([[0], np.cumsum((x > 0).sum(1))]).astype(offset.dtype)
 		    b["gene"], b["count"] = (offset, np.nonzero(x)[1].astype(gene.dtype)), (offset, x[x > 0])
 		    b["n_counts"] = x.sum(1).astype(np.uint64)
+		stream.header["vocab"]["symbol"][5] = "a<&>b"
 		scstream.write("depth.counts", stream.header, blocks)
 	END
 	run -0 depgraph --within donor,cell_type -O tsv -o depth.tsv depth.counts
 	awk -F '\t' 'NR > 1 { edges[$1]++; edges[$4]++ } END { for (g = 0; g < 7; g++) if ((edges[g] > 0) != (g > 4)) exit 1 }' depth.tsv
 	names depth.counts 5 genes constant
+	depgraph -q --within donor,cell_type -O graphml depth.counts | grep -F '<data key="name">a&lt;&amp;&gt;b</data>'
 }
 
 @test "depgraph --within: clusters and halves of donors are a function of the seed; few donors have no q" {
@@ -410,13 +412,15 @@ same_as_reference() {
 		values = lambda x: {d.get("key"): d.text or "" for d in x.findall("g:data", ns)}
 		node = {x.get("id"): values(x) for x in g.findall(".//g:node", ns)}
 		vocab = [l.rstrip("\n").split("\t") for l in open("vocab.tsv")][1:]
-		assert sorted(float(x["token"]) for x in node.values()) == list(linked)
+		kind = {k.get("id"): k.get("attr.type") for k in g.findall("g:key", ns)}
+		assert kind == dict(token="int", gene="string", symbol="string", name="string", module="int", rho="double", overlap="int", pooled="double"), kind
+		assert sorted(int(x["token"]) for x in node.values()) == list(linked)
 		for x in node.values():
-		    t = int(float(x["token"]))
-		    assert x["gene"] == vocab[t][1] and x["symbol"] == vocab[t][2] and x["name"] == (vocab[t][2] or vocab[t][1]) and float(x["module"]) == M[t, 2], (x, vocab[t])
+		    t = int(x["token"])
+		    assert x["gene"] == vocab[t][1] and x["symbol"] == vocab[t][2] and x["name"] == (vocab[t][2] or vocab[t][1]) and int(x["module"]) == M[t, 2], (x, vocab[t])
 		seen = {}
 		for x in g.findall(".//g:edge", ns):
-		    a, b = sorted(int(float(node[x.get(k)]["token"])) for k in ("source", "target"))
+		    a, b = sorted(int(node[x.get(k)]["token"]) for k in ("source", "target"))
 		    assert (a, b) not in seen
 		    seen[a, b] = tuple(float(values(x)[k]) for k in ("rho", "overlap", "pooled"))
 		assert seen.keys() == got.keys() and all(abs(x - y) < 1e-6 for k in got for x, y in zip(seen[k], got[k]))

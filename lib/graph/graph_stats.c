@@ -34,21 +34,15 @@ static void linked_release(struct linked *l)
 	free_all(l->net.end, l->token);
 }
 
-/* Of each edge of linked_init, its weight or that without sign, its overlap, or a further number (NULL: not known). */
-enum edge_value { WEIGHT, ABSOLUTE, OVERLAP, VALUE };
-static double *edge_values(const struct graph *g, enum edge_value what)
+/* |weight| of each edge of linked_init */
+static double *edge_sizes(const struct graph *g)
 {
-	if (what >= VALUE && !g->value[what - VALUE])
-		return NULL;
 	double *out = xmalloc((g->offset[g->n] / 2 + 1) * sizeof *out);
 	size_t k = 0;
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
 			if (g->neighbour[i] > u)
-				out[k++] = what == OVERLAP ? (double)g->overlap[i]
-					: what >= VALUE    ? (double)g->value[what - VALUE][i]
-					: what == ABSOLUTE ? fabs((double)g->weight[i])
-							   : (double)g->weight[i];
+				out[k++] = fabs((double)g->weight[i]);
 	return out;
 }
 
@@ -84,7 +78,7 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 		module[u] = -1;
 	if (!g->offset[g->n])
 		return 0;
-	double *weight = edge_values(g, ABSOLUTE), total = 0;
+	double *weight = edge_sizes(g), total = 0;
 	linked_init(&l, g);
 	for (size_t i = 0; i < l.net.m; i++)
 		total += weight[i];
@@ -105,7 +99,7 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 		xy[i] = NAN;
 	if (!g->offset[g->n])
 		return 0;
-	FREED double *weight = edge_values(g, ABSOLUTE);
+	FREED double *weight = edge_sizes(g);
 	linked_init(&l, g);
 	FREED float *at = xcalloc(2 * (size_t)l.net.n, sizeof *at);
 	int bad = network_springs(&l.net, weight, seed, at, e);
@@ -143,36 +137,66 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 	return bad;
 }
 
-int graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
-	size_t nmodule, FILE *f, struct error *e)
+static void put_key(FILE *f, const char *of, const char *name, const char *type)
 {
-	RELEASED(linked_release) struct linked l;
-	linked_init(&l, g);
-	size_t n = l.net.n;
-	double *number = xcalloc((nmodule + 1) * n, sizeof *number);
-	struct network_values edge[GRAPH_VALUES + 3] = {
-		{weight, edge_values(g, WEIGHT), NULL}, {graph_overlap(weight), edge_values(g, OVERLAP), NULL}};
-	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		edge[2 + i] = (struct network_values){graph_values(weight)[i], edge_values(g, VALUE + (unsigned)i), NULL};
-	FREED const char **text = xcalloc(3 * n, sizeof *text);
-	FREED struct network_values *vertex = xcalloc(nmodule + 5, sizeof *vertex);
-	for (size_t i = 0; i < n; i++) {
-		number[i] = l.token[i];
-		text[i] = v->id[l.token[i]];
-		text[n + i] = v->symbol[l.token[i]];
-		text[2 * n + i] = *text[n + i] ? text[n + i] : text[i];
-		for (size_t k = 0; k < nmodule; k++)
-			number[(k + 1) * n + i] = module[k][l.token[i]];
-	}
-	vertex[0] = (struct network_values){"token", number, NULL};
-	vertex[1] = (struct network_values){"gene", NULL, text};
-	vertex[2] = (struct network_values){"symbol", NULL, text + n};
-	vertex[3] = (struct network_values){"name", NULL, text + 2 * n}; /* by which Cytoscape labels */
+	fprintf(f, "  <key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n", name, of, name, type);
+}
+
+static void put_number(FILE *f, const char *key, double x)
+{
+	if (!isnan(x))
+		fprintf(f, "      <data key=\"%s\">%.9g</data>\n", key, x);
+}
+
+static void put_text(FILE *f, const char *key, const char *text)
+{
+	fprintf(f, "      <data key=\"%s\">", key);
+	for (; *text; text++)
+		if (*text == '&' || *text == '<' || *text == '>')
+			fputs(*text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;", f);
+		else
+			fputc(*text, f);
+	fputs("</data>\n", f);
+}
+
+void graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
+	size_t nmodule, FILE *f)
+{
+	static const char *const text[] = {"gene", "symbol", "name"};
+	const char *overlap = graph_overlap(weight), *const *value = graph_values(weight);
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n", f);
+	put_key(f, "node", "token", "int");
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		put_key(f, "node", text[i], "string");
 	for (size_t k = 0; k < nmodule; k++)
-		vertex[4 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
-	int bad = network_graphml(&l.net, vertex, edge, f, e);
-	for (int i = 0; edge[i].name; i++)
-		free((void *)edge[i].number);
-	free(number);
-	return bad;
+		put_key(f, "node", name[k], "int");
+	put_key(f, "edge", weight, "double");
+	put_key(f, "edge", overlap, "int");
+	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+		put_key(f, "edge", value[i], strcmp(value[i], "donors") && strcmp(value[i], "agree") ? "double" : "int");
+	fputs("  <graph edgedefault=\"undirected\">\n", f);
+	for (uint32_t u = 0; u < g->n; u++) {
+		if (g->offset[u + 1] == g->offset[u])
+			continue;
+		fprintf(f, "    <node id=\"n%u\">\n", u);
+		put_number(f, "token", u);
+		put_text(f, "gene", v->id[u]);
+		put_text(f, "symbol", v->symbol[u]);
+		put_text(f, "name", *v->symbol[u] ? v->symbol[u] : v->id[u]); /* by which Cytoscape labels */
+		for (size_t k = 0; k < nmodule; k++)
+			put_number(f, name[k], module[k][u]);
+		fputs("    </node>\n", f);
+	}
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
+			if (g->neighbour[k] < u)
+				continue;
+			fprintf(f, "    <edge source=\"n%u\" target=\"n%u\">\n", u, g->neighbour[k]);
+			put_number(f, weight, (double)g->weight[k]);
+			put_number(f, overlap, g->overlap[k]);
+			for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
+				put_number(f, value[i], (double)g->value[i][k]);
+			fputs("    </edge>\n", f);
+		}
+	fputs("  </graph>\n</graphml>\n", f);
 }

@@ -1,5 +1,5 @@
 /*
- * Analysis of a dependency graph by igraph: components, Leiden modules, layout, GraphML.
+ * Analysis of a dependency graph by igraph: components, Leiden modules, layout. And GraphML.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct graph_stats {
 int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e);
 
 /*
- * The genes with neighbours as GraphML: vertices with token, gene and symbol, and one number for each of the nmodule arrays under its
- * name; edges with the weight under its name and the overlap (or count).
+ * The genes with neighbours as GraphML: vertices with token, gene, symbol and name, and one number for each of the nmodule arrays under its
+ * name; edges with the weight under its name, the overlap (or count) and their further numbers. A number that is not known is left out.
  */
-int graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
-	size_t nmodule, FILE *f, struct error *e);
+void graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
+	size_t nmodule, FILE *f);

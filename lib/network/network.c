@@ -180,33 +180,3 @@ int network_eigen(const struct network *g, const double *weight, size_t k, doubl
 	}
 	return failed(bad, e);
 }
-
-/* Values of the vertices, or of the edges. */
-static int set_values(igraph_t *net, const struct network_values *v, int edges)
-{
-	igraph_integer_t n = edges ? igraph_ecount(net) : igraph_vcount(net);
-	int bad = 0;
-	for (igraph_integer_t i = 0; i < n && !bad; i++)
-		if (v->number)
-			bad = edges ? SETEAN(net, v->name, i, v->number[i]) : SETVAN(net, v->name, i, v->number[i]);
-		else
-			bad = edges ? SETEAS(net, v->name, i, v->text[i]) : SETVAS(net, v->name, i, v->text[i]);
-	return bad;
-}
-
-int network_graphml(
-	const struct network *g, const struct network_values *vertex, const struct network_values *edge, FILE *f, struct error *e)
-{
-	igraph_t net;
-	igraph_set_attribute_table(&igraph_cattribute_table);
-	if (open_net(&net, g, e))
-		return -1;
-	int bad = 0;
-	for (const struct network_values *v = vertex; v->name && !bad; v++)
-		bad = set_values(&net, v, 0);
-	for (const struct network_values *v = edge; v->name && !bad; v++)
-		bad = set_values(&net, v, 1);
-	bad = bad || igraph_write_graph_graphml(&net, f, 0);
-	igraph_destroy(&net);
-	return bad ? error_set(e, "igraph: the graph could not be written") : 0;
-}

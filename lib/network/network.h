@@ -40,14 +40,3 @@ int network_members(const struct network *g, int strong, uint32_t *member, uint3
  * with restarts, to the last digit. 0 < k < n. value [k], vector [n, k] out; of unit length, in no order.
  */
 int network_eigen(const struct network *g, const double *weight, size_t k, double *value, double *vector, struct error *e);
-
-/* Values of all vertices or edges under a name: numbers or texts. */
-struct network_values {
-	const char *name;
-	const double *number; /* or NULL */
-	const char **text;
-};
-
-/* Write the graph as GraphML with the values of its vertices and edges; a list ends with name NULL. */
-int network_graphml(
-	const struct network *g, const struct network_values *vertex, const struct network_values *edge, FILE *f, struct error *e);

@@ -45,8 +45,7 @@ def share(value):
 def name_graphml(text, name, stability):
     """The same graph, whose nodes also have the name and the stability of their module."""
     space = "{http://graphml.graphdrawing.org/xmlns}"
-    for prefix, uri in (("", space[1:-1]), ("xsi", "http://www.w3.org/2001/XMLSchema-instance")):
-        ET.register_namespace(prefix, uri)
+    ET.register_namespace("", space[1:-1])
     root = ET.fromstring(text)
     for i, (key, kind) in enumerate((("module_name", "string"), ("stability", "double"))):
         root.insert(i, ET.Element(f"{space}key", {"id": key, "for": "node", "attr.name": key, "attr.type": kind}))
