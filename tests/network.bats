@@ -100,7 +100,7 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	assert_line --partial "1 donor; within input_file x 15 clusters"
 	assert_line --partial "All cells count as one donor, so whether other donors have these modules is not known (WITHIN= names a column of donors)."
 	assert_line "No edge has a q: donors are its replicates, and 6 are needed."
-	assert_line --partial "No module is rich in a set of genes"
+	assert_line "A module with - for its set is rich in none: its name is its strongest genes."
 	refute_line --partial "repeat best"
 	dir=r/network/latest
 	awk -F '\t' 'NR > 1 && $5 != "NA" { exit 1 }' $dir/genes.tsv
@@ -132,6 +132,10 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	assert_line --regexp 'modules? ha(ve|s) three or more\. Halves of the donors repeat none of them: no stability is above 0\.0[0-9]\.$'
 	assert_line "0 of the 60 edges have q below .05, with donors as replicates."
 	dir=r/network/latest
+	# an edge between modules says so
+	between=$(awk -F '\t' 'NR > 1 && NR < 17 && $NF == "NA"' $dir/edges.tsv | wc -l)
+	[ "$between" -gt 0 ]
+	grep -c ' two modules$' <<< "$output" | grep -x "$between"
 	awk 'NR == 2 && $3 > .05 { exit 1 }' $dir/halves.tsv
 	awk -F '\t' 'NR > 1 { pairs = $3 * ($3 - 1) / 2; sum += $5 * pairs; all += pairs } END { if (sum / all > .05) { print sum / all; exit 1 } }' $dir/modules.tsv
 }

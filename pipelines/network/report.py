@@ -58,7 +58,7 @@ def main(folder, data, within):
          f"Stability is the share of a module's pairs of genes that are in one module in both halves of the donors, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) and shown else "",
          f"{sum(float(e['q']) < .05 for e in certain)} of the {len(edges)} edges have q below .05, with donors as replicates." if certain else
          f"No edge has a q: donors are its replicates, and {DONORS} are needed.",
-         "" if any(known(m["set"]) for m in shown) else "No module is rich in a set of genes, so modules have the names of their strongest genes.",
+         "" if all(known(m["set"]) for m in shown) else "A module with - for its set is rich in none: its name is its strongest genes.",
          "Correlation by the depth and the batch of cells remains within a donor. Copies of a gene that share reads make modules too.",
          "network.graphml is for Cytoscape, genes.tsv for adata.var in scanpy.")
     warnings(*Path(folder, "log").glob("*.report"))
@@ -70,7 +70,7 @@ def main(folder, data, within):
     print()
     as_table(f"{folder}/strongest.table", "The strongest edges", [
         ["gene", "gene", "r", "cells with both", "donors", "of one sign", "q", "module"],
-        *([e["symbol_a"], e["symbol_b"], num(e["r"], "%.2f"), e["overlap"], e["donors"], e["agree"], num(e["q"], "%.2g"), e["module_name"] if known(e["module_name"]) else "-"]
+        *([e["symbol_a"], e["symbol_b"], num(e["r"], "%.2f"), e["overlap"], e["donors"], e["agree"], num(e["q"], "%.2g"), e["module_name"] if known(e["module_name"]) else "two modules"]
           for e in edges[:SHOWN[1]])])
     print()
     stage_times(f"{folder}/log")
