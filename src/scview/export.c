@@ -18,7 +18,7 @@
 static int npy_column(const struct header *h, const char *file)
 {
 	size_t n;
-	char **name = opt_list(view.columns, &n);
+	char **name = opt_list(view_set.columns, &n);
 	if (n > 1)
 		usage_error("-O npy writes one array: name one column");
 	const char *want = n ? name[0] : strcmp(h->kind, "embedding") == 0 ? "x" : strcmp(h->kind, "prediction") == 0 ? "logit" : NULL;
@@ -44,16 +44,16 @@ void view_npy(struct stream *in)
 	if (stream_index(in, &failure)) /* the shape comes first in the file, so the rows must be known */
 		die("%s", failure.msg);
 	uint64_t shape[2] = {stream_rows(in), spec->n};
-	if (view.limit >= 0 && (uint64_t)view.limit < shape[0])
-		shape[0] = (uint64_t)view.limit;
+	if (view_set.limit >= 0 && (uint64_t)view_set.limit < shape[0])
+		shape[0] = (uint64_t)view_set.limit;
 	npy_header(head, type_kind(spec->type)->npy, shape, spec->shape == FIXED ? 2 : 1);
 	text_open();
-	must(outfile_write(&view.out, head, sizeof head, &failure));
+	must(outfile_write(&view_set.out, head, sizeof head, &failure));
 	uint64_t left = shape[0];
 	for (size_t k = 0; left; k++) {
 		must(stream_read_at(in, k, &b, &failure));
 		size_t rows = left < b.rows ? left : b.rows;
-		must(outfile_write(&view.out, b.col[c].data, rows * spec->n * type_size(spec->type), &failure));
+		must(outfile_write(&view_set.out, b.col[c].data, rows * spec->n * type_size(spec->type), &failure));
 		left -= rows;
 	}
 	text_commit();
@@ -76,25 +76,25 @@ static void copy(int fd, const char *name, struct outfile *to)
  * regular file, it writes a temporary one, which is copied. */
 static char *export_open_output(const char *path, struct outfile *spill)
 {
-	must(outfile_open(&view.out, path, 1, &failure) || (view.out.direct && outfile_temporary(spill, &failure)));
-	return outfile_name(view.out.direct ? spill : &view.out);
+	must(outfile_open(&view_set.out, path, 1, &failure) || (view_set.out.direct && outfile_temporary(spill, &failure)));
+	return outfile_name(view_set.out.direct ? spill : &view_set.out);
 }
 
 static void commit_output(struct outfile *spill)
 {
 	if (spill->tmp) {
 		unlink(spill->tmp); /* before a closed pipe can kill the program */
-		copy(spill->fd, "temporary file", &view.out);
+		copy(spill->fd, "temporary file", &view_set.out);
 	}
 	outfile_abort(spill);
-	must(outfile_commit(&view.out, &failure));
+	must(outfile_commit(&view_set.out, &failure));
 }
 
 /* Give the rows of the stream to `add`, at most --rows of them. */
 static void each_block(struct stream *in, int (*add)(void *, const struct block *, size_t, struct error *), void *to)
 {
 	RELEASED(block_release) struct block b = {0};
-	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
+	uint64_t left = view_set.limit < 0 ? UINT64_MAX : (uint64_t)view_set.limit;
 	for (; left && must_read(in, &b); left -= b.rows < left ? b.rows : left) {
 		must(add(to, &b, b.rows < left ? b.rows : (size_t)left, &failure));
 		progress("%" PRIu64 " rows", stream_rows(in));
@@ -109,12 +109,12 @@ static int add_h5ad(void *w, const struct block *b, size_t rows, struct error *e
 void view_h5ad(struct stream *in)
 {
 	size_t nkeep;
-	char **keep = opt_list(view.columns, &nkeep);
+	char **keep = opt_list(view_set.columns, &nkeep);
 	struct outfile spill = {0};
-	FREED char *path = export_open_output(view.output, &spill);
+	FREED char *path = export_open_output(view_set.output, &spill);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
 	struct h5ad_writer *w = h5ad_writer_new(
-		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &failure);
+		path, view_set.out.direct ? spill.path : view_set.output, stream_header(in), keep, nkeep, stream_name(in), &failure);
 	must(!w);
 	each_block(in, add_h5ad, w);
 	must(h5ad_writer_finish(w, &failure));
@@ -134,20 +134,20 @@ void view_into(struct stream *in)
 {
 	size_t nkeep;
 	uint64_t absent;
-	char **keep = opt_list(view.columns, &nkeep);
-	struct into_options o = {.key = view.key, .keep = keep, .nkeep = nkeep, .replace = view.replace};
+	char **keep = opt_list(view_set.columns, &nkeep);
+	struct into_options o = {.key = view_set.key, .keep = keep, .nkeep = nkeep, .replace = view_set.replace};
 	struct outfile spill = {0};
 	struct stat st;
-	int fd = open(view.into, O_RDONLY | O_CLOEXEC);
+	int fd = open(view_set.into, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
-		die("%s: %s", view.into, strerror(errno));
+		die("%s: %s", view_set.into, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		die("%s: not a regular file", view.into);
-	FREED char *path = export_open_output(view.output ? view.output : view.into, &spill);
-	copy(fd, view.into, view.out.direct ? &spill : &view.out);
+		die("%s: not a regular file", view_set.into);
+	FREED char *path = export_open_output(view_set.output ? view_set.output : view_set.into, &spill);
+	copy(fd, view_set.into, view_set.out.direct ? &spill : &view_set.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does when memory runs out");
-	struct h5ad_into *w = h5ad_into_new(path, view.into, &o, stream_header(in), stream_name(in), &failure);
+	struct h5ad_into *w = h5ad_into_new(path, view_set.into, &o, stream_header(in), stream_name(in), &failure);
 	must(!w);
 	each_block(in, add_into, w);
 	must(h5ad_into_finish(w, &absent, &failure));
@@ -155,10 +155,10 @@ void view_into(struct stream *in)
 	h5ad_into_free(w);
 	cli_library(NULL);
 	if (absent)
-		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view.into,
+		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view_set.into,
 			absent == 1 ? "is" : "are", stream_name(in), absent == 1 ? "its" : "their");
 	commit_output(&spill);
-	const char *to = !view.output ? view.into : strcmp(view.output, "-") == 0 ? "standard output" : view.output;
+	const char *to = !view_set.output ? view_set.into : strcmp(view_set.output, "-") == 0 ? "standard output" : view_set.output;
 	info("%s: %s", to, *written ? written : "nothing new");
 	free_list(keep, nkeep);
 }

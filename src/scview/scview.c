@@ -25,15 +25,15 @@ enum {
 	REFERENCE = 256
 };
 
-struct view view = {.limit = -1};
+struct view view_set = {.limit = -1};
 static const char *const formats[] = {[TSV] = "tsv", [NPY] = "npy", [H5AD] = "h5ad"};
 static int format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
 
 static struct option_def options[] = {
-	{'c', "columns", OPT_STRING, &view.columns, "A,B", "show these columns, in this order (default: all)",
+	{'c', "columns", OPT_STRING, &view_set.columns, "A,B", "show these columns, in this order (default: all)",
 		.modes = TABLE | ARRAY | ANNDATA},
-	{'n', "rows", OPT_INT, &view.limit, "N", "stop after N rows (default: all)", 0, 9e15, .modes = TABLE | ARRAY | ANNDATA},
-	{0, "gene-names", OPT_CHOICE, &view.genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
+	{'n', "rows", OPT_INT, &view_set.limit, "N", "stop after N rows (default: all)", 0, 9e15, .modes = TABLE | ARRAY | ANNDATA},
+	{0, "gene-names", OPT_CHOICE, &view_set.genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
 		"how genes and tokens are shown (default number)", .modes = TABLE},
 	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON", .mode = HEADER},
 	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value", .mode = HEADER_TABLE},
@@ -42,11 +42,12 @@ static struct option_def options[] = {
 	{0, "check", OPT_FLAG, &want_check, NULL,
 		"read the whole input and report whether it is complete; several files and models allowed", .mode = CHECK},
 	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)", .mode = TABLE},
-	{0, "into", OPT_INPUT, &view.into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode",
-		.modes = ANNDATA, .excludes = "rows"},
-	{0, "key", OPT_STRING, &view.key, "NAME",
+	{0, "into", OPT_INPUT, &view_set.into, "FILE",
+		"with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode", .modes = ANNDATA,
+		.excludes = "rows"},
+	{0, "key", OPT_STRING, &view_set.key, "NAME",
 		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)", .needs = "into"},
-	{0, "replace", OPT_FLAG, &view.replace, NULL, "with --into: overwrite what has these names", .needs = "into"},
+	{0, "replace", OPT_FLAG, &view_set.replace, NULL, "with --into: overwrite what has these names", .needs = "into"},
 	{0},
 };
 
@@ -134,9 +135,9 @@ static int check_inputs(int i)
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	view.output = cli.output;
-	view.file = cli.noperand == 1 ? cli.operand[0] : NULL;
-	if (format != TSV && !view.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+	view_set.output = cli.output;
+	view_set.file = cli.noperand == 1 ? cli.operand[0] : NULL;
+	if (format != TSV && !view_set.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format]);
 	if (want_check) {
 		int bad = 0;
@@ -148,9 +149,9 @@ int main(int argc, char **argv)
 		cli_report(&cli, "%s", bad ? "not all files are complete" : "all files are complete");
 		return bad;
 	}
-	if (view.file && saved_is(view.file)) {
-		cli_mode(REFERENCE, "%s is a saved reference", view.file);
-		view_reference(view.file);
+	if (view_set.file && saved_is(view_set.file)) {
+		cli_mode(REFERENCE, "%s is a saved reference", view_set.file);
+		view_reference(view_set.file);
 		return 0;
 	}
 	RELEASED(stream_free_at) struct stream *in = cli_open_all(&cli);
@@ -164,15 +165,15 @@ int main(int argc, char **argv)
 		view_statistics(in);
 	else if (format == NPY)
 		view_npy(in);
-	else if (format == H5AD && view.into)
+	else if (format == H5AD && view_set.into)
 		view_into(in);
 	else if (format == H5AD)
 		view_h5ad(in);
 	else
 		view_table(in);
 	uint64_t rows = stream_rows(in);
-	if (view.limit >= 0 && rows > (uint64_t)view.limit)
-		rows = (uint64_t)view.limit;
+	if (view_set.limit >= 0 && rows > (uint64_t)view_set.limit)
+		rows = (uint64_t)view_set.limit;
 	cli_measured("rows", (double)rows);
 	cli_report(&cli, "%" PRIu64 " row%s", rows, rows == 1 ? "" : "s");
 	return 0;

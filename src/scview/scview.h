@@ -19,7 +19,7 @@ extern struct view {
 	int replace; /* --replace */
 	const char *file; /* the operand, NULL: standard input */
 	struct outfile out; /* the output */
-} view;
+} view_set;
 
 /* Show a stream in one way, or die. */
 void view_header(struct stream *in);
@@ -32,7 +32,7 @@ void view_into(struct stream *in);
 
 void view_reference(const char *path); /* a saved reference */
 
-/* Write text to view.out, through a buffer. */
+/* Write text to view_set.out, through a buffer. */
 void text_open(void);
 void text_put(const char *s, size_t n);
 void text_puts(const char *s);

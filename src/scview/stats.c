@@ -132,7 +132,7 @@ void view_statistics(struct stream *in)
 	struct stat st;
 	text_putf("column\tstatistic\tvalue\n-\tkind\t%s\n-\trows\t%" PRIu64 "\n-\tblocks\t%" PRIu64 "\n-\tbytes\t%" PRIu64 "\n", h->kind,
 		stream_rows(in), blocks, bytes);
-	if (view.file && stat(view.file, &st) == 0 && S_ISREG(st.st_mode))
+	if (view_set.file && stat(view_set.file, &st) == 0 && S_ISREG(st.st_mode))
 		text_putf("-\tfile_bytes\t%lld\n", (long long)st.st_size);
 	if (h->vocab.n)
 		text_putf("-\tvocabulary\t%zu\n", h->vocab.n);

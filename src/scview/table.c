@@ -23,7 +23,7 @@ static int is_companion(const struct header *h, int c)
 static struct shown *table_choose(const struct header *h, const char *file, size_t *n)
 {
 	size_t nname;
-	char **name = opt_list(view.columns, &nname);
+	char **name = opt_list(view_set.columns, &nname);
 	struct shown *s = xcalloc(nname + h->ncol, sizeof *s);
 	*n = 0;
 	for (size_t i = 0; i < nname; i++) {
@@ -36,7 +36,7 @@ static struct shown *table_choose(const struct header *h, const char *file, size
 			s[(*n)++].col = (int)i;
 	for (size_t i = 0; i < *n; i++) {
 		s[i].missing = header_missing_of(h, s[i].col);
-		s[i].gene = view.genes != NUMBER && h->vocab.n && header_is_id(&h->col[s[i].col]);
+		s[i].gene = view_set.genes != NUMBER && h->vocab.n && header_is_id(&h->col[s[i].col]);
 	}
 	free_list(name, nname);
 	return s;
@@ -44,7 +44,7 @@ static struct shown *table_choose(const struct header *h, const char *file, size
 
 static void put_gene(const struct vocab *v, uint32_t i)
 {
-	const char *name = view.genes == SYMBOL && v->symbol[i][0] ? v->symbol[i] : v->id[i];
+	const char *name = view_set.genes == SYMBOL && v->symbol[i][0] ? v->symbol[i] : v->id[i];
 	text_field(name, strlen(name));
 }
 
@@ -107,7 +107,7 @@ void view_table(struct stream *in)
 	size_t n;
 	FREED struct shown *s = table_choose(h, stream_name(in), &n);
 	RELEASED(block_release) struct block b = {0};
-	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
+	uint64_t left = view_set.limit < 0 ? UINT64_MAX : (uint64_t)view_set.limit;
 	int got = 1;
 	text_open();
 	for (size_t i = 0; i < n; i++) {

@@ -12,19 +12,19 @@ static size_t used, room;
 
 void text_flush(void)
 {
-	must(outfile_write(&view.out, buffer, used, &failure));
+	must(outfile_write(&view_set.out, buffer, used, &failure));
 	used = 0;
 }
 
 void text_open(void)
 {
-	must(outfile_open(&view.out, view.output, 0, &failure));
+	must(outfile_open(&view_set.out, view_set.output, 0, &failure));
 }
 
 void text_commit(void)
 {
 	text_flush();
-	must(outfile_commit(&view.out, &failure));
+	must(outfile_commit(&view_set.out, &failure));
 }
 
 void text_put(const char *s, size_t n)
