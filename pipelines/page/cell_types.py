@@ -1,5 +1,7 @@
 """Figures of predicted cell types (make annotate): maps with the names of the types on the clusters, and marker genes in the reference and in the new
 cells. A type has one colour on all of them; unknown cells, and cells without a type, are grey."""
+from collections import Counter
+
 import chart
 from chart import element
 from run import columns_of, number, read_table, spread, tool
@@ -17,13 +19,6 @@ def colours(types):
     return [of.get(t, chart.GREY) for t in types]
 
 
-def counted(values):
-    out = {}
-    for v in values:
-        out[v] = out.get(v, 0) + 1
-    return out
-
-
 def maps(run, most, figure):
     """Of each stream of predictions with `assigned`: its cells by that column and, if there is one, by their own column of types, at the same places."""
     label = run.setting("LABEL")
@@ -38,8 +33,8 @@ def maps(run, most, figure):
             own = ["no type" if v in ("", "NA") else v for v in tool("scview", "-q", "-c", label, f)[1:]]
             if set(own) != {"no type"}:
                 panels[label] = own
-        cells = [counted(of) for of in panels.values()]
-        both = {t: sum(c.get(t, 0) for c in cells) for c in cells for t in c}
+        cells = [Counter(of) for of in panels.values()]
+        both = sum(cells, Counter())
         types = sorted(both, key=lambda t: (t in GREY_ONES, -both[t], t))
         drawn = [i for i in spread(len(at), most) if "nan" not in at[i]]
         if not drawn:
@@ -51,7 +46,7 @@ def maps(run, most, figure):
                       element("p", shown, f" The legend counts all cells: as assigned, and as in {label}." if len(panels) > 1 else None, class_="quiet"),
                       element("div", [figure(head, chart.cell_map(xy, [of[i] for i in drawn], types, f"Map of the new cells: {head}", looks=colours(types)))
                                       for head, of in zip(heads, panels.values())], class_="figures"),
-                      chart.keys([(chart.points([(12, 7)], i, 9), [t, element("span", " " + ", ".join(str(c.get(t, 0)) for c in cells), class_="quiet")])
+                      chart.keys([(chart.points([(12, 7)], i, 9), [t, element("span", " " + ", ".join(str(c[t]) for c in cells), class_="quiet")])
                                   for t, i in zip(types, colours(types))]), class_="maps")
 
 

@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -194,15 +195,13 @@ def gene_map_figures(run):
         graph, names = f.with_suffix(".graph"), f.with_suffix(".modules.tsv")
         if not (graph.exists() and of_genes(f)):
             continue
-        module = [line for line in tool("scview", "-q", "-c", "module", graph)[1:]]
+        module = tool("scview", "-q", "-c", "module", graph)[1:]
         name = {}
         for row in columns_of(read_table(names), "module", "set") or []:
             name.setdefault(row[0], row[1])
         rows = [line.split("\t") for line in tool("scview", "-q", "-c", "token,X_umap", f)[1:]]
         rows = [(module[int(t)], tuple(map(float, xy.split()))) for t, xy in rows if "nan" not in xy]
-        size = {}
-        for m, _ in rows:
-            size[m] = size.get(m, 0) + 1
+        size = Counter(m for m, _ in rows)
         large = sorted(size, key=lambda m: (m == "-1", -size[m]))[:20]
         of = [f"{name.get(m, 'no set')} (module {m})" if m in large and m != "-1" else "other modules" for m, _ in rows]
         classes = sorted(set(of), key=lambda c: (c == "other modules", -of.count(c), c))
@@ -237,13 +236,8 @@ def map_figures(run):
             few.unlink()
         add_maps(by_column, name, made, (label, group))
     for column, maps in by_column.items():
-        cells = {}
-        for c in maps[0][2]:
-            cells[c] = cells.get(c, 0) + 1
-        for _, _, of in maps[1:]:
-            for c in of:
-                cells.setdefault(c, 0)
-        classes = sorted(cells, key=lambda c: (-cells[c], c))
+        cells = Counter(maps[0][2])
+        classes = sorted({c for *_, of in maps for c in of}, key=lambda c: (-cells[c], c))
         by = f" by {column}" if column else ""
         yield element("div", element("h3", f"Maps of cells{by} (UMAP)"),
                       element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells{by}: {chart.words(name)}"))
@@ -271,16 +265,14 @@ class Modules:
         self.edges = [(number_of[r[0]], number_of[r[3]]) for r in edges]
 
     def table(self):
-        inner, of = {}, {}
-        for a, b in self.edges:
-            if self.genes[a][2] == self.genes[b][2]:
-                inner[self.genes[a][2]] = inner.get(self.genes[a][2], 0) + 1
+        of = {}
+        inner = Counter(self.genes[a][2] for a, b in self.edges if self.genes[a][2] == self.genes[b][2])
         for i, g in enumerate(self.genes):
             of.setdefault(g[2], []).append(i)
         rows = []
         for m in sorted(of)[:200]:
             hubs = sorted(of[m], key=lambda i: -self.degree[i])[:8]
-            rows.append([str(m), str(len(of[m])), str(inner.get(m, 0)), ", ".join(self.names[i] for i in hubs)])
+            rows.append([str(m), str(len(of[m])), str(inner[m]), ", ".join(self.names[i] for i in hubs)])
         return table(f"Modules of {self.name}", ["module", "genes", "edges in it", "genes with most partners"], rows)
 
 
