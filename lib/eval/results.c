@@ -204,6 +204,12 @@ void record_open(struct record *r)
 	r->rows = xmemopen(&r->rows_text, &r->rows_size);
 }
 
+void record_each(struct record *r, const struct named_number *v)
+{
+	for (; v->name; v++)
+		record_number(r, v->name, v->value);
+}
+
 void record_text(struct record *r, const char *column, const char *v)
 {
 	const char *between = r->columns++ ? "\t" : "";

@@ -61,6 +61,9 @@ struct record {
 };
 void record_open(struct record *r);
 void record_number(struct record *r, const char *column, double v); /* NA if it is not finite */
+#define record_numbers(r, ...) \
+	record_each(r, (const struct named_number[]){__VA_ARGS__, {0}}) /* {"mean", mean}, {"sd", sd}: one after another */
+void record_each(struct record *r, const struct named_number *v);
 void record_text(struct record *r, const char *column, const char *v); /* NULL: NA */
 void record_end(struct record *r);
 char *record_print(struct record *r); /* malloced; r is closed */

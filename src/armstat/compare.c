@@ -154,20 +154,9 @@ static void tell(const struct study *s)
 static void add_difference(struct record *to, const struct row *r)
 {
 	const struct difference *d = &r->d;
-	record_number(to, "reference_n", (double)d->m);
-	record_number(to, "dropped", (double)d->dropped);
-	record_number(to, "mean", d->x);
-	record_number(to, "reference_mean", d->y);
-	record_number(to, "difference", d->mean);
-	record_number(to, "sd", d->sd);
-	record_number(to, "se", d->se);
-	record_number(to, "low", d->low);
-	record_number(to, "high", d->high);
-	record_number(to, "df", d->df);
-	record_number(to, "t", d->t);
-	record_number(to, "p", d->p);
-	record_number(to, "p_corrected", r->corrected);
-	record_number(to, "p_wilcoxon", d->rank_p);
+	record_numbers(to, {"reference_n", (double)d->m}, {"dropped", (double)d->dropped}, {"mean", d->x}, {"reference_mean", d->y},
+		{"difference", d->mean}, {"sd", d->sd}, {"se", d->se}, {"low", d->low}, {"high", d->high}, {"df", d->df}, {"t", d->t},
+		{"p", d->p}, {"p_corrected", r->corrected}, {"p_wilcoxon", d->rank_p});
 	record_text(to, "wilcoxon", isnan(d->rank_p) ? NULL : d->rank_exact ? "exact" : "normal");
 	record_number(to, "detectable", d->detectable);
 }
@@ -189,12 +178,8 @@ static void add_record(struct record *to, const struct study *s, const struct ro
 		record_end(to);
 		return;
 	}
-	record_number(to, "dropped", (double)r->d.dropped);
-	record_number(to, "mean", r->d.mean);
-	record_number(to, "sd", r->d.sd);
-	record_number(to, "se", r->d.se);
-	record_number(to, "low", r->d.low);
-	record_number(to, "high", r->d.high);
+	record_numbers(to, {"dropped", (double)r->d.dropped}, {"mean", r->d.mean}, {"sd", r->d.sd}, {"se", r->d.se}, {"low", r->d.low},
+		{"high", r->d.high});
 	record_end(to);
 }
 

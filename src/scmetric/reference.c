@@ -200,9 +200,8 @@ static void reference_score(struct record *to, const struct reference *r, struct
 				score_cell(r, in, row, &l);
 	FREED char *name = file_stem(path, ".masked");
 	record_text(to, "masks", name);
-	record_number(to, r->values ? "mean" : "frequency", l.n ? l.first / (double)l.n : NAN);
-	record_number(to, r->values ? "gene_mean" : "medians", l.n ? l.second / (double)l.n : NAN);
-	record_number(to, "n", (double)l.n);
+	record_numbers(to, {r->values ? "mean" : "frequency", l.n ? l.first / (double)l.n : NAN},
+		{r->values ? "gene_mean" : "medians", l.n ? l.second / (double)l.n : NAN}, {"n", (double)l.n});
 	record_end(to);
 }
 

@@ -104,24 +104,6 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(ranked_sets->name[x->set], ranked_sets->name[y->set]);
 }
 
-static void add_groups(struct record *to, const struct shift_row *s)
-{
-	record_number(to, "groups", (double)s->groups);
-	record_number(to, "group_mean", s->group_mean);
-	record_number(to, "p_group", s->p_group);
-	record_number(to, "q_group", s->q_group);
-}
-
-static void add_controls(struct record *to, const struct shift_row *s)
-{
-	record_number(to, "control_mean", s->control);
-	record_number(to, "excess", s->excess);
-	record_number(to, "excess_low", s->excess_low);
-	record_number(to, "excess_high", s->excess_high);
-	record_number(to, "p_control", s->p_control);
-	record_number(to, "q_control", s->q_control);
-}
-
 static void shift_add_row(struct record *to, const struct shift_row *s, const struct shifts *r, const struct states *t,
 	const struct classes *sets, const struct vocab *v)
 {
@@ -132,21 +114,15 @@ static void shift_add_row(struct record *to, const struct shift_row *s, const st
 	record_text(to, "kind", perturb_name[name[0] - 'a']);
 	if (t->column)
 		record_text(to, "state", t->name[s->state]);
-	record_number(to, "cells", (double)s->cells);
-	record_number(to, "mean", s->mean);
-	record_number(to, "sd", s->sd);
-	record_number(to, "low", s->low);
-	record_number(to, "high", s->high);
-	record_number(to, "auc", s->against.auc);
-	record_number(to, "auc_low", s->against.low);
-	record_number(to, "auc_high", s->against.high);
-	record_number(to, "z", s->against.z);
-	record_number(to, "p", s->against.p);
-	record_number(to, "q", s->q);
+	record_numbers(to, {"cells", (double)s->cells}, {"mean", s->mean}, {"sd", s->sd}, {"low", s->low}, {"high", s->high},
+		{"auc", s->against.auc}, {"auc_low", s->against.low}, {"auc_high", s->against.high}, {"z", s->against.z},
+		{"p", s->against.p}, {"q", s->q});
 	if (group_text)
-		add_groups(to, s);
+		record_numbers(
+			to, {"groups", (double)s->groups}, {"group_mean", s->group_mean}, {"p_group", s->p_group}, {"q_group", s->q_group});
 	if (r->controls)
-		add_controls(to, s);
+		record_numbers(to, {"control_mean", s->control}, {"excess", s->excess}, {"excess_low", s->excess_low},
+			{"excess_high", s->excess_high}, {"p_control", s->p_control}, {"q_control", s->q_control});
 	record_end(to);
 }
 
