@@ -2,6 +2,7 @@
 
 #include "base/tsv.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
 int keep_unknown_labels;
@@ -35,6 +36,27 @@ static void say_aside(const struct labels *l, const char *kind, const char *colu
 			what, why, l->aside ? " (--keep-unknown-labels keeps words)" : "");
 }
 
+/* Two spellings of one type or donor would be two, silently. */
+static void say_alike(const struct labels *l, const char *kind, const char *column, const char *file)
+{
+	RELEASED(classes_release) struct classes name = {0};
+	FREED uint32_t *first = xmalloc((l->classes->n + 1) * sizeof *first);
+	for (uint32_t y = 0; y < l->classes->n && y < l->seen_cap; y++) {
+		size_t had = name.n, n = 0;
+		if (!l->seen[y])
+			continue;
+		FREED char *word = xstrdup(l->classes->name[y]);
+		for (const char *c = word; *c; c++)
+			if (*c != ' ' && *c != '_')
+				word[n++] = (char)tolower((unsigned char)*c);
+		uint32_t k = classes_add(&name, word, n);
+		if (name.n == had)
+			return warn("%s: column '%s': '%s' and '%s' are two %ss, though they differ in case or blanks alone", file, column,
+				l->classes->name[first[k]], l->classes->name[y], kind);
+		first[k] = y;
+	}
+}
+
 void labels_read(const struct labels *l, const char *column, const char *file, const char *what)
 {
 	must(labels_check(l, 1, column, file, &failure));
@@ -44,6 +66,7 @@ void labels_read(const struct labels *l, const char *column, const char *file, c
 			*why ? ": " : "", why);
 	}
 	labels_say(l, column, file, what);
+	say_alike(l, "label", column, file);
 }
 
 void labels_say(const struct labels *l, const char *column, const char *file, const char *what)
@@ -63,6 +86,7 @@ void labels_say(const struct labels *l, const char *column, const char *file, co
 void groups_read(const struct labels *l, const char *column, const char *file, const char *what)
 {
 	say_aside(l, "group", column, file, what);
+	say_alike(l, "group", column, file);
 	found.groups = 1;
 	found.groupless += l->empty + l->aside;
 }

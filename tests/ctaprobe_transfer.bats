@@ -139,7 +139,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import corrmask.stream as scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
 		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
-	wrong "alike.emb: no class has cells both to learn from and to calibrate with" --reference alike.emb -l cell_type --group cell_type new.emb
+	wrong "alike.emb: no class has cells both to learn from and to calibrate with: expected each in two groups, or files" --reference alike.emb -l cell_type --group cell_type new.emb
 	wrong "ref.emb: 8 groups for 9 folds" --reference ref.emb -l cell_type --group donor --folds 9 new.emb
 	ctaprobe cells -q -l cell_type --predictions p.s ref.emb -o p.tsv
 	wrong "p.s: this is a prediction stream" --reference ref.emb -l cell_type p.s

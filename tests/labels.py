@@ -20,9 +20,9 @@ h5tok -q a.h5ad -o a.counts
 rankenc -q --fit a.counts -o vocab
 rankenc -q -m vocab a.counts -o tok
 screduce pca -q -k 5 a.counts -o emb
-maskgen -q --strategy none --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts tok -o plain
-maskgen -q --count-kept --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts tok -o masked
-maskgen -q --strategy columns --rate .3 -b 30 --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts a.counts -o columns.masked
+maskgen -q --strategy none --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts,spelt tok -o plain
+maskgen -q --count-kept --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts,spelt tok -o masked
+maskgen -q --strategy columns --rate .3 -b 30 --keep cell_type,donor,n_umi,clusters,bc,obs_n_counts,spelt a.counts -o columns.masked
 sctrain mlm -q -c tiny masked -o mlm
 sctrain cells -q -c tiny --label cell_type plain -o classes
 scpredict cells -q -M classes tok -o pred
@@ -70,7 +70,7 @@ def columns():
 	import numpy as np
 	a = anndata.read_h5ad("sim.h5ad")
 	types, donors, n = a.obs["cell_type"].astype(str).to_numpy().astype(object), a.obs["donor"].astype(object).to_numpy(), np.arange(CELLS)
-	a.obs["n_counts"] = types.copy()
+	a.obs["n_counts"], a.obs["spelt"] = types.copy(), [t.upper() + " " if i % 3 == 0 else t for i, t in enumerate(types)]
 	types[:30] = [WORDS[i % len(WORDS)] for i in range(30)]
 	donors[40:45], donors[45:48] = None, "NA"
 	a.obs["cell_type"], a.obs["donor"], a.obs["n_umi"], a.obs["clusters"] = types, donors, n // 2, n % 5
@@ -135,6 +135,9 @@ def wrong_with(kind, words):
 		yield f"{column} --keep-unknown-labels: status {status}, {reason} is not named: {said.strip()}"
 	elif not reason and (status or not there or not left < aside or (kind != "GROUP" and left)):
 		yield f"{column} --keep-unknown-labels: status {status}, set aside {kept.get('set_aside:' + row)}: {said.strip()}"
+	said = "" if kind == "CLASS" else run(words, "spelt")[1]
+	if kind != "CLASS" and not re.search(r": warning: .*'spelt': '(type\d)' and '\1 ' are two|: warning: .*'spelt': '(type\d) ' and '\2' are two", said, re.I):
+		yield f"spelt: types that are spelt in two ways are not named: {said.strip()}"
 	yield from refused(words, "n_counts", "obs_n_counts")
 	if kind == "LABEL":
 		yield from refused(words, "n_umi", "120")

@@ -223,7 +223,9 @@ int transfer_calibrate(struct calibrated *c, const struct held_out *h, const str
 	*c = (struct calibrated){.rule = {.k = h->k, .detail = t}, .of = xcalloc(h->k, sizeof *c->of)};
 	known_init(&all, h, t, NULL);
 	known_counted(&counted, h, t, groups, coverage);
-	int failed = counted.n ? 0 : error_set(e, "no class has cells both to learn from and to calibrate with");
+	int failed = counted.n
+		? 0
+		: error_set(e, "no class has cells both to learn from and to calibrate with: expected each in two groups, or files");
 	struct decision d = {.p = xmalloc(h->k * sizeof *d.p), .in_set = xmalloc(h->k)};
 	if (!failed) {
 		calibrate_sets(&c->rule, h, &counted, coverage, &d);
