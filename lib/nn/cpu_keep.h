@@ -49,10 +49,7 @@ enum { COUNTERS = 4 };
 #define HIGH(x) _mm256_srli_epi64(x, 32)
 #define ORDER _mm256_set_epi64x(3, 2, 1, 0)
 #endif
-enum {
-	NV = 3,
-	CALLS = NV * COUNTERS,
-};
+enum { NV = 3, CALLS = NV * COUNTERS };
 
 /* The bits of a vector of counters, from their four words. */
 static inline __attribute__((always_inline)) void keep_write(uint8_t *bits, words x0, words x1, words x2, words x3, uint32_t threshold)

@@ -63,11 +63,7 @@ static inline void gemm_tn(
 
 typedef real vec __attribute__((vector_size(VECTOR), aligned(sizeof(real)), may_alias));
 
-enum {
-	VL = VECTOR / sizeof(real),
-	MR = VECTOR == 64 ? 12 : 6,
-	NR = 2 * VL,
-};
+enum { VL = VECTOR / sizeof(real), MR = VECTOR == 64 ? 12 : 6, NR = 2 * VL };
 
 /* The compiler must not load a vector again wherever it is used. */
 #if defined(USE_AVX2) || defined(USE_AVX512)

@@ -71,10 +71,7 @@ struct stage {
 };
 
 /* Marks of ops: the stage is copied to the device; the result is copied back. */
-enum {
-	MARK_STAGE = 0,
-	MARK_RESULT = 2,
-};
+enum { MARK_STAGE = 0, MARK_RESULT = 2 };
 
 enum {
 	SUMS = 1 + 2 * LOSSES_MAX, /* squares of the gradient; then of each loss: itself, its measure */

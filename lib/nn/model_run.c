@@ -4,12 +4,7 @@
 
 #include "nn/model_impl.h"
 
-enum work {
-	WORK_FORWARD,
-	WORK_TRAIN,
-	WORK_BACK,
-	WORK_EMBED,
-};
+enum work { WORK_FORWARD, WORK_TRAIN, WORK_BACK, WORK_EMBED };
 
 /*
  * 1: the device has recorded this work for a batch of this size, and runs it again. 0: the caller calls the ops, then replay_end. The

@@ -140,12 +140,7 @@ struct adamw_args {
 	double max_norm; /* clip the scaled gradient to this L2 norm; 0 = do not */
 };
 
-enum {
-	OPS_MARKS = 4,
-	OPS_KEY = 24,
-	GROUP_ID = 128,
-	INSTRUCTION_WORDS = 48,
-};
+enum { OPS_MARKS = 4, OPS_KEY = 24, GROUP_ID = 128, INSTRUCTION_WORDS = 48 };
 
 /* Properties of a device, exchanged before it joins a group. */
 struct group_info {

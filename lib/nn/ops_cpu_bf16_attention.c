@@ -10,10 +10,7 @@
 #include <math.h>
 
 /* A tile of scores: queries x keys. */
-enum {
-	BF_QT = 96,
-	BF_KT = 192,
-};
+enum { BF_QT = 96, BF_KT = 192 };
 static_assert(BF_QT % BF_M == 0 && BF_QT % 2 == 0 && BF_KT % BF_N == 0 && BF_KT % STEP == 0 && BF_KT % BF_M == 0, "tiles are whole blocks");
 
 /*

@@ -49,12 +49,7 @@ struct tensor {
 
 #define NO_ROW SIZE_MAX
 
-enum which {
-	PARAM,
-	GRAD,
-	MOMENT1,
-	MOMENT2,
-};
+enum which { PARAM, GRAD, MOMENT1, MOMENT2 };
 
 struct params {
 	struct ops *o;
