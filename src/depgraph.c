@@ -127,6 +127,7 @@ static void depgraph_describe(struct header *h, uint32_t used, uint32_t genes, s
 	cJSON_AddNumberToObject(o, "cells", used);
 	cJSON_AddNumberToObject(o, "genes", genes);
 	cJSON_AddNumberToObject(o, "edges", (double)edges);
+	cli_measured("cells", used);
 }
 
 /* Edges by Algorithm 1. The cells are freed after they were converted to columns. */

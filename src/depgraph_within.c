@@ -44,10 +44,11 @@ struct reading {
 	uint32_t **code; /* [columns] of [cells] */
 	size_t *code_cap, count_cap;
 	uint64_t *count; /* of a cell */
+	size_t empty; /* cells without molecules, which would make all genes vary together */
 	int gene, number, all; /* columns of the stream */
 };
 
-/* Add the cells of a block that have a value in each column. */
+/* Add the cells of a block that have a value in each column, and a molecule. */
 static void add_cells(struct within_cells *c, struct reading *in, const struct block *b, const char *name)
 {
 	const uint64_t *o = b->group[b->header->col[in->gene].group].offset;
@@ -74,7 +75,9 @@ static void add_cells(struct within_cells *c, struct reading *in, const struct b
 			if (number[k] > total)
 				die("%s: a cell with a count of %" PRIu32 ", but n_counts %" PRIu64, name, number[k], total);
 		}
-		sparse_pack(&c->counts, gene, in->count, kept, total);
+		in->empty += !total;
+		if (total)
+			sparse_pack(&c->counts, gene, in->count, kept, total);
 	}
 }
 
@@ -167,8 +170,10 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 	}
 	for (size_t k = 0; k < r.columns; k++)
 		(k ? labels_read : groups_read)(&r.labels[k], r.column[k], name, "are left out");
+	if (r.empty)
+		info("%s: cells left out, as they have no count: %zu", name, r.empty);
 	if (!c->counts.n)
-		die("%s: no cell has a value in each column of --within", name);
+		die("%s: no cell has counts, and a value in each column of --within", name);
 	number_strata(c, &r, o, name);
 	if (states)
 		read_states(states, c, &r, o->states, name);

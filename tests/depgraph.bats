@@ -206,6 +206,22 @@ same_as_reference() {
 	END
 	run -1 cmp -s w.counts zeros.counts
 	depgraph --within donor -q zeros.counts -O tsv | cmp - w.tsv
+	# and a cell without counts is no cell
+	$PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		stream = scstream.read("w.counts")
+		blocks = list(stream)
+		for b in blocks:
+		    offset, gene = b["gene"]
+		    full = np.arange(len(offset) - 1) % 5 > 0
+		    keep, size = np.repeat(full, np.diff(offset)), np.where(full, np.diff(offset), 0)
+		    b["gene"] = np.concatenate([[0], np.cumsum(size)]).astype(offset.dtype), gene[keep]
+		    b["count"], b["n_counts"] = (b["gene"][0], b["count"][1][keep]), np.where(full, b["n_counts"], 0).astype(np.uint64)
+		scstream.write("empty.counts", stream.header, blocks)
+	END
+	run -0 depgraph --within donor --min-cells 30 empty.counts -O tsv -o e.tsv
+	names empty.counts 180
+	scsample -q --min-genes 1 empty.counts | depgraph --within donor --min-cells 30 -q -O tsv | cmp - e.tsv
 }
 
 @test "depgraph --within: a gene with one count in each stratum has no partners, however deep the cells are" {
