@@ -107,7 +107,7 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	assert_equal "$(wc -l < $dir/halves.tsv)" 1
 	awk -F '\t' 'NR > 1 && $3 > 2 { split($9, hub, " "); if (index($2, hub[1]) != 1) exit 1; n++ } END { exit !n }' $dir/modules.tsv
 	run -1 grep -F 'Stability of modules' $dir/report.html
-	run -0 network DATA=one.h5ad LEAST_CELLS=1000 RESULTS=r
+	run -0 network DATA=one.h5ad LEAST_CELLS=1000 GENESETS=sets.gmt RESULTS=r
 	assert_line "No genes vary together within donors. LEAST_CELLS= takes rarer genes."
 	# files are donors, and two have one halving
 	scsample -q --where donor=donor2 cells.counts | scview -q -O h5ad -o two.h5ad -
@@ -147,6 +147,8 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 		a.obs["many"] = [f"t{i // 2}" for i in range(a.n_obs)]
 		a.obs["alone"] = [f"t{i}" for i in range(a.n_obs)]
 		a.write_h5ad("columns.h5ad")
+		a.obs["donor"] = np.where(np.arange(a.n_obs) < 100, None, a.obs["donor"])
+		a.write_h5ad("some.h5ad")
 		a.X = a.X.astype(np.float32).multiply(1.37).tocsr()
 		a.X.data = np.log1p(a.X.data)
 		a.write_h5ad("logged.h5ad")
@@ -165,4 +167,6 @@ network() { pipelines network SCALE=tiny THREADS=1 "$@"; }
 	for setting in EDGES=0 HALVES=0 LEAST_CELLS=x RESOLUTION=0; do told "$setting: expected a" DATA=cells.h5ad $setting; done
 	run find bad -name '*.graph'
 	assert_output ""
+	run -0 network DATA=some.h5ad LABEL=cell_type EDGES=60 RESULTS=r
+	assert_line --partial "500 of 600 cells (the others lack a donor, a type or counts), 6 donors"
 }

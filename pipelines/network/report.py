@@ -52,7 +52,8 @@ def main(folder, data, within):
     genes, chance = len(fields(f"{folder}/genes.tsv")) - 1, rows(f"{folder}/chance.tsv")[0]["pairs_together"]
     donors = len({d for d, in columns(f"{folder}/cells.counts", strata.partition(",")[0]) if d not in ("", "NA")})
     certain = [e for e in edges if known(e["q"])]
-    print(f"corrmask network: {data}\n{sizes(f'{folder}/cells.counts')} cells, {plain(donors)} donor{'s' * (donors != 1)}; within {strata.replace(',', ' x ')}"
+    used, cells = reported(f"{folder}/log/depgraph.report", "cells"), sizes(f"{folder}/cells.counts")
+    print(f"corrmask network: {data}\n" + (f"{cells} cells" if used == cells else f"{used} of {cells} cells (the others lack a donor, a type or counts)") + f", {plain(donors)} donor{'s' * (donors != 1)}; within {strata.replace(',', ' x ')}"
           + (" x 15 clusters of the cells" if "," not in strata else ""))
     tell(folder, answer(shown, genes, len(edges), strata), recurrence(halves, len(edges)),
          f"Stability is the share of a module's pairs of genes that are in one module in both halves of the donors, on average; of all pairs of these genes it is {float(chance):.2f}." if known(chance) and shown else "",

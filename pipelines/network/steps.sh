@@ -55,13 +55,14 @@ halves() {
 	touch "$2"
 }
 
-# sets GRAPH OUT GENESETS PROGRAMS: the sets that the modules are rich in; genes of other organisms are in none of the programs
+# sets GRAPH OUT GENESETS PROGRAMS: the sets that the modules are rich in; a network may have no modules, and genes of other organisms are in no program
 sets() {
-	rich() { scgenes genesets -v --sets "$3" --module module -o "$2" "$1"; }
-	if [ -n "$3" ]; then
-		rich "$@"
-	elif ! rich "$1" "$2" "$4" 2> "$2.messages"; then
-		grep -q ': no set has \|: none of the ' "$2.messages" || { cat "$2.messages" >&2; exit 1; }
+	none=': no gene has '
+	[ -n "$3" ] || none+='\|: no set has \|: none of the '
+	if scgenes genesets -v --sets "${3:-$4}" --module module -o "$2" "$1" 2> "$2.messages"; then
+		[ -z "$3" ] || cat "$2.messages" >&2
+	else
+		grep -q "$none" "$2.messages" || { cat "$2.messages" >&2; exit 1; }
 		printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq\n' > "$2"
 	fi
 	rm -f "$2.messages"

@@ -77,6 +77,8 @@ static void choose_scored_genes(struct genesets *s)
 	for (size_t g = 0; g < s->vocab.n; g++)
 		for (int i = 0; i < s->ngraph; i++)
 			keep[g] |= modules_name ? s->graph[i].module[g] >= 0 : s->graph[i].offset[g + 1] > s->graph[i].offset[g];
+	if (!memchr(keep, 1, s->vocab.n))
+		die("%s: no gene has %s", s->name[0], modules_name ? "a module" : "an edge");
 	gene_sets_filter(&s->sets, keep, SMALLEST, LARGEST);
 	s->place = xmalloc(s->vocab.n * sizeof *s->place);
 	for (size_t g = 0; g < s->vocab.n; g++)
