@@ -12,6 +12,7 @@
 #include "graph/pmi.h"
 #include "graph/correlation_graph.h"
 
+#include <malloc.h>
 #include <math.h>
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
@@ -140,6 +141,7 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 	double start = clock_seconds();
 	must(correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &failure));
 	corpus_release(c);
+	malloc_trim(0);
 	double columns = clock_seconds() - start;
 	struct edge *edge = correlation_edges(&x, &p, n, &stats);
 	if (cli.verbose)
