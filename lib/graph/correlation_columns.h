@@ -6,16 +6,18 @@
 #include "graph/corpus.h"
 
 #define CORRELATION_CELLS_MAX 1000000u /* sums of products of doubled ranks are at most 4 n^3 < 2^63 */
+#define CORRELATION_PART 65536u /* so that a cell's number in it is two bytes */
 
 /* The genes are in falling order of the cells that have them. */
 struct correlation_columns {
 	uint32_t n; /* cells */
 	uint32_t max_len;
 	uint32_t genes;
+	uint32_t parts; /* of CORRELATION_PART cells */
 	uint32_t *token; /* [genes] */
-	uint64_t *offset; /* [genes + 1] */
-	uint32_t *cell; /* [offset[genes]] ascending within a gene */
-	uint16_t *pos; /* [offset[genes]] 1 ... max_len */
+	uint64_t *offset; /* [genes, parts] and the end: where the entries of a gene start in each part */
+	uint16_t *cell; /* of each entry, in the part, ascending */
+	uint16_t *pos; /* of each entry, 1 ... max_len */
 };
 
 /*
@@ -24,4 +26,11 @@ struct correlation_columns {
  */
 int correlation_columns_init(
 	struct correlation_columns *x, const struct corpus *c, uint32_t vocab, uint32_t min_cells, uint32_t top_genes, struct error *e);
+
+/* Where the entries of gene j start, and those of the gene before it end. */
+static inline uint64_t correlation_column(const struct correlation_columns *x, uint32_t j)
+{
+	return x->offset[(size_t)j * x->parts];
+}
+
 void correlation_columns_release(struct correlation_columns *x); /* accepts a zeroed struct */

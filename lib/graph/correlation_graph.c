@@ -62,16 +62,18 @@ static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
  * other. */
 static uint32_t both(struct scratch *s, const struct correlation_columns *x, uint32_t v)
 {
-	const uint32_t *cell = x->cell;
-	const uint16_t *pos = x->pos, *where = s->where;
+	const uint16_t *cell = x->cell, *pos = x->pos, *where = s->where;
+	const uint64_t *offset = x->offset + (size_t)v * x->parts;
 	uint16_t *restrict a = s->a, *restrict b = s->b;
 	uint32_t m = 0;
+	for (uint32_t part = 0; part < x->parts; part++, where += CORRELATION_PART) {
 #pragma GCC unroll 8
-	for (uint64_t i = x->offset[v], end = x->offset[v + 1]; i < end; i++) {
-		uint16_t w = where[cell[i]];
-		a[m] = w;
-		b[m] = pos[i];
-		m += w != 0;
+		for (uint64_t i = offset[part], end = offset[part + 1]; i < end; i++) {
+			uint16_t w = where[cell[i]];
+			a[m] = w;
+			b[m] = pos[i];
+			m += w != 0;
+		}
 	}
 	return m;
 }
@@ -89,6 +91,14 @@ static double correlation_score(struct pair *p, struct gene_pair of, struct scra
 	if (p->overlap >= par->min_overlap && p->overlap && fabs(c) >= par->rho_min)
 		p->rho = local_rho(s, p->overlap, x->max_len);
 	return fabs(c);
+}
+
+/* The positions of gene u by cell, or 0 again in its cells. */
+static void place(uint16_t *where, const struct correlation_columns *x, uint32_t u, int there)
+{
+	for (uint32_t part = 0; part < x->parts; part++)
+		for (uint64_t i = x->offset[(size_t)u * x->parts + part]; i < x->offset[(size_t)u * x->parts + part + 1]; i++)
+			where[part * CORRELATION_PART + x->cell[i]] = there ? x->pos[i] : 0;
 }
 
 /* Pairs are in order of u, so the positions of u by cell are computed once for all its pairs. */
@@ -110,12 +120,10 @@ static void score_pairs(struct pair *pair, double *score, const struct gene_pair
 		for (uint32_t u = 0; u < x->genes; u++) {
 			if (first[u] == first[u + 1])
 				continue;
-			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
-				s.where[x->cell[c]] = x->pos[c];
+			place(s.where, x, u, 1);
 			for (size_t j = first[u]; j < first[u + 1]; j++)
 				score[j] = correlation_score(&pair[j], of[j], &s, x, k, p);
-			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
-				s.where[x->cell[c]] = 0;
+			place(s.where, x, u, 0);
 		}
 		free_all(s.where, s.a, s.b, s.count, s.rank);
 	}

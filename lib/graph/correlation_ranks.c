@@ -2,14 +2,17 @@
 
 #include <math.h>
 
+enum { CHUNKS = CORRELATION_PART / CORRELATION_CHUNK }; /* of a part */
+
 /* r' by position, the largest r' of a cell, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
 static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, uint32_t *most, struct correlation_ranks *out)
 {
 	uint32_t L = x->max_len, n = x->n;
 	memset(r, 0, ((size_t)L + 1) * sizeof *r);
-	for (uint64_t k = x->offset[j]; k < x->offset[j + 1]; k++)
+	uint64_t first = correlation_column(x, j), end = correlation_column(x, j + 1);
+	for (uint64_t k = first; k < end; k++)
 		r[x->pos[k]]++;
-	uint64_t below = n - (x->offset[j + 1] - x->offset[j]) + r[L], zeros = below; /* the last position has value 0 too */
+	uint64_t below = n - (end - first) + r[L], zeros = below; /* the last position has value 0 too */
 	__int128 S = 0, Q = 0;
 	r[L] = 0;
 	*most = 1;
@@ -42,10 +45,13 @@ static void fill_gene(
 {
 	double steps = (double)CORRELATION_Q / most, error = 0, coarse_error = 0;
 	uint64_t sum = 0, coarse_sum = 0;
-	for (uint64_t k = x->offset[j], end = x->offset[j + 1]; k < end;) {
-		uint32_t c = x->cell[k] / CORRELATION_CHUNK, odd = 0;
+	size_t part = (size_t)j * x->parts;
+	for (uint64_t k = x->offset[part], end; part < ((size_t)j + 1) * x->parts; part += k == end) {
+		if (k == (end = x->offset[part + 1]))
+			continue;
+		uint32_t in = x->cell[k] / CORRELATION_CHUNK, odd = 0, c = (uint32_t)(part % x->parts) * CHUNKS + in;
 		struct correlation_entry *to = out->entry + out->chunk[c] + out->start[(size_t)c * (x->genes + 1) + j];
-		for (; k < end && x->cell[k] / CORRELATION_CHUNK == c; k++, odd ^= 1) {
+		for (; k < end && x->cell[k] / CORRELATION_CHUNK == in; k++, odd ^= 1) {
 			double y = steps * r[x->pos[k]];
 			uint32_t q = (uint32_t)(y + .5), coarse = correlation_coarse(q), cell = x->cell[k] % CORRELATION_CHUNK;
 			sum += q;
@@ -70,8 +76,9 @@ static void place_entries(struct correlation_ranks *k, const struct correlation_
 	size_t wide = (size_t)x->genes + 1;
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++)
-		for (uint64_t i = x->offset[j]; i < x->offset[j + 1]; i++)
-			k->start[x->cell[i] / CORRELATION_CHUNK * wide + j + 1]++;
+		for (uint32_t part = 0; part < x->parts; part++)
+			for (uint64_t i = x->offset[(size_t)j * x->parts + part]; i < x->offset[(size_t)j * x->parts + part + 1]; i++)
+				k->start[(part * CHUNKS + x->cell[i] / CORRELATION_CHUNK) * wide + j + 1]++;
 #pragma omp parallel for
 	for (uint32_t c = 0; c < k->chunks; c++)
 		for (uint32_t j = 0; j < x->genes; j++)

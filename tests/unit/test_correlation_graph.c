@@ -431,14 +431,45 @@ static void genes_that_are_taken(void **unused)
 				while (i < f.genes && f.token[i] != x.token[j])
 					i++;
 				assert_true(i < f.genes);
-				assert_true(!j || x.offset[j + 1] - x.offset[j] <= x.offset[j] - x.offset[j - 1]);
-				for (uint64_t k = x.offset[j]; k < x.offset[j + 1]; k++)
+				uint64_t from = correlation_column(&x, j), to = correlation_column(&x, j + 1);
+				assert_true(!j || to - from <= from - correlation_column(&x, j - 1));
+				for (uint64_t k = from; k < to; k++)
 					assert_int_equal(x.pos[k], token_at(&c, x.cell[k], x.token[j]));
 			}
 			correlation_columns_release(&x);
 			release_reference(&f);
 		}
 	corpus_release(&c);
+}
+
+/* The order of the cells does not matter: with one that moves the limits of slices and parts by a third of a part, edges are the same. */
+static void parts_of_cells(void **unused)
+{
+	static const uint32_t cells[] = {8193, CORRELATION_PART, CORRELATION_PART + 1};
+	for (size_t s = 0; s < sizeof cells / sizeof *cells; s++) {
+		struct corpus c = random_corpus(cells[s], 12, 9, 0, 1), moved = c;
+		struct correlation_params p = {.neighbours = 12, .min_overlap = 1};
+		struct correlation_stats stats;
+		struct correlation_columns x, y;
+		size_t n, m;
+		moved.cell = xmalloc(c.n * sizeof *moved.cell);
+		for (uint32_t i = 0; i < c.n; i++)
+			moved.cell[(i + CORRELATION_PART / 3) % c.n] = c.cell[i];
+		take_columns(&x, &c, 14, 1, 0);
+		take_columns(&y, &moved, 14, 1, 0);
+		for (uint32_t j = 0; j < x.genes; j++)
+			for (uint32_t part = 0; part < x.parts; part++)
+				for (uint64_t k = x.offset[j * x.parts + part]; k < x.offset[j * x.parts + part + 1]; k++)
+					assert_int_equal(x.pos[k], token_at(&c, part * CORRELATION_PART + x.cell[k], x.token[j]));
+		struct edge *a = correlation_edges(&x, &p, &n, &stats), *b = correlation_edges(&y, &p, &m, &stats);
+		assert_true(n > 12);
+		assert_int_equal(n, m);
+		assert_memory_equal(a, b, n * sizeof *a);
+		free_all(a, b, moved.cell);
+		correlation_columns_release(&x);
+		correlation_columns_release(&y);
+		corpus_release(&c);
+	}
 }
 
 static void refused(void **unused)
@@ -465,6 +496,7 @@ int main(void)
 		cmocka_unit_test(largest_sums),
 		cmocka_unit_test(screens_are_equal),
 		cmocka_unit_test(genes_that_are_taken),
+		cmocka_unit_test(parts_of_cells),
 		cmocka_unit_test(refused),
 	};
 	struct cpu_features f;
