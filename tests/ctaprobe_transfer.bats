@@ -576,6 +576,9 @@ a.write_h5ad("per_" + sys.argv[1])' $of.h5ad
 	assert_equal "$(sed -n 2p own.tsv | cut -f 2)" type2
 	run -1 ctaprobe transfer -q --reference ref.counts --label cell_type --unlike x.tsv --clusters nothing new.counts
 	assert_output --partial "no column 'nothing'"
+	run -1 ctaprobe transfer -q --reference ref.counts --label cell_type --unlike x.tsv --clusters barcode -o x.pred new.counts
+	assert_output --regexp "new.counts: column 'barcode' has ([0-9]+) values in ([0-9]+) cells, expected clusters"
+	assert_file_not_exist x.pred
 	run -2 ctaprobe transfer -q --reference ref.counts --label cell_type --clusters cell_type new.counts
 	assert_file_not_exist x.tsv
 }

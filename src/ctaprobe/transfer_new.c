@@ -243,6 +243,9 @@ void new_predict(struct predictions *p, struct stream *in, struct reference *r)
 			progress_cells(p->n, stream_expected(in));
 		}
 	}
+	must(p->clusters.n > 1 && 2 * p->clusters.n > p->n &&
+		error_set(&failure, "%s: column '%s' has %zu values in %zu cells, expected clusters of many cells, as in leiden",
+			stream_name(in), transfer_set.clusters, p->clusters.n, p->n));
 	score_gathered(p, first, &g, r);
 	block_release(&b);
 	gathered_release(&g);
