@@ -74,8 +74,10 @@ static struct option_def options[] = {
 	{0},
 };
 
-struct cli depgraph_cli = {"depgraph", .operands = "[FILE...]",
-	.summary = "Build the gene dependency graph of tokenised cells, or analyse a graph.", .options = options,
+struct cli depgraph_cli = {.name = "depgraph",
+	.operands = "[FILE...]",
+	.summary = "Build the gene dependency graph of tokenised cells, or analyse a graph.",
+	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 #define cli depgraph_cli
 

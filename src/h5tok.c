@@ -66,10 +66,16 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"h5tok", .operands = "FILE...",
+static struct cli cli = {
+	.name = "h5tok",
+	.operands = "FILE...",
 	.summary =
 		"Read raw counts from AnnData (.h5ad, .zarr), MuData and 10x Genomics files into a stream of counts, or of tokens (--rank).",
-	.features = "HDF5, zarr, libdeflate, liblzf", .options = options, .shared = rank_options, .common = CLI_STREAM_OUT | CLI_THREADS};
+	.features = "HDF5, zarr, libdeflate, liblzf",
+	.options = options,
+	.shared = rank_options,
+	.common = CLI_STREAM_OUT | CLI_THREADS,
+};
 
 /* The state that is kept from file to file. */
 struct job {

@@ -144,8 +144,12 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"maskgen", .operands = "[FILE...]", .summary = "Shuffle cells into batches and mask them.", .options = options,
-	.mode = ~0u, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+static struct cli cli = {.name = "maskgen",
+	.operands = "[FILE...]",
+	.summary = "Shuffle cells into batches and mask them.",
+	.options = options,
+	.mode = ~0u,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
 /* The state of one run. */
 struct run {
@@ -286,8 +290,12 @@ static void make_headers(struct run *r)
 	free_list(keep, c.nkeep);
 	r->counted = masking_counted(stream_header(r->in), &c);
 	check_input_options(r);
-	r->input = (struct input_plan){c.cell, .fields = c.fields, .hidden = hidden, .zeros = (enum zeros)zeros,
-		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX, .panels = &r->panels};
+	r->input = (struct input_plan){.cell = c.cell,
+		.fields = c.fields,
+		.hidden = hidden,
+		.zeros = (enum zeros)zeros,
+		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX,
+		.panels = &r->panels};
 	if (r->counted && !unmeasured)
 		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &failure));
 }
@@ -301,9 +309,17 @@ static void make_plan(struct run *r)
 			v->n - v->nspecial, v->n - v->nspecial == 1 ? "" : "s");
 	if (strategy->uses && !(strategy->uses & COUNTS) && (mask_id < 0 || v->n == v->nspecial))
 		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? vocab_token_name(v, TOKEN_MASK) : "genes");
-	r->plan = (struct mask_plan){strategy->kind, .bernoulli = bernoulli, .weighted = partner_choice == WEIGHTED,
-		.hidden = partner_choice == HIDDEN, .modular = !!module, .seed_stays = 1 - seed_share, .partners = (uint32_t)partners,
-		.seed = (uint32_t)cli.seed, .vocab = (uint32_t)v->n, .nspecial = (uint32_t)v->nspecial, .mask_id = (uint32_t)mask_id,
+	r->plan = (struct mask_plan){.strategy = strategy->kind,
+		.bernoulli = bernoulli,
+		.weighted = partner_choice == WEIGHTED,
+		.hidden = partner_choice == HIDDEN,
+		.modular = !!module,
+		.seed_stays = 1 - seed_share,
+		.partners = (uint32_t)partners,
+		.seed = (uint32_t)cli.seed,
+		.vocab = (uint32_t)v->n,
+		.nspecial = (uint32_t)v->nspecial,
+		.mask_id = (uint32_t)mask_id,
 		.graph = graph_path ? &r->graph : NULL};
 }
 
@@ -346,8 +362,14 @@ static void open_inputs(struct run *r)
 	if (panel)
 		read_panel(r);
 	must(loader_init(&r->loader, &failure));
-	r->masking = (struct masking){&r->plan, .rate = r->rate, .lambda = r->lambda, .loader = &r->loader, .header = &r->header,
-		.groups = groups(), .audit = audit_path ? &r->audit_graph : NULL, .plan_input = r->counted ? &r->input : NULL,
+	r->masking = (struct masking){.plan = &r->plan,
+		.rate = r->rate,
+		.lambda = r->lambda,
+		.loader = &r->loader,
+		.header = &r->header,
+		.groups = groups(),
+		.audit = audit_path ? &r->audit_graph : NULL,
+		.plan_input = r->counted ? &r->input : NULL,
 		.threads = (int)cli.threads};
 	masking_init(&r->masking);
 }

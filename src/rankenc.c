@@ -28,9 +28,15 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"rankenc", .operands = "[FILE...]",
-	.summary = "Encode cells of a counts stream as tokens ranked by count over median; learn medians with --fit.", .options = options,
-	.shared = rank_options, .mode = RANKS, .common = CLI_STREAM_OUT | CLI_THREADS};
+static struct cli cli = {
+	.name = "rankenc",
+	.operands = "[FILE...]",
+	.summary = "Encode cells of a counts stream as tokens ranked by count over median; learn medians with --fit.",
+	.options = options,
+	.shared = rank_options,
+	.mode = RANKS,
+	.common = CLI_STREAM_OUT | CLI_THREADS,
+};
 
 static int encode(void)
 {

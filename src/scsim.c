@@ -52,7 +52,9 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"scsim", .summary = "Simulate cells with known modules and cell types.", .options = options,
+static struct cli cli = {.name = "scsim",
+	.summary = "Simulate cells with known modules and cell types.",
+	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
 static char **names(const char *stem, uint32_t n)

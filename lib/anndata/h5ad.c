@@ -222,9 +222,18 @@ int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_optio
 	if (!opt->all_features && choose_gene_columns(h, var, e))
 		return -1;
 	FREED char *index = xasprintf("%s index", h->var);
-	struct gene_columns c = {var->nrow, .ncol = var->ncol + 1, .name = gene_column_name, .load = gene_column_load, .of = var,
-		.where = var->where, .table = h->var, .index = index, .option = "--gene-column", .wanted = opt->gene_column,
-		.drop = h->drop, .genome = h->modality ? NULL : opt->modality};
+	struct gene_columns c = {.n = var->nrow,
+		.ncol = var->ncol + 1,
+		.name = gene_column_name,
+		.load = gene_column_load,
+		.of = var,
+		.where = var->where,
+		.table = h->var,
+		.index = index,
+		.option = "--gene-column",
+		.wanted = opt->gene_column,
+		.drop = h->drop,
+		.genome = h->modality ? NULL : opt->modality};
 	return gene_columns_read(&h->genes, &c, e);
 }
 
@@ -299,18 +308,37 @@ static int refuse_seurat(struct h5ad *h, const struct h5ad_options *opt, struct 
 		} \
 	}
 
-const struct reader reader_anndata = {"AnnData", .in = IN_HDF5 | IN_ZARR, .sign = "obs", .ending = {".h5ad", ".zarr"},
+const struct reader reader_anndata = {
+	.name = "AnnData",
+	.in = IN_HDF5 | IN_ZARR,
+	.sign = "obs",
+	.ending = {".h5ad", ".zarr"},
 	.why_not = {[OPTION_LAYER] = FOLLOWED,
 		[OPTION_GENE_COLUMN] = FOLLOWED,
 		[OPTION_MODALITY] = "only MuData (.h5mu) has modalities",
 		[OPTION_ROUND] = FOLLOWED},
-	.matrix = ANNDATA_MATRICES, .provenance = "uns/" H5AD_PROVENANCE, .obsm = "obsm", .obs = open_obs, .counts = h5ad_counts,
-	.features = open_features};
+	.matrix = ANNDATA_MATRICES,
+	.provenance = "uns/" H5AD_PROVENANCE,
+	.obsm = "obsm",
+	.obs = open_obs,
+	.counts = h5ad_counts,
+	.features = open_features,
+};
 
-const struct reader reader_mudata = {"MuData", .in = IN_HDF5 | IN_ZARR, .sign = "mod", .ending = {".h5mu"},
+const struct reader reader_mudata = {
+	.name = "MuData",
+	.in = IN_HDF5 | IN_ZARR,
+	.sign = "mod",
+	.ending = {".h5mu"},
 	.why_not = {[OPTION_LAYER] = FOLLOWED, [OPTION_GENE_COLUMN] = FOLLOWED, [OPTION_MODALITY] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
-	.matrix = ANNDATA_MATRICES, .provenance = "uns/" H5AD_PROVENANCE, .obsm = "obsm", .open = open_modality,
-	.obs = open_obs_of_modality, .counts = h5ad_counts, .features = open_features};
+	.matrix = ANNDATA_MATRICES,
+	.provenance = "uns/" H5AD_PROVENANCE,
+	.obsm = "obsm",
+	.open = open_modality,
+	.obs = open_obs_of_modality,
+	.counts = h5ad_counts,
+	.features = open_features,
+};
 
 /* Known, so that the message can say how to convert it. */
 const struct reader reader_seurat = {.name = "Seurat", .in = IN_HDF5, .sign = "assays", .open = refuse_seurat};

@@ -25,8 +25,17 @@ static int open_features(struct h5ad *h, const struct h5ad_options *opt, struct 
 	return dataframe_open_arrays(&var, &h->store, h->var, gene_names, h->ngene, e) || h5ad_features(h, &var, opt, e) ? -1 : 0;
 }
 
-const struct reader reader_loom = {"loom", .in = IN_HDF5, .sign = "col_attrs", .ending = {".loom"},
+const struct reader reader_loom = {
+	.name = "loom",
+	.in = IN_HDF5,
+	.sign = "col_attrs",
+	.ending = {".loom"},
 	.why_not = {[OPTION_LAYER] = FOLLOWED, [OPTION_GENE_COLUMN] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
 	.matrix = {{"matrix", "row_attrs"}, {"layers/counts", "row_attrs", 1}, {"layers/raw_counts", "row_attrs", 1},
 		{"layers/raw", "row_attrs", 1}},
-	.across = 1, .obsm = "col_attrs", .obs = open_obs, .counts = h5ad_counts, .features = open_features};
+	.across = 1,
+	.obsm = "col_attrs",
+	.obs = open_obs,
+	.counts = h5ad_counts,
+	.features = open_features,
+};

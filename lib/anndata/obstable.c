@@ -210,8 +210,13 @@ static void obstable_read_rows(const struct dataframe_column *c, uint64_t row, s
 static void make_column(
 	struct dataframe_column *c, const struct obstable *t, const struct obstable_column *from, const uint32_t *row, uint64_t n)
 {
-	*c = (struct dataframe_column){xstrdup(from->name), .kind = from->kind, .dataset = -1, .field = -1,
-		.where = xasprintf("%s: %s", t->path, from->name), .read = obstable_read_rows, .table = from};
+	*c = (struct dataframe_column){.name = xstrdup(from->name),
+		.kind = from->kind,
+		.dataset = -1,
+		.field = -1,
+		.where = xasprintf("%s: %s", t->path, from->name),
+		.read = obstable_read_rows,
+		.table = from};
 	c->row = xmalloc(n * sizeof *c->row);
 	memcpy(c->row, row, n * sizeof *c->row);
 	c->nullable = from->optional;

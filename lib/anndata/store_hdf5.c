@@ -148,5 +148,14 @@ static char *text_at(struct store *s, const char *path)
 	return text;
 }
 
-const struct store_kind store_hdf5 = {"HDF5", .type = type_of, .has_shape = has_shape, .names = names, .attribute_texts = attribute_texts,
-	.attribute_numbers = attribute_numbers, .text = text_at, .enter = enter, .check = hdf5_check};
+const struct store_kind store_hdf5 = {
+	.name = "HDF5",
+	.type = type_of,
+	.has_shape = has_shape,
+	.names = names,
+	.attribute_texts = attribute_texts,
+	.attribute_numbers = attribute_numbers,
+	.text = text_at,
+	.enter = enter,
+	.check = hdf5_check,
+};

@@ -114,5 +114,14 @@ static char *text_at(struct store *s, const char *path)
 	return text;
 }
 
-const struct store_kind store_zarr = {"zarr", .type = type_of, .has_shape = has_shape, .names = names, .attribute_texts = attribute_texts,
-	.attribute_numbers = attribute_numbers, .text = text_at, .enter = enter, .check = zarr_store_check};
+const struct store_kind store_zarr = {
+	.name = "zarr",
+	.type = type_of,
+	.has_shape = has_shape,
+	.names = names,
+	.attribute_texts = attribute_texts,
+	.attribute_numbers = attribute_numbers,
+	.text = text_at,
+	.enter = enter,
+	.check = zarr_store_check,
+};

@@ -458,15 +458,38 @@ static int tenx_start(struct h5ad *h, struct error *e)
 #define ONE_MATRIX "it has one matrix"
 #define ONE_COLUMN "it has one column of gene ids"
 
-const struct reader reader_tenx3 = {"10x HDF5", .in = IN_HDF5, .sign = "matrix", .ending = {".h5"},
-	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED}, .open = open_matrix_group,
-	.obs = open_barcodes, .counts = open_counts, .features = open_features};
+const struct reader reader_tenx3 = {
+	.name = "10x HDF5",
+	.in = IN_HDF5,
+	.sign = "matrix",
+	.ending = {".h5"},
+	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED},
+	.open = open_matrix_group,
+	.obs = open_barcodes,
+	.counts = open_counts,
+	.features = open_features,
+};
 
-const struct reader reader_tenx2 = {"10x HDF5 of Cell Ranger 2", .in = IN_HDF5, .sign = "*/genes", .ending = {".h5"},
+const struct reader reader_tenx2 = {
+	.name = "10x HDF5 of Cell Ranger 2",
+	.in = IN_HDF5,
+	.sign = "*/genes",
+	.ending = {".h5"},
 	.why_not =
 		{[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_MODALITY] = FOLLOWED, [OPTION_ROUND] = FOLLOWED},
-	.open = choose_genome, .obs = open_barcodes, .counts = open_counts, .features = open_genes};
+	.open = choose_genome,
+	.obs = open_barcodes,
+	.counts = open_counts,
+	.features = open_genes,
+};
 
-const struct reader reader_tenx_text = {"10x matrix directory", .in = IN_TEXT,
-	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED}, .open = open_directory,
-	.obs = read_barcodes, .counts = open_entries, .features = read_features, .start = tenx_start};
+const struct reader reader_tenx_text = {
+	.name = "10x matrix directory",
+	.in = IN_TEXT,
+	.why_not = {[OPTION_LAYER] = ONE_MATRIX, [OPTION_GENE_COLUMN] = ONE_COLUMN, [OPTION_ROUND] = FOLLOWED},
+	.open = open_directory,
+	.obs = read_barcodes,
+	.counts = open_entries,
+	.features = read_features,
+	.start = tenx_start,
+};

@@ -264,8 +264,12 @@ static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
 static int open_node(struct zarr_array *a, struct store *s, const char *path, struct error *e)
 {
 	RELEASED(zarr_node_release) struct zarr_node node;
-	*a = (struct zarr_array){xasprintf("%s: %s", s->name, path), .store = s->folder, .kind = ZARR_OTHER, .shard_file = -1,
-		.text_chunk = UINT64_MAX, .fill_rows = UINT64_MAX};
+	*a = (struct zarr_array){.where = xasprintf("%s: %s", s->name, path),
+		.store = s->folder,
+		.kind = ZARR_OTHER,
+		.shard_file = -1,
+		.text_chunk = UINT64_MAX,
+		.fill_rows = UINT64_MAX};
 	enum store_type type = zarr_node_read(&node, s, path);
 	a->folder = node.folder;
 	node.folder = NULL;

@@ -95,10 +95,14 @@ static const char *take_row(struct medians *m, size_t i, const struct block *b, 
 {
 	struct medians_gene *g = &m->gene[i];
 	unsigned mode = ((const uint8_t *)b->col[col[MODE]].data)[r];
-	*g = (struct medians_gene){((const uint64_t *)b->col[col[VALUES]].data)[r], .mode = mode,
-		.below = ((const uint64_t *)b->col[col[BELOW]].data)[r], .lo = ((const double *)b->col[col[LO]].data)[r],
-		.hi = ((const double *)b->col[col[HI]].data)[r], .min = ((const double *)b->col[col[MIN]].data)[r],
-		.max = ((const double *)b->col[col[MAX]].data)[r], .median = ((const double *)b->col[col[MEDIAN]].data)[r],
+	*g = (struct medians_gene){.mode = mode,
+		.n = ((const uint64_t *)b->col[col[VALUES]].data)[r],
+		.below = ((const uint64_t *)b->col[col[BELOW]].data)[r],
+		.lo = ((const double *)b->col[col[LO]].data)[r],
+		.hi = ((const double *)b->col[col[HI]].data)[r],
+		.min = ((const double *)b->col[col[MIN]].data)[r],
+		.max = ((const double *)b->col[col[MAX]].data)[r],
+		.median = ((const double *)b->col[col[MEDIAN]].data)[r],
 		.kept = ((const uint32_t *)b->col[col[KEPT]].data)[r]};
 	if (mode > MEDIANS_EDGE || (mode == MEDIANS_COARSE) != (m->coarse != NULL))
 		return "unknown mode, or one of another pass";

@@ -8,7 +8,9 @@
 
 void factor_init(struct factor *f, size_t p)
 {
-	*f = (struct factor){p, .r = xcalloc(p * p, sizeof *f->r), .chunk = xmalloc(CHUNK * p * sizeof *f->chunk),
+	*f = (struct factor){.p = p,
+		.r = xcalloc(p * p, sizeof *f->r),
+		.chunk = xmalloc(CHUNK * p * sizeof *f->chunk),
 		.t = xmalloc(PANEL * p * sizeof *f->t)};
 }
 

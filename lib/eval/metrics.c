@@ -7,8 +7,11 @@
 
 void metrics_init(struct metrics *m, size_t k)
 {
-	*m = (struct metrics){k, .confusion = xcalloc(k * k, sizeof *m->confusion), .support = xcalloc(k, sizeof *m->support),
-		.predicted = xcalloc(k, sizeof *m->predicted), .f1 = xcalloc(k, sizeof *m->f1)};
+	*m = (struct metrics){.k = k,
+		.confusion = xcalloc(k * k, sizeof *m->confusion),
+		.support = xcalloc(k, sizeof *m->support),
+		.predicted = xcalloc(k, sizeof *m->predicted),
+		.f1 = xcalloc(k, sizeof *m->f1)};
 }
 
 void metrics_release(struct metrics *m)

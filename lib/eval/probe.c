@@ -286,8 +286,18 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 {
 	size_t rows = k == 2 ? 1 : k;
 	RELEASED(problem_release)
-	struct problem p = {x, .row = row, .y = y, .n = n, .d = d, .k = k, .rows = rows, .c = o->c, .tol = o->tol, .threads = o->threads,
-		.size = rows * d + rows, .gradient = INFINITY};
+	struct problem p = {.x = x,
+		.row = row,
+		.y = y,
+		.n = n,
+		.d = d,
+		.k = k,
+		.rows = rows,
+		.c = o->c,
+		.tol = o->tol,
+		.threads = o->threads,
+		.size = rows * d + rows,
+		.gradient = INFINITY};
 	if (p.size > INT32_MAX / SLICES)
 		return error_set(e, "%zu classes x %zu features are too many for the probe", k, d);
 	size_t chunks = (n + CHUNK - 1) / CHUNK;

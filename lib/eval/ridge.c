@@ -39,8 +39,13 @@ int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, s
 {
 	RELEASED(factor_release) struct factor f;
 	factor_rows(&f, x, d, row, n, y);
-	*r = (struct ridge){d, .s = xmalloc(d * sizeof *r->s), .vt = xmalloc(d * d * sizeof *r->vt), .c = xmalloc(d * sizeof *r->c),
-		.mean = xmalloc(d * sizeof *r->mean), .scale = xmalloc(d * sizeof *r->scale), .w = xmalloc(d * sizeof *r->w),
+	*r = (struct ridge){.d = d,
+		.s = xmalloc(d * sizeof *r->s),
+		.vt = xmalloc(d * d * sizeof *r->vt),
+		.c = xmalloc(d * sizeof *r->c),
+		.mean = xmalloc(d * sizeof *r->mean),
+		.scale = xmalloc(d * sizeof *r->scale),
+		.w = xmalloc(d * sizeof *r->w),
 		.intercept = factor_at(&f, 0, d + 1) / factor_at(&f, 0, 0)};
 	for (size_t j = 0; j < d; j++) {
 		r->mean[j] = factor_at(&f, 0, j + 1) / factor_at(&f, 0, 0);

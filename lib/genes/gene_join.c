@@ -59,8 +59,12 @@ static uint32_t join_node(struct gene_join *j, const struct gene_key *k)
 	uint32_t node = strmap_put(&j->of_key, k->s, k->n, (uint32_t)j->nnode);
 	if (node == j->nnode) {
 		grow(j->node, j->node_cap, j->nnode + 1);
-		j->node[j->nnode++] = (struct gene_node){xstrndup(k->s, k->n), .up = node, .gene = GENE_NONE, .best = node,
-			.symbol = GENE_NONE, .ensembl = k->kind == GENE_ENSEMBL};
+		j->node[j->nnode++] = (struct gene_node){.key = xstrndup(k->s, k->n),
+			.up = node,
+			.gene = GENE_NONE,
+			.best = node,
+			.symbol = GENE_NONE,
+			.ensembl = k->kind == GENE_ENSEMBL};
 	}
 	return node;
 }

@@ -91,10 +91,15 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 {
 	size_t L = x->max_len + 1;
 	uint32_t chunks = (x->n + CORRELATION_CHUNK - 1) / CORRELATION_CHUNK;
-	*k = (struct correlation_ranks){xcalloc(x->genes, L * sizeof *k->r), .D = xcalloc(x->genes, 8), .S = xcalloc(x->genes, 8),
-		.fine = xcalloc(x->genes, sizeof *k->fine), .coarse = xcalloc(x->genes, sizeof *k->coarse),
-		.chunk = xcalloc((size_t)chunks + 1, sizeof *k->chunk), .start = xcalloc(chunks, ((size_t)x->genes + 1) * sizeof *k->start),
-		.chunks = chunks, .genes = x->genes};
+	*k = (struct correlation_ranks){.r = xcalloc(x->genes, L * sizeof *k->r),
+		.D = xcalloc(x->genes, 8),
+		.S = xcalloc(x->genes, 8),
+		.fine = xcalloc(x->genes, sizeof *k->fine),
+		.coarse = xcalloc(x->genes, sizeof *k->coarse),
+		.chunk = xcalloc((size_t)chunks + 1, sizeof *k->chunk),
+		.start = xcalloc(chunks, ((size_t)x->genes + 1) * sizeof *k->start),
+		.chunks = chunks,
+		.genes = x->genes};
 	place_entries(k, x);
 	k->entry = xlarge(k->chunk[chunks] + 1, sizeof *k->entry);
 	k->entry[k->chunk[chunks]] = (struct correlation_entry){{0, 0}, 0};

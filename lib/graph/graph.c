@@ -15,8 +15,11 @@ void graph_release(struct graph *g)
 
 void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m, int values)
 {
-	*g = (struct graph){n, .offset = xcalloc((size_t)n + 2, sizeof *g->offset), .neighbour = xcalloc(2 * m, 4),
-		.weight = xcalloc(2 * m, 4), .overlap = xcalloc(2 * m, 4)};
+	*g = (struct graph){.n = n,
+		.offset = xcalloc((size_t)n + 2, sizeof *g->offset),
+		.neighbour = xcalloc(2 * m, 4),
+		.weight = xcalloc(2 * m, 4),
+		.overlap = xcalloc(2 * m, 4)};
 	for (int i = 0; i < values; i++)
 		g->value[i] = xcalloc(2 * m, sizeof *g->value[i]);
 	uint64_t *at = g->offset + 1; /* at[u]: next free index of row u; at the end the end of row u */

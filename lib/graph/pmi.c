@@ -66,8 +66,13 @@ struct edge *pmi_edges(const struct corpus *c, uint32_t vocab, const struct pmi_
 {
 	uint64_t *single = xcalloc(vocab, sizeof *single);
 	uint32_t rows = COUNTS / vocab ? COUNTS / vocab : 1, passes = (vocab + rows - 1) / rows;
-	struct pmi_job j = {c, .p = p, .vocab = vocab, .rows = rows, .single = single,
-		.count = xcalloc((size_t)p->threads, sizeof *j.count), .found = xcalloc(passes, sizeof *j.found)};
+	struct pmi_job j = {.c = c,
+		.p = p,
+		.vocab = vocab,
+		.rows = rows,
+		.single = single,
+		.count = xcalloc((size_t)p->threads, sizeof *j.count),
+		.found = xcalloc(passes, sizeof *j.found)};
 	for (uint32_t i = 0; i < c->n; i++) {
 		for (uint32_t k = 0; k < c->cell[i].n; k++)
 			single[corpus_token(c, i, k)]++;

@@ -324,9 +324,14 @@ static struct counted_cell counted_row(const struct masking *m, struct masking_w
 {
 	const struct block *in = &j->in;
 	const uint64_t *o = in->group[m->token_list].offset;
-	struct counted_cell c = {((const uint64_t *)j->block.col[m->cell].data)[row], .epoch = (uint32_t)j->epoch,
-		.n = (uint32_t)(o[row + 1] - o[row]), .token = w->token, .count = (const uint32_t *)in->col[m->count].data + o[row],
-		.panel = m->panel < 0 ? 0 : ((const uint32_t *)in->col[m->panel].data)[row]};
+	struct counted_cell c = {
+		.cell = ((const uint64_t *)j->block.col[m->cell].data)[row],
+		.epoch = (uint32_t)j->epoch,
+		.n = (uint32_t)(o[row + 1] - o[row]),
+		.token = w->token,
+		.count = (const uint32_t *)in->col[m->count].data + o[row],
+		.panel = m->panel < 0 ? 0 : ((const uint32_t *)in->col[m->panel].data)[row],
+	};
 	for (uint32_t i = 0; i < c.n; i++)
 		w->token[i] = block_id(in, m->token, o[row] + i);
 	return c;

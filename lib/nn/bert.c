@@ -123,12 +123,20 @@ static void bert_resolve(struct model *m)
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
 #define AT(name) params_at(p, LAYER name, l)
-		n->at[l] = (struct layer_at){AT("attention.self.query.weight"), .qkv_b = AT("attention.self.query.bias"),
-			.out_w = AT("attention.output.dense.weight"), .out_b = AT("attention.output.dense.bias"),
-			.norm1_w = AT("attention.output.LayerNorm.weight"), .norm1_b = AT("attention.output.LayerNorm.bias"),
-			.up_w = AT("intermediate.dense.weight"), .up_b = AT("intermediate.dense.bias"), .down_w = AT("output.dense.weight"),
-			.down_b = AT("output.dense.bias"), .norm2_w = AT("output.LayerNorm.weight"),
-			.norm2_b = AT("output.LayerNorm.bias")};
+		n->at[l] = (struct layer_at){
+			.qkv_w = AT("attention.self.query.weight"),
+			.qkv_b = AT("attention.self.query.bias"),
+			.out_w = AT("attention.output.dense.weight"),
+			.out_b = AT("attention.output.dense.bias"),
+			.norm1_w = AT("attention.output.LayerNorm.weight"),
+			.norm1_b = AT("attention.output.LayerNorm.bias"),
+			.up_w = AT("intermediate.dense.weight"),
+			.up_b = AT("intermediate.dense.bias"),
+			.down_w = AT("output.dense.weight"),
+			.down_b = AT("output.dense.bias"),
+			.norm2_w = AT("output.LayerNorm.weight"),
+			.norm2_b = AT("output.LayerNorm.bias"),
+		};
 #undef AT
 	}
 }
@@ -265,10 +273,21 @@ static void bert_backward(struct model *m, const struct forward *f, uint32_t lay
 /* What Geneformer V1 has and the CorrMask paper took over (its section 5.1). */
 static void fill_geneformer(struct model_config *c)
 {
-	*c = (struct model_config){&arch_bert, .hidden_size = 256, .num_hidden_layers = 6, .num_attention_heads = 4,
-		.intermediate_size = 512, .max_position_embeddings = 2048, .type_vocab_size = 2, .hidden_act = ACT_RELU,
-		.hidden_dropout_prob = 0.02, .attention_probs_dropout_prob = 0.02, .classifier_dropout = -1, .layer_norm_eps = 1e-12,
-		.initializer_range = 0.02};
+	*c = (struct model_config){
+		.arch = &arch_bert,
+		.hidden_size = 256,
+		.num_hidden_layers = 6,
+		.num_attention_heads = 4,
+		.intermediate_size = 512,
+		.max_position_embeddings = 2048,
+		.type_vocab_size = 2,
+		.hidden_act = ACT_RELU,
+		.hidden_dropout_prob = 0.02,
+		.attention_probs_dropout_prob = 0.02,
+		.classifier_dropout = -1,
+		.layer_norm_eps = 1e-12,
+		.initializer_range = 0.02,
+	};
 }
 
 static void fill_tiny(struct model_config *c)
@@ -287,7 +306,24 @@ static const struct arch_preset presets[] = {
 static const char *const other[] = {
 	"cls.seq_relationship.", "bert.pooler.", "pooler.", "bert.embeddings.position_ids", "embeddings.position_ids", NULL};
 
-const struct arch arch_bert = {"bert", .class_name = "Bert", .prefix = "bert.", .other = other, .pooler = "bert.pooler.dense",
-	.field = fields, .preset = presets, .positions = 1, .token_embedding = 1, .table = "bert.embeddings.word_embeddings.weight",
-	.size = sizeof(struct bert), .check = bert_check, .check_batch = value_check_batch, .tensors = bert_tensors,
-	.resolve = bert_resolve, .carve = bert_carve, .forward = bert_forward, .backward = bert_backward, .release = bert_release};
+const struct arch arch_bert = {
+	.name = "bert",
+	.class_name = "Bert",
+	.prefix = "bert.",
+	.other = other,
+	.pooler = "bert.pooler.dense",
+	.field = fields,
+	.preset = presets,
+	.positions = 1,
+	.token_embedding = 1,
+	.table = "bert.embeddings.word_embeddings.weight",
+	.size = sizeof(struct bert),
+	.check = bert_check,
+	.check_batch = value_check_batch,
+	.tensors = bert_tensors,
+	.resolve = bert_resolve,
+	.carve = bert_carve,
+	.forward = bert_forward,
+	.backward = bert_backward,
+	.release = bert_release,
+};

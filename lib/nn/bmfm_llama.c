@@ -118,9 +118,14 @@ static void bmfm_resolve(struct model *m)
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
 #define AT(part) params_at(p, BLOCK part, l)
-		n->at[l] = (struct block_at){AT("attn.c_attn.weight"), .proj = AT("attn.proj.weight"), .gate = AT("mlp.c_fc1.weight"),
-			.down = AT("mlp.c_proj.weight"), .norm1 = has_norm1(&m->c, l) ? AT("rms_1.scale") : NO_ROW,
-			.norm2 = AT("rms_2.scale")};
+		n->at[l] = (struct block_at){
+			.qkv = AT("attn.c_attn.weight"),
+			.proj = AT("attn.proj.weight"),
+			.gate = AT("mlp.c_fc1.weight"),
+			.down = AT("mlp.c_proj.weight"),
+			.norm1 = has_norm1(&m->c, l) ? AT("rms_1.scale") : NO_ROW,
+			.norm2 = AT("rms_2.scale"),
+		};
 #undef AT
 	}
 }
@@ -251,9 +256,16 @@ static void bmfm_backward(struct model *m, const struct forward *f, uint32_t lay
 /* The released models: with wced and labels 47 million parameters, with mlm and labels 32. */
 static void fill_released(struct model_config *c)
 {
-	*c = (struct model_config){&arch_bmfm_llama, .hidden_size = 384, .num_hidden_layers = 12, .num_attention_heads = 12,
-		.hidden_act = ACT_GELU, .layer_norm_eps = 1e-12, .own = {[OWN_RMS_EPS] = 1e-5},
-		.value = {.kind = VALUE_PERIODIC, .frequencies = 48, .scale = 0.01, .specials = 36}};
+	*c = (struct model_config){
+		.arch = &arch_bmfm_llama,
+		.hidden_size = 384,
+		.num_hidden_layers = 12,
+		.num_attention_heads = 12,
+		.hidden_act = ACT_GELU,
+		.layer_norm_eps = 1e-12,
+		.own = {[OWN_RMS_EPS] = 1e-5},
+		.value = {.kind = VALUE_PERIODIC, .frequencies = 48, .scale = 0.01, .specials = 36},
+	};
 }
 
 static void fill_tiny(struct model_config *c)
@@ -267,14 +279,43 @@ static void fill_tiny(struct model_config *c)
 
 static const struct arch_preset presets[] = {{"bmfm-47m", fill_released}, {"bmfm-32m", fill_released}, {"bmfm-tiny", fill_tiny}, {0}};
 
-static const struct optim optim = {ADAMW_TORCH, .schedule = SCHEDULE_CONSTANT, .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8,
-	.weight_decay = 0.1, .max_norm = 0.5, .warmup = 1000};
+static const struct optim optim = {
+	.variant = ADAMW_TORCH,
+	.schedule = SCHEDULE_CONSTANT,
+	.lr = 1e-4,
+	.beta1 = 0.9,
+	.beta2 = 0.99,
+	.eps = 1e-8,
+	.weight_decay = 0.1,
+	.max_norm = 0.5,
+	.warmup = 1000,
+};
 
 /* The pooler is in every released model, whether a head reads it or not. */
 static const char *const other[] = {"core.pooler.", NULL};
 
-const struct arch arch_bmfm_llama = {"bmfm_llama", .class_name = "BmfmLlama", .prefix = "core.", .other = other,
-	.table = EMBEDDINGS "genes_embeddings.weight", .pooler = "core.pooler.dense", .field = fields, .preset = presets,
-	.converted = "scllama", .converter = "scstream from-bmfm", .own_config = 1, .torch_init = 1, .cell_token = 1, .optim = &optim,
-	.size = sizeof(struct llama), .check = bmfm_check, .check_batch = value_check_batch, .tensors = bmfm_tensors,
-	.resolve = bmfm_resolve, .carve = bmfm_carve, .forward = bmfm_forward, .backward = bmfm_backward, .release = bmfm_release};
+const struct arch arch_bmfm_llama = {
+	.name = "bmfm_llama",
+	.class_name = "BmfmLlama",
+	.prefix = "core.",
+	.other = other,
+	.table = EMBEDDINGS "genes_embeddings.weight",
+	.pooler = "core.pooler.dense",
+	.field = fields,
+	.preset = presets,
+	.converted = "scllama",
+	.converter = "scstream from-bmfm",
+	.own_config = 1,
+	.torch_init = 1,
+	.cell_token = 1,
+	.optim = &optim,
+	.size = sizeof(struct llama),
+	.check = bmfm_check,
+	.check_batch = value_check_batch,
+	.tensors = bmfm_tensors,
+	.resolve = bmfm_resolve,
+	.carve = bmfm_carve,
+	.forward = bmfm_forward,
+	.backward = bmfm_backward,
+	.release = bmfm_release,
+};

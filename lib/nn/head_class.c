@@ -157,12 +157,35 @@ static const struct head_metric hce_metrics[] = {
 	LINEAR_HEAD, .drop = 1, .size = sizeof(struct class), .check = class_check, .loss = class_device_loss, .host_loss = host_loss, \
 		     .count = count, .release = class_release
 
-const struct head_kind head_cells = {"cells", .class_name = "ForSequenceClassification", .problem_type = "single_label_classification",
-	.prefix = (const char *const[]){"classifier.", NULL}, .rows = ROWS_CELL, .pool = 1, .target = TARGET_CLASS, .metric = metrics,
-	COMMON};
+const struct head_kind head_cells = {
+	.name = "cells",
+	.class_name = "ForSequenceClassification",
+	.problem_type = "single_label_classification",
+	.prefix = (const char *const[]){"classifier.", NULL},
+	.rows = ROWS_CELL,
+	.pool = 1,
+	.target = TARGET_CLASS,
+	.metric = metrics,
+	COMMON,
+};
 
-const struct head_kind head_hce = {"hce", .class_name = "ForSequenceClassification", .prefix = (const char *const[]){"classifier.", NULL},
-	.rows = ROWS_CELL, .pool = 1, .target = TARGET_SET, .metric = hce_metrics, COMMON};
+const struct head_kind head_hce = {
+	.name = "hce",
+	.class_name = "ForSequenceClassification",
+	.prefix = (const char *const[]){"classifier.", NULL},
+	.rows = ROWS_CELL,
+	.pool = 1,
+	.target = TARGET_SET,
+	.metric = hce_metrics,
+	COMMON,
+};
 
-const struct head_kind head_genes = {"genes", .class_name = "ForTokenClassification", .prefix = (const char *const[]){"classifier.", NULL},
-	.rows = ROWS_TOKEN, .target = TARGET_CLASS, .metric = metrics, COMMON};
+const struct head_kind head_genes = {
+	.name = "genes",
+	.class_name = "ForTokenClassification",
+	.prefix = (const char *const[]){"classifier.", NULL},
+	.rows = ROWS_TOKEN,
+	.target = TARGET_CLASS,
+	.metric = metrics,
+	COMMON,
+};

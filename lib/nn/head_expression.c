@@ -92,6 +92,16 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-const struct head_kind head_expression = {"expression", .class_name = "ForExpression",
-	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL}, .rows = ROWS_LISTED, .target = TARGET_VALUE, .part = parts,
-	.metric = metrics, .tensors = expression_tensors, .resolve = expression_resolve, .count_parts = count_parts, EXPRESSION_HEAD};
+const struct head_kind head_expression = {
+	.name = "expression",
+	.class_name = "ForExpression",
+	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL},
+	.rows = ROWS_LISTED,
+	.target = TARGET_VALUE,
+	.part = parts,
+	.metric = metrics,
+	.tensors = expression_tensors,
+	.resolve = expression_resolve,
+	.count_parts = count_parts,
+	EXPRESSION_HEAD,
+};

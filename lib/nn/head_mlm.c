@@ -88,8 +88,21 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-const struct head_kind head_mlm = {"mlm", .class_name = "ForMaskedLM", .prefix = (const char *const[]){"cls.predictions.", NULL},
-	.copy = (const char *const[][2]){{DECODER ".weight", ""}, {DECODER ".bias", "cls.predictions.bias"}, {0}}, .rows = ROWS_LISTED,
-	.target = TARGET_TOKEN, .metric = metrics, .size = sizeof(struct mlm), .tensors = mlm_tensors, .resolve = mlm_resolve,
-	.outputs = outputs, .carve = mlm_carve, .forward = mlm_forward, .loss = mlm_device_loss, .logits = logits,
-	.backward = mlm_backward};
+const struct head_kind head_mlm = {
+	.name = "mlm",
+	.class_name = "ForMaskedLM",
+	.prefix = (const char *const[]){"cls.predictions.", NULL},
+	.copy = (const char *const[][2]){{DECODER ".weight", ""}, {DECODER ".bias", "cls.predictions.bias"}, {0}},
+	.rows = ROWS_LISTED,
+	.target = TARGET_TOKEN,
+	.metric = metrics,
+	.size = sizeof(struct mlm),
+	.tensors = mlm_tensors,
+	.resolve = mlm_resolve,
+	.outputs = outputs,
+	.carve = mlm_carve,
+	.forward = mlm_forward,
+	.loss = mlm_device_loss,
+	.logits = logits,
+	.backward = mlm_backward,
+};

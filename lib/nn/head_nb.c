@@ -121,7 +121,24 @@ static void nb_release(struct head *h, struct model *m)
 
 static const struct head_metric metrics[] = {{0}};
 
-const struct head_kind head_nb = {"nb", .class_name = "ForMaskedCounts", .prefix = (const char *const[]){"decoder.", NULL},
-	.only_training = CURRICULUM_PREFIX, .rows = ROWS_CELL, .target = TARGET_COUNTS, .metric = metrics, .size = sizeof(struct nb),
-	.check = nb_check, .tensors = nb_tensors, .resolve = nb_resolve, .outputs = outputs, .carve = nb_carve, .prepare = prepare,
-	.prepare_back = prepare_back, .forward = nb_forward, .loss = nb_device_loss, .backward = nb_backward, .release = nb_release};
+const struct head_kind head_nb = {
+	.name = "nb",
+	.class_name = "ForMaskedCounts",
+	.prefix = (const char *const[]){"decoder.", NULL},
+	.only_training = CURRICULUM_PREFIX,
+	.rows = ROWS_CELL,
+	.target = TARGET_COUNTS,
+	.metric = metrics,
+	.size = sizeof(struct nb),
+	.check = nb_check,
+	.tensors = nb_tensors,
+	.resolve = nb_resolve,
+	.outputs = outputs,
+	.carve = nb_carve,
+	.prepare = prepare,
+	.prepare_back = prepare_back,
+	.forward = nb_forward,
+	.loss = nb_device_loss,
+	.backward = nb_backward,
+	.release = nb_release,
+};

@@ -73,6 +73,17 @@ static const struct head_metric metrics[] = {
 		     .target = TARGET_VALUE, .metric = metrics, .size = sizeof(struct value), .host_loss = host_loss, \
 		     .release = number_head_release
 
-const struct head_kind head_value = {"value", .class_name = "ForTokenClassification", .rows = ROWS_LISTED, COMMON};
+const struct head_kind head_value = {
+	.name = "value",
+	.class_name = "ForTokenClassification",
+	.rows = ROWS_LISTED,
+	COMMON,
+};
 
-const struct head_kind head_number = {"number", .class_name = "ForSequenceClassification", .rows = ROWS_CELL, .pool = 1, COMMON};
+const struct head_kind head_number = {
+	.name = "number",
+	.class_name = "ForSequenceClassification",
+	.rows = ROWS_CELL,
+	.pool = 1,
+	COMMON,
+};

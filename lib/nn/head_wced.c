@@ -73,7 +73,17 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-const struct head_kind head_wced = {"wced", .class_name = "ForWholeCell",
-	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL}, .rows = ROWS_CELL, .target = TARGET_CELL, .part = parts,
-	.metric = metrics, .check = wced_check, .tensors = wced_tensors, .resolve = wced_resolve, .count_parts = count_parts,
-	EXPRESSION_HEAD};
+const struct head_kind head_wced = {
+	.name = "wced",
+	.class_name = "ForWholeCell",
+	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL},
+	.rows = ROWS_CELL,
+	.target = TARGET_CELL,
+	.part = parts,
+	.metric = metrics,
+	.check = wced_check,
+	.tensors = wced_tensors,
+	.resolve = wced_resolve,
+	.count_parts = count_parts,
+	EXPRESSION_HEAD,
+};

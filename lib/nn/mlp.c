@@ -25,8 +25,12 @@ void mlp_add_norm(struct params *p, int layer, size_t C, const char *name)
 
 void mlp_resolve(struct mlp_layer *l, const struct params *p, const char *name)
 {
-	*l = (struct mlp_layer){params_at(p, "%s.weight", name), .beta = params_at(p, "%s.bias", name),
-		.mean = params_at(p, "%s.running_mean", name), .var = params_at(p, "%s.running_var", name)};
+	*l = (struct mlp_layer){
+		.gamma = params_at(p, "%s.weight", name),
+		.beta = params_at(p, "%s.bias", name),
+		.mean = params_at(p, "%s.running_mean", name),
+		.var = params_at(p, "%s.running_var", name),
+	};
 }
 
 void mlp_carve(struct mlp_layer *l, struct arena *a, size_t N, size_t C)

@@ -139,7 +139,21 @@ static void fill_tiny(struct model_config *c)
 
 static const struct arch_preset presets[] = {{"mlp-nb", fill_large}, {"mlp-nb-tiny", fill_tiny}, {0}};
 
-const struct arch arch_mlp_nb = {"mlp_nb", .class_name = "MlpNb", .prefix = "encoder.", .field = fields, .preset = presets, .per_cell = 1,
-	.counts = 1, .own_config = 1, .size = sizeof(struct mlp_nb), .check = mlp_nb_check, .check_batch = check_batch,
-	.tensors = mlp_nb_tensors, .resolve = mlp_nb_resolve, .carve = mlp_nb_carve, .forward = mlp_nb_forward,
-	.backward = mlp_nb_backward};
+const struct arch arch_mlp_nb = {
+	.name = "mlp_nb",
+	.class_name = "MlpNb",
+	.prefix = "encoder.",
+	.field = fields,
+	.preset = presets,
+	.per_cell = 1,
+	.counts = 1,
+	.own_config = 1,
+	.size = sizeof(struct mlp_nb),
+	.check = mlp_nb_check,
+	.check_batch = check_batch,
+	.tensors = mlp_nb_tensors,
+	.resolve = mlp_nb_resolve,
+	.carve = mlp_nb_carve,
+	.forward = mlp_nb_forward,
+	.backward = mlp_nb_backward,
+};

@@ -341,8 +341,17 @@ static int check_norm(double norm, uint64_t done, struct error *e)
 /* The update does nothing where m->sums[0] is not finite. */
 static void update(struct model *m, const struct optim *o, uint64_t done, double count)
 {
-	struct adamw_args a = {o->variant, .lr = o->lr * optim_factor(o, done), .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
-		.decay = o->weight_decay, .t = done + 1, .gscale = 1 / count, .max_norm = o->max_norm};
+	struct adamw_args a = {
+		.variant = o->variant,
+		.lr = o->lr * optim_factor(o, done),
+		.beta1 = o->beta1,
+		.beta2 = o->beta2,
+		.eps = o->eps,
+		.decay = o->weight_decay,
+		.t = done + 1,
+		.gscale = 1 / count,
+		.max_norm = o->max_norm,
+	};
 	params_update(&m->p, &a, m->sums);
 }
 
@@ -382,7 +391,10 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 		return -1;
 	for (size_t i = 0; i < m->nloss; i++)
 		loss[i] = (struct loss){
-			r->sums[1 + 2 * i] + r->host[2 * i], .measure = r->sums[2 + 2 * i] + r->host[2 * i + 1], .count = i ? 0 : r->count};
+			.sum = r->sums[1 + 2 * i] + r->host[2 * i],
+			.measure = r->sums[2 + 2 * i] + r->host[2 * i + 1],
+			.count = i ? 0 : r->count,
+		};
 	*norm = sqrt(r->sums[0]) / r->count;
 	return 0;
 }

@@ -347,13 +347,39 @@ static void set_heads(struct model *m, const struct batch *b, const struct shape
 /* The cells of this batch as the ops see them: its tokens, its groups, its coded values. */
 static void name_cells(struct model *m, const struct shape *s, size_t longest)
 {
-	m->seq = (struct seq){s->B, .T = s->T, .L = longest, .offset = m->dev.offset, .id = m->dev.id, .pos = m->dev.pos,
-		.cell = m->dev.cell, .key = m->dev.key, .order = m->dev.order, .start = m->dev.start, .tile = m->dev.tile,
-		.ntile = seq_tiles(s->B, s->T), .rank = m->dev.rank, .rank_order = m->dev.rank_order, .rank_start = m->dev.rank_start};
-	m->groups = (struct seq){s->B, .offset = m->dev.group.offset, .id = m->dev.group.id, .cell = m->dev.group.cell,
-		.order = m->dev.group.order, .start = m->dev.group.start};
-	m->coded = (struct seq){s->T, .offset = m->dev.coded.offset, .id = m->dev.coded.id, .cell = m->dev.coded.cell,
-		.order = m->dev.coded.order, .start = m->dev.coded.start};
+	m->seq = (struct seq){
+		.B = s->B,
+		.T = s->T,
+		.L = longest,
+		.offset = m->dev.offset,
+		.id = m->dev.id,
+		.pos = m->dev.pos,
+		.cell = m->dev.cell,
+		.key = m->dev.key,
+		.order = m->dev.order,
+		.start = m->dev.start,
+		.tile = m->dev.tile,
+		.ntile = seq_tiles(s->B, s->T),
+		.rank = m->dev.rank,
+		.rank_order = m->dev.rank_order,
+		.rank_start = m->dev.rank_start,
+	};
+	m->groups = (struct seq){
+		.B = s->B,
+		.offset = m->dev.group.offset,
+		.id = m->dev.group.id,
+		.cell = m->dev.group.cell,
+		.order = m->dev.group.order,
+		.start = m->dev.group.start,
+	};
+	m->coded = (struct seq){
+		.B = s->T,
+		.offset = m->dev.coded.offset,
+		.id = m->dev.coded.id,
+		.cell = m->dev.coded.cell,
+		.order = m->dev.coded.order,
+		.start = m->dev.coded.start,
+	};
 }
 
 int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e)

@@ -173,8 +173,13 @@ void input_learn(
 static inline struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p)
 {
 	double threshold = f->train ? rint(p * 65536) : 0;
-	return (struct dropout){(uint32_t)(m->seed ^ m->seed >> 32), .step = m->dev.step, .site = site, .layer = layer,
-		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535};
+	return (struct dropout){
+		.seed = (uint32_t)(m->seed ^ m->seed >> 32),
+		.step = m->dev.step,
+		.site = site,
+		.layer = layer,
+		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535,
+	};
 }
 
 /* recalibrate.c: the input z [cells, C] of a batch normalisation, and the offsets of its statistics. Every one says so before it normalises. */

@@ -7,8 +7,16 @@ const char *const adamw_words[] = {[ADAMW_TORCH] = "torch", [ADAMW_L2] = "l2"};
 
 void optim_init(struct optim *o)
 {
-	*o = (struct optim){ADAMW_TORCH, .schedule = SCHEDULE_LINEAR, .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
-		.weight_decay = 0.001, .max_norm = 1};
+	*o = (struct optim){
+		.variant = ADAMW_TORCH,
+		.schedule = SCHEDULE_LINEAR,
+		.lr = 1e-3,
+		.beta1 = 0.9,
+		.beta2 = 0.999,
+		.eps = 1e-8,
+		.weight_decay = 0.001,
+		.max_norm = 1,
+	};
 }
 
 double optim_factor(const struct optim *o, uint64_t done)

@@ -5,9 +5,17 @@
 void sinkhorn_init(struct sinkhorn *x, size_t G, size_t K, size_t iterations)
 {
 	size_t n = K > 1 ? iterations : 1;
-	*x = (struct sinkhorn){G, .K = K, .iterations = n, .s = xcalloc(G * K, sizeof *x->s), .ds = xcalloc(G * K, sizeof *x->ds),
-		.u = xcalloc(n * G, sizeof *x->u), .v = xcalloc((n + 1) * K, sizeof *x->v), .du = xcalloc(G, sizeof *x->du),
-		.dv = xcalloc(2 * K, sizeof *x->dv)};
+	*x = (struct sinkhorn){
+		.G = G,
+		.K = K,
+		.iterations = n,
+		.s = xcalloc(G * K, sizeof *x->s),
+		.ds = xcalloc(G * K, sizeof *x->ds),
+		.u = xcalloc(n * G, sizeof *x->u),
+		.v = xcalloc((n + 1) * K, sizeof *x->v),
+		.du = xcalloc(G, sizeof *x->du),
+		.dv = xcalloc(2 * K, sizeof *x->dv),
+	};
 }
 
 void sinkhorn_release(struct sinkhorn *x)

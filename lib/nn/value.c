@@ -170,9 +170,16 @@ static real *grad(const struct model *m, size_t offset)
 static struct value_features parts(const struct value_encoder *v, const struct model *m)
 {
 	int periodic = m->c.value.kind == VALUE_PERIODIC;
-	return (struct value_features){periodic ? m->c.value.frequencies : VALUE_UNITS, .m = periodic ? m->c.value.center.n : 0,
-		.shift = m->c.value.shift, .w = param(m, v->w), .b = param(m, v->b), .center = param(m, v->center),
-		.orientation = param(m, v->orientation), .table = periodic ? NULL : param(m, v->table)};
+	return (struct value_features){
+		.n = periodic ? m->c.value.frequencies : VALUE_UNITS,
+		.m = periodic ? m->c.value.center.n : 0,
+		.shift = m->c.value.shift,
+		.w = param(m, v->w),
+		.b = param(m, v->b),
+		.center = param(m, v->center),
+		.orientation = param(m, v->orientation),
+		.table = periodic ? NULL : param(m, v->table),
+	};
 }
 
 static enum act last_act(const struct model *m)

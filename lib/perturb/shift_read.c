@@ -296,8 +296,17 @@ struct shift_reader *shifts_open(struct shifts *r, struct stream *s, int indexed
 	struct shift_names *names, struct error *e)
 {
 	struct shift_reader *in = xmalloc(sizeof *in);
-	*in = (struct shift_reader){s, .indexed = indexed, .e = e, .name = stream_name(s), .h = stream_header(s), .t = t, .r = r,
-		.names = names, .group = group, .base_cell = UINT64_MAX, .last = UINT64_MAX};
+	*in = (struct shift_reader){.s = s,
+		.indexed = indexed,
+		.e = e,
+		.name = stream_name(s),
+		.h = stream_header(s),
+		.t = t,
+		.r = r,
+		.names = names,
+		.group = group,
+		.base_cell = UINT64_MAX,
+		.last = UINT64_MAX};
 	if (open_columns(in) || name_kinds(in)) {
 		shifts_close(in);
 		return NULL;

@@ -131,7 +131,11 @@ int header_add_fixed(struct header *h, const char *name, enum column_type type, 
 int header_add_categorical(struct header *h, const char *name, char *const *category, size_t ncategory)
 {
 	return header_new_column(h,
-		(struct column_spec){xstrdup(name), .type = CATEGORICAL, .n = 1, .group = -1, .ncategory = ncategory,
+		(struct column_spec){.name = xstrdup(name),
+			.type = CATEGORICAL,
+			.n = 1,
+			.group = -1,
+			.ncategory = ncategory,
 			.category = xstrdup_list(category, ncategory)});
 }
 

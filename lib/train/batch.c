@@ -4,8 +4,20 @@
 
 #include <math.h>
 
-static const struct masked_columns no_columns = {-1, .epoch = -1, .step = -1, .input = -1, .rank = -1, .tie = -1, .count = -1,
-	.position = -1, .target = -1, .value = -1, .input_value = -1, .batch_row = -1, .panel = -1, .masked_group = -1};
+static const struct masked_columns no_columns = {.cell = -1,
+	.epoch = -1,
+	.step = -1,
+	.input = -1,
+	.rank = -1,
+	.tie = -1,
+	.count = -1,
+	.position = -1,
+	.target = -1,
+	.value = -1,
+	.input_value = -1,
+	.batch_row = -1,
+	.panel = -1,
+	.masked_group = -1};
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {

@@ -132,8 +132,12 @@ static int embeddings_fit(
 	m->y = xmalloc(n * sizeof *m->y);
 	for (size_t i = 0; i < n; i++)
 		m->y[i] = d->y[row[i]];
-	struct probe_options p = {o->inverse_penalty, .tol = PROBE_TOL, .max_iter = 5000, .standardize = !o->as_given,
-		.threads = o->threads, .start = start ? &start->probe.p : NULL};
+	struct probe_options p = {.c = o->inverse_penalty,
+		.tol = PROBE_TOL,
+		.max_iter = 5000,
+		.standardize = !o->as_given,
+		.threads = o->threads,
+		.start = start ? &start->probe.p : NULL};
 	return o->nearest ? 0 : fitted_train(&m->probe, d, row, n, m->c, o->label, &p, e);
 }
 

@@ -31,7 +31,10 @@ static struct option_def options[] = {
 		.excludes = "cluster splits"},
 	{0},
 };
-struct cli compare_cli = {"armstat compare", .operands = "[TABLE...]", .options = options, .common = CLI_OUT,
+struct cli compare_cli = {.name = "armstat compare",
+	.operands = "[TABLE...]",
+	.options = options,
+	.common = CLI_OUT,
 	.summary = "Differences between arms over seeds, donors or data sets: intervals, tests, corrections."};
 
 static const char *arm_name(const struct study *s, uint32_t arm)

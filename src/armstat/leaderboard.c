@@ -16,7 +16,10 @@ static struct option_def options[] = {
 		"metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
 	{0},
 };
-struct cli leaderboard_cli = {"armstat leaderboard", .operands = "RESULT[,RESULT...]...", .options = options, .common = CLI_OUT | CLI_LISTS,
+struct cli leaderboard_cli = {.name = "armstat leaderboard",
+	.operands = "RESULT[,RESULT...]...",
+	.options = options,
+	.common = CLI_OUT | CLI_LISTS,
 	.summary = "Rank methods by the metrics of their results."};
 
 /* The table: a row for each method, a column for each metric. */

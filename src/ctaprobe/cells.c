@@ -63,8 +63,12 @@ static struct option_def cells_options[] = {
 	{0, "roc", OPT_OUTPUT, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
 	{0},
 };
-struct cli cells_cli = {"ctaprobe cells", .operands = "[FILE]", .options = cells_options, .common = CLI_OUT | CLI_SEED | CLI_THREADS,
-	.features = "libLBFGS, LAPACK", .summary = "Score embeddings with a linear probe that predicts labels or numbers."};
+struct cli cells_cli = {.name = "ctaprobe cells",
+	.operands = "[FILE]",
+	.options = cells_options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
+	.features = "libLBFGS, LAPACK",
+	.summary = "Score embeddings with a linear probe that predicts labels or numbers."};
 
 static struct classes classes_of_cells, groups_of_cells, folds_of_cells; /* names */
 

@@ -29,7 +29,10 @@ static struct option_def options[] = {
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
 	{0},
 };
-struct cli genes_cli = {"ctaprobe genes", .operands = "[FILE...]", .options = options, .common = CLI_OUT | CLI_THREADS,
+struct cli genes_cli = {.name = "ctaprobe genes",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_OUT | CLI_THREADS,
 	.summary = "Score predictions of genes, one stream per fold, or a probe of gene vectors, by ROC AUC."};
 
 /* The columns of one stream. */

@@ -62,8 +62,11 @@ static void genes_probe_fit(struct probe *p, const struct study *t, size_t f)
 	for (size_t k = 0; k < t->K; k++)
 		if (!seen[k])
 			die("%s: fold %zu: no gene of class '%s' to learn from has a vector", stream_name(in), f + 1, t->name[k]);
-	struct probe_options o = {genes_probe.inverse_penalty, .tol = PROBE_TOL, .max_iter = (int)genes_probe.max_iter,
-		.standardize = !genes_probe.as_given, .threads = (int)genes_cli.threads};
+	struct probe_options o = {.c = genes_probe.inverse_penalty,
+		.tol = PROBE_TOL,
+		.max_iter = (int)genes_probe.max_iter,
+		.standardize = !genes_probe.as_given,
+		.threads = (int)genes_cli.threads};
 	if (probe_fit(p, vectors.x, vectors.d, row, n, y, t->K, &o, &failure))
 		die("%s: fold %zu: %s", stream_name(in), f + 1, failure.msg);
 	if (!p->converged)

@@ -39,7 +39,10 @@ static struct option_def options[] = {
 	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "also write a table of the scores of each gene"},
 	{0},
 };
-struct cli panel_cli = {"ctaprobe panel", .operands = "[FILE]", .options = options, .common = CLI_OUT | CLI_SEED | CLI_THREADS,
+struct cli panel_cli = {.name = "ctaprobe panel",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
 	.summary = "Predict the counts of all genes from those of a panel, and score each gene."};
 
 /* Cells of one stream. */

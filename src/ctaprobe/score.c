@@ -31,7 +31,10 @@ static struct option_def options[] = {
 	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
 	{0},
 };
-struct cli score_cli = {"ctaprobe score", .operands = "[FILE]", .options = options, .common = CLI_OUT | CLI_SEED,
+struct cli score_cli = {.name = "ctaprobe score",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED,
 	.summary = "Score a stream of predictions against the cells' labels."};
 
 /* The scored cells. */
@@ -89,8 +92,10 @@ struct predictions {
 static void predictions_init(struct predictions *p, struct classes *c, const struct stream *in, size_t model_classes)
 {
 	const struct header *h = stream_header(in);
-	*p = (struct predictions){must_column(in, "cell", U64, SCALAR), .logit = header_find(h, "logit"),
-		.predicted = header_find(h, "predicted"), .in_reference = header_find(h, "in_reference")};
+	*p = (struct predictions){.cell = must_column(in, "cell", U64, SCALAR),
+		.logit = header_find(h, "logit"),
+		.predicted = header_find(h, "predicted"),
+		.in_reference = header_find(h, "in_reference")};
 	if (p->in_reference >= 0)
 		must_column(in, "in_reference", U8, SCALAR);
 	if (p->predicted < 0)

@@ -56,8 +56,12 @@ static struct option_def options[] = {
 	{0, "held-out", OPT_OUTPUT, &transfer_set.held_out, "FILE", "also write the predictions of the cells that were held out"},
 	{0},
 };
-struct cli transfer_cli = {"ctaprobe transfer", .operands = "[FILE]", .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
-	.mode = EMBEDDINGS | COUNTS, .features = "libLBFGS",
+struct cli transfer_cli = {.name = "ctaprobe transfer",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
+	.mode = EMBEDDINGS | COUNTS,
+	.features = "libLBFGS",
 	.summary = "Transfer classes from reference cells to new cells, with label sets and unknown cells."};
 
 /* One that is damaged is told by its name, where no --label says that there are cells. */

@@ -44,8 +44,12 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"scembed", .operands = "[FILE...]", .summary = "Embed cells or genes with a trained model.", .options = options,
-	.shared = inference_options, .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+static struct cli cli = {.name = "scembed",
+	.operands = "[FILE...]",
+	.summary = "Embed cells or genes with a trained model.",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 struct embedding {
 	struct pool pool;

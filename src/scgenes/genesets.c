@@ -33,7 +33,10 @@ static struct option_def options[] = {
 		.excludes = "strongest"},
 	{0},
 };
-struct cli genesets_cli = {"scgenes genesets", .operands = "GRAPH...", .options = options, .common = CLI_OUT | CLI_SEED,
+struct cli genesets_cli = {.name = "scgenes genesets",
+	.operands = "GRAPH...",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED,
 	.summary = "Score the edges or the modules of graphs of genes against known gene sets."};
 
 struct genesets {

@@ -28,7 +28,10 @@ static struct option_def options[] = {
 		.needs = "new"},
 	{0},
 };
-struct cli markers_cli = {"scgenes markers", .operands = "[FILE]", .options = options, .common = CLI_OUT,
+struct cli markers_cli = {.name = "scgenes markers",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT,
 	.summary = "The genes that distinguish each class of cells, and their expression in every class."};
 
 /* Of a class: sums over its cells of log(1 + 10^4 count / total), of the squares, and cells that have the gene. */

@@ -17,7 +17,10 @@ static struct option_def options[] = {
 	{'k', "nearest", OPT_INT, &nearest, "K", "join each gene to the K nearest ones (default 10)", 1, 10000, .changes = 1},
 	{0},
 };
-struct cli network_cli = {"scgenes network", .operands = "[FILE]", .options = options, .common = CLI_STREAM_OUT | CLI_THREADS,
+struct cli network_cli = {.name = "scgenes network",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_THREADS,
 	.summary = "Join the genes with the nearest embeddings into a graph, as depgraph writes it."};
 
 /* Cosines are of vectors of length 1. */

@@ -8,7 +8,10 @@
 
 #include <math.h>
 
-struct cli effective_rank_cli = {"scmetric effective-rank", .operands = "[FILE]", .common = CLI_OUT, .features = "LAPACK",
+struct cli effective_rank_cli = {.name = "scmetric effective-rank",
+	.operands = "[FILE]",
+	.common = CLI_OUT,
+	.features = "LAPACK",
 	.summary = "Print the effective rank of embeddings."};
 
 static void effective_rank_read_rows(struct factor *f, struct stream *in)

@@ -70,8 +70,11 @@ static struct option_def options[] = {
 		UINT32_MAX, .changes = 1},
 	{0},
 };
-struct cli integration_cli = {"scmetric integration", .operands = "[FILE...]", .options = options,
-	.common = CLI_OUT | CLI_SEED | CLI_THREADS, .features = "igraph, LAPACK",
+struct cli integration_cli = {.name = "scmetric integration",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
+	.features = "igraph, LAPACK",
 	.summary = "Score how well embeddings keep cell types apart and batches together (scIB)."};
 
 static int shown(const struct row *r)

@@ -32,7 +32,10 @@ static struct option_def options[] = {
 	{0, "gene-scores", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
 	{0},
 };
-struct cli learnability_cli = {"scmetric learnability", .operands = "[TABLE]", .options = options, .common = CLI_OUT,
+struct cli learnability_cli = {.name = "scmetric learnability",
+	.operands = "[TABLE]",
+	.options = options,
+	.common = CLI_OUT,
 	.summary = "Which genes a model predicts better or worse than other genes with as many zeros."};
 
 struct genes {

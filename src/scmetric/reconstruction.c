@@ -11,8 +11,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-struct cli reconstruction_cli = {
-	"scmetric reconstruction", .operands = "[FILE]", .common = CLI_OUT, .summary = "Score predictions of the counts of masked genes."};
+struct cli reconstruction_cli = {.name = "scmetric reconstruction",
+	.operands = "[FILE]",
+	.common = CLI_OUT,
+	.summary = "Score predictions of the counts of masked genes."};
 
 /* Mean and standard deviation of a score over cells. */
 struct mean {
@@ -54,8 +56,10 @@ static void reconstruction_find_columns(struct columns *c, const struct stream *
 	must_kind(in, "prediction");
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
 		die("%s: not predictions of counts (no columns 'expected' and 'library')", name);
-	*c = (struct columns){must_column(in, "cell", U64, SCALAR), .library = must_column(in, "library", U64, SCALAR),
-		.count = must_column(in, "count", U32, RAGGED), .expected = must_column(in, "expected", F32, RAGGED)};
+	*c = (struct columns){.cell = must_column(in, "cell", U64, SCALAR),
+		.library = must_column(in, "library", U64, SCALAR),
+		.count = must_column(in, "count", U32, RAGGED),
+		.expected = must_column(in, "expected", F32, RAGGED)};
 	c->group = h->col[c->count].group;
 	if (h->col[c->expected].group != c->group || h->col[c->count].type != U32)
 		die("%s: columns count and expected do not have the layout of predictions of counts", name);

@@ -21,7 +21,10 @@ static struct option_def options[] = {
 		"the cells to learn from: tokens, or a masked stream without masks; - is standard input"},
 	{0},
 };
-struct cli reference_cli = {"scmetric reference", .operands = "MASKED...", .options = options, .common = CLI_OUT,
+struct cli reference_cli = {.name = "scmetric reference",
+	.operands = "MASKED...",
+	.options = options,
+	.common = CLI_OUT,
 	.summary = "Losses of masked genes by tables without a network: frequencies, and medians of neighbours."};
 
 /* A stream and its columns; -1: no such list. */

@@ -34,8 +34,10 @@ static struct option_def options[] = {
 	{0},
 };
 
-struct cli apply_cli = {"scperturb apply", .operands = "[FILE]",
-	.summary = "Write each cell, and copies of it without or with more of some genes.", .options = options,
+struct cli apply_cli = {.name = "scperturb apply",
+	.operands = "[FILE]",
+	.summary = "Write each cell, and copies of it without or with more of some genes.",
+	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED};
 
 /* Categories of the column perturbation: these two, then the kinds. */

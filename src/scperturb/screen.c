@@ -29,9 +29,12 @@ static struct option_def options[] = {
 	{0},
 };
 
-struct cli screen_cli = {"scperturb screen", .operands = "[FILE...]",
-	.summary = "List the genes of each cell whose deletion should move it most towards a state.", .options = options,
-	.shared = inference_options, .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+struct cli screen_cli = {.name = "scperturb screen",
+	.operands = "[FILE...]",
+	.summary = "List the genes of each cell whose deletion should move it most towards a state.",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 struct screen {
 	size_t C, special;

@@ -28,7 +28,10 @@ static struct option_def options[] = {
 	{KEEP_UNKNOWN_LABELS, .needs = "group"},
 	{0},
 };
-struct cli shift_cli = {"scperturb shift", .operands = "[FILE]", .options = options, .common = CLI_OUT | CLI_SEED,
+struct cli shift_cli = {.name = "scperturb shift",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT | CLI_SEED,
 	.summary = "What perturbations do to cells: similarities, shifts towards states, tests."};
 
 static void shift_check_options(void)

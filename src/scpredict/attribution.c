@@ -22,8 +22,11 @@
 #include <float.h>
 #include <math.h>
 
-struct cli attribution_cli = {"scpredict attribution", .operands = "[FILE...]",
-	.summary = "How much each gene of a cell adds to the output of a head.", .options = head_options, .shared = inference_options,
+struct cli attribution_cli = {.name = "scpredict attribution",
+	.operands = "[FILE...]",
+	.summary = "How much each gene of a cell adds to the output of a head.",
+	.options = head_options,
+	.shared = inference_options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 #define TOLERANCE 0.01

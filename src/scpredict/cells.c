@@ -26,9 +26,12 @@ static struct option_def options[] = {
 	{0},
 };
 
-struct cli cells_cli = {"scpredict cells", .operands = "[FILE...]",
-	.summary = "Classes, terms of an ontology, or numbers of cells, by a fine-tuned head.", .options = options,
-	.shared = inference_options, .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+struct cli cells_cli = {.name = "scpredict cells",
+	.operands = "[FILE...]",
+	.summary = "Classes, terms of an ontology, or numbers of cells, by a fine-tuned head.",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 struct cells {
 	struct chosen chosen;

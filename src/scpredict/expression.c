@@ -19,9 +19,12 @@ static struct option_def options[] = {
 	{0},
 };
 
-struct cli expression_cli = {"scpredict expression", .operands = "[FILE...]",
-	.summary = "Expected counts of masked genes (sctrain nb), or the expression of every gene (sctrain wced).", .options = options,
-	.shared = inference_options, .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+struct cli expression_cli = {.name = "scpredict expression",
+	.operands = "[FILE...]",
+	.summary = "Expected counts of masked genes (sctrain nb), or the expression of every gene (sctrain wced).",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 struct expression {
 	struct chosen chosen;

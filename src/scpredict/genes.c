@@ -6,8 +6,12 @@
 
 #include <unistd.h>
 
-struct cli genes_cli = {"scpredict genes", .operands = "[FILE...]", .summary = "Classes of the genes of each cell, by a fine-tuned head.",
-	.options = head_options, .shared = inference_options, .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+struct cli genes_cli = {.name = "scpredict genes",
+	.operands = "[FILE...]",
+	.summary = "Classes of the genes of each cell, by a fine-tuned head.",
+	.options = head_options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
 struct genes {
 	struct chosen chosen;

@@ -33,10 +33,17 @@ static struct option_def shared[] = {
 	{0},
 };
 
-struct cli expression_cli = {"screduce expression", .operands = "[FILE...]",
-	.summary = "Log-normalised expression of the most variable genes.", .shared = shared, .common = CLI_STREAM_OUT | CLI_THREADS};
-struct cli pca_cli = {"screduce pca", .operands = "[FILE...]", .summary = "Principal components of log-normalised expression.",
-	.options = pca_options, .shared = shared, .common = CLI_STREAM_OUT | CLI_THREADS};
+struct cli expression_cli = {.name = "screduce expression",
+	.operands = "[FILE...]",
+	.summary = "Log-normalised expression of the most variable genes.",
+	.shared = shared,
+	.common = CLI_STREAM_OUT | CLI_THREADS};
+struct cli pca_cli = {.name = "screduce pca",
+	.operands = "[FILE...]",
+	.summary = "Principal components of log-normalised expression.",
+	.options = pca_options,
+	.shared = shared,
+	.common = CLI_STREAM_OUT | CLI_THREADS};
 
 /* A stream of counts, or of tokens with values. */
 struct source {

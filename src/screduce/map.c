@@ -16,7 +16,10 @@ static struct option_def options[] = {
 	{'k', "nearest", OPT_INT, &neighbours, "N", "number of nearest neighbours of each cell (default 15)", 1, 1000, .changes = 1},
 	{0},
 };
-struct cli map_cli = {"screduce map", .operands = "[FILE]", .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
+struct cli map_cli = {.name = "screduce map",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
 	.summary = "Add a map of the cells to embeddings: two coordinates of each cell, for figures."};
 
 static struct stream *create(struct header *h, const struct stream *in)

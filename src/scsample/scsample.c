@@ -55,7 +55,10 @@ static struct option_def options[] = {
 		.changes = 1, .needs = "thin"},
 	{0},
 };
-struct cli scsample_cli = {"scsample", .operands = "[FILE...]", .options = options, .common = CLI_STREAM_OUT | CLI_SEED,
+struct cli scsample_cli = {.name = "scsample",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED,
 	.summary = "Sample, split, filter, balance and join streams of cells (counts, tokens, embedding, prediction)."};
 #define cli scsample_cli
 

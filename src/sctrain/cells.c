@@ -26,6 +26,14 @@ static void objectives(struct objectives *list)
 		label_add(list, n == 1 ? NULL : label.item[i], &(struct label_options){label.item[i], class_weight, 0, 0});
 }
 
-const struct train_task cells_task = {"sctrain cells", .summary = "Fine-tune a model to predict labels or numbers of cells.",
-	.options = options, .balanced = &class_weight, .config = "corrmask-paper", .optim = OPTIM_TRANSFORMER(5e-5), .warmup = 500,
-	.best = BEST_LOSS, .objectives = objectives};
+const struct train_task cells_task = {
+	.name = "sctrain cells",
+	.summary = "Fine-tune a model to predict labels or numbers of cells.",
+	.options = options,
+	.balanced = &class_weight,
+	.config = "corrmask-paper",
+	.optim = OPTIM_TRANSFORMER(5e-5),
+	.warmup = 500,
+	.best = BEST_LOSS,
+	.objectives = objectives,
+};

@@ -33,8 +33,10 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"sctrain eval", .operands = "[FILE]",
-	.summary = "Evaluate a model on a masked or masked-counts stream: loss and accuracy, as TSV.", .options = options,
+static struct cli cli = {.name = "sctrain eval",
+	.operands = "[FILE]",
+	.summary = "Evaluate a model on a masked or masked-counts stream: loss and accuracy, as TSV.",
+	.options = options,
 	.common = CLI_OUT | CLI_DEVICE | CLI_THREADS};
 
 /* ---- the model ---- */

@@ -82,8 +82,17 @@ static void label_tokens(
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-const struct objective_kind genes_objective = {"genes", .head = &head_genes, .input = INPUT_TOKENS, .counted = "labels",
-	.file = "genes.tsv", .size = sizeof(struct genes), .open = open_genes, .settings = gene_classes_settings, .label = label_tokens};
+const struct objective_kind genes_objective = {
+	.name = "genes",
+	.head = &head_genes,
+	.input = INPUT_TOKENS,
+	.counted = "labels",
+	.file = "genes.tsv",
+	.size = sizeof(struct genes),
+	.open = open_genes,
+	.settings = gene_classes_settings,
+	.label = label_tokens,
+};
 
 static void objectives(struct objectives *list)
 {
@@ -92,5 +101,13 @@ static void objectives(struct objectives *list)
 	read_fold(objective_add(list, &genes_objective, NULL)->state);
 }
 
-const struct train_task genes_task = {"sctrain genes", .summary = "Fine-tune a model to classify genes by a label.", .options = options,
-	.config = "corrmask-paper", .optim = OPTIM_TRANSFORMER(5e-5), .warmup = 500, .best = BEST_LAST, .objectives = objectives};
+const struct train_task genes_task = {
+	.name = "sctrain genes",
+	.summary = "Fine-tune a model to classify genes by a label.",
+	.options = options,
+	.config = "corrmask-paper",
+	.optim = OPTIM_TRANSFORMER(5e-5),
+	.warmup = 500,
+	.best = BEST_LAST,
+	.objectives = objectives,
+};

@@ -178,8 +178,18 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = x->of};
 }
 
-const struct objective_kind hce_objective = {"cells", .head = &head_hce, .input = INPUT_TOKENS, .counted = "labels", .file = "ontology.obo",
-	.size = sizeof(struct hce), .open = open_terms, .settings = hce_settings, .label = label_cells, .eval_open = hce_eval_open};
+const struct objective_kind hce_objective = {
+	.name = "cells",
+	.head = &head_hce,
+	.input = INPUT_TOKENS,
+	.counted = "labels",
+	.file = "ontology.obo",
+	.size = sizeof(struct hce),
+	.open = open_terms,
+	.settings = hce_settings,
+	.label = label_cells,
+	.eval_open = hce_eval_open,
+};
 
 struct objective *hce_add(struct objectives *list, const char *column, const char *path, int known)
 {

@@ -139,9 +139,18 @@ static void label_cells(struct objective *o, const struct masked_source *s, stru
 	p->b.goal[o->index] = (struct goal){.target = l->of};
 }
 
-const struct objective_kind label_objective = {"cells", .head = &head_cells, .input = INPUT_TOKENS, .counted = "labels",
-	.size = sizeof(struct label), .open = open_labels, .ready = ready, .settings = label_settings, .label = label_cells,
-	.eval_open = label_eval_open};
+const struct objective_kind label_objective = {
+	.name = "cells",
+	.head = &head_cells,
+	.input = INPUT_TOKENS,
+	.counted = "labels",
+	.size = sizeof(struct label),
+	.open = open_labels,
+	.ready = ready,
+	.settings = label_settings,
+	.label = label_cells,
+	.eval_open = label_eval_open,
+};
 
 struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options)
 {

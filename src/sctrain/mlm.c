@@ -3,5 +3,11 @@
 
 const struct objective_kind mlm_objective = {.name = "mlm", .head = &head_mlm, .input = INPUT_TOKENS, .counted = "masked"};
 
-const struct train_task mlm_task = {"sctrain mlm", .summary = "Pre-train a model on a masked stream.", .config = "corrmask-paper",
-	.optim = OPTIM_TRANSFORMER(1e-3), .best = BEST_LOSS, .objective = &mlm_objective};
+const struct train_task mlm_task = {
+	.name = "sctrain mlm",
+	.summary = "Pre-train a model on a masked stream.",
+	.config = "corrmask-paper",
+	.optim = OPTIM_TRANSFORMER(1e-3),
+	.best = BEST_LOSS,
+	.objective = &mlm_objective,
+};

@@ -234,10 +234,28 @@ static void eval_close(struct objective *o, const struct masked_source *s, uint6
 		cli_unknown_groups(&x->groups, x->labels[s->validation].spec ? x->groups.unknown : cells, cells, s->name);
 }
 
-const struct objective_kind nb_objective = {"nb", .head = &head_nb, .input = INPUT_COUNTS, .counted = "masked", .file = "groups.tsv",
-	.size = sizeof(struct nb), .open = open_stream, .configure = configure, .settings = nb_settings, .label = label_cells,
-	.eval_open = nb_eval_open, .eval_close = eval_close};
+const struct objective_kind nb_objective = {
+	.name = "nb",
+	.head = &head_nb,
+	.input = INPUT_COUNTS,
+	.counted = "masked",
+	.file = "groups.tsv",
+	.size = sizeof(struct nb),
+	.open = open_stream,
+	.configure = configure,
+	.settings = nb_settings,
+	.label = label_cells,
+	.eval_open = nb_eval_open,
+	.eval_close = eval_close,
+};
 
-const struct train_task nb_task = {"sctrain nb", .summary = "Pre-train a model of counts on a masked-counts stream.", .options = options,
-	.config = "mlp-nb", .optim = {.variant = ADAMW_L2, .schedule = SCHEDULE_CONSTANT, .lr = 1e-3, .weight_decay = 1e-4},
-	.warmup = WARMUP_NONE, .best = BEST_LOSS, .objective = &nb_objective};
+const struct train_task nb_task = {
+	.name = "sctrain nb",
+	.summary = "Pre-train a model of counts on a masked-counts stream.",
+	.options = options,
+	.config = "mlp-nb",
+	.optim = {.variant = ADAMW_L2, .schedule = SCHEDULE_CONSTANT, .lr = 1e-3, .weight_decay = 1e-4},
+	.warmup = WARMUP_NONE,
+	.best = BEST_LOSS,
+	.objective = &nb_objective,
+};

@@ -66,8 +66,16 @@ static void number_cells(
 	p->b.goal[o->index] = (struct goal){.value = x->of};
 }
 
-const struct objective_kind number_objective = {"cells", .head = &head_number, .input = INPUT_TOKENS, .counted = "numbers",
-	.size = sizeof(struct number), .open = open_numbers, .label = number_cells, .eval_open = numbers_eval_open};
+const struct objective_kind number_objective = {
+	.name = "cells",
+	.head = &head_number,
+	.input = INPUT_TOKENS,
+	.counted = "numbers",
+	.size = sizeof(struct number),
+	.open = open_numbers,
+	.label = number_cells,
+	.eval_open = numbers_eval_open,
+};
 
 struct objective *number_add(struct objectives *list, const char *column)
 {

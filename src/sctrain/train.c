@@ -276,8 +276,14 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		train_leave(&t.ranks);
 		return 0;
 	}
-	t.steps = (struct step_queue){t.model, .optim = &t.optim, .ranks = &t.ranks, .parts = (size_t)t.options->accum, .stop = &stop,
-		.pack = pack_part, .arg = &t, .queued = t.ops->queued};
+	t.steps = (struct step_queue){.model = t.model,
+		.optim = &t.optim,
+		.ranks = &t.ranks,
+		.parts = (size_t)t.options->accum,
+		.stop = &stop,
+		.pack = pack_part,
+		.arg = &t,
+		.queued = t.ops->queued};
 	catch_signals();
 	train_watch(&t.ranks, &stop);
 	train(&t);

@@ -11,5 +11,11 @@ const struct objective_kind expression_objective = {
 const struct objective_kind value_objective = {
 	.name = "value", .head = &head_value, .input = INPUT_VALUES, .valued = &expression_objective, .counted = "masked"};
 
-const struct train_task value_task = {"sctrain value", .summary = "Pre-train a model to predict the expression of masked genes.",
-	.config = "corrmask-paper", .optim = OPTIM_TRANSFORMER(1e-3), .best = BEST_LOSS, .objective = &value_objective};
+const struct train_task value_task = {
+	.name = "sctrain value",
+	.summary = "Pre-train a model to predict the expression of masked genes.",
+	.config = "corrmask-paper",
+	.optim = OPTIM_TRANSFORMER(1e-3),
+	.best = BEST_LOSS,
+	.objective = &value_objective,
+};

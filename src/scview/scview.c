@@ -51,9 +51,14 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {"scview", .operands = "[FILE...]",
-	.summary = "Show a stream as a table, check it, or export it to numpy and AnnData.", .features = "HDF5", .options = options,
-	.common = CLI_OUT};
+static struct cli cli = {
+	.name = "scview",
+	.operands = "[FILE...]",
+	.summary = "Show a stream as a table, check it, or export it to numpy and AnnData.",
+	.features = "HDF5",
+	.options = options,
+	.common = CLI_OUT,
+};
 
 static void show_vocab(struct stream *in)
 {
