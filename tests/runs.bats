@@ -146,6 +146,7 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
 	names "copies partners edges"
+	assert_line --partial "make pretrain DATA='my heart'\"'\"'s \$x.h5ad' HELD_OUT" # the next command as a shell takes it
 	assert_line "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
 	refute_output --regexp '(Differs|Not shown to differ|no difference)'
 	assert_equal "$(cat results/demo/latest/findings.txt)" "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."

@@ -1,6 +1,7 @@
 """table.py demo/report DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS MAXLEN HOW: print the demo's tables from the losses, probes and logs under
 these folders. HOW is a line on the trainings. The figure draws DEMO/points.tsv and DEMO/macro_f1.tsv."""
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -97,8 +98,8 @@ def print_classes(folder, seeds):
 
 def print_next(model, data):
     command = os.environ.get("CORRMASK_BY", "make")
-    train, label = (f"{command} pretrain DATA={data or 'FOLDER'} HELD_OUT=donor",
-                    f"{command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={data or 'new.h5ad'}")
+    train, label = (f"{command} pretrain DATA={shlex.quote(data or 'FOLDER')} HELD_OUT=donor",
+                    f"{command} annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA={shlex.quote(data or 'new.h5ad')}")
     print(f"""
 model: {model} (transformers: BertForMaskedLM.from_pretrained)
 next, with your own files:
