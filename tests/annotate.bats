@@ -102,7 +102,7 @@ label= is needed: which column of the reference has its types?"
 		exec(last[1], {"adata": new, "sc": types.SimpleNamespace(pl=types.SimpleNamespace(umap=umap))})
 		assert drawn == [True]
 	P
-	for text in 'Map of the new cells' 'Marker genes in the reference' 'Marker genes in the new cells' 'Reliability of the probabilities' 'Errors among the most confident cells' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
+	for text in 'Map of the new cells' 'The clusters most unlike the reference' 'Marker genes in the reference' 'Marker genes in the new cells' 'Reliability of the probabilities' 'Errors among the most confident cells' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
 	assert_not_exist $R/new.score.tsv
 	# all markers of type1 are stronger in type2, one of type2 is in type1; type4 has few cells
 	cp -r "$(realpath $R)" moved

@@ -8,6 +8,7 @@ from run import columns_of, number, read_table, spread, tool
 
 GREY_ONES = ("unknown", "no type")
 MOST_MARKERS = 30  # types
+MOST_UNLIKE = 3  # clusters
 RARE_MARKER = 0.1  # share of the cells of its type in the reference; a gene of fewer is not drawn
 
 
@@ -19,8 +20,18 @@ def colours(types):
     return [of.get(t, chart.GREY) for t in types]
 
 
+def unlike(f, drawn, xy, types, figure):
+    """The cells of the first clusters of the list of unlike ones, which has the same numbers; the others are grey."""
+    first = [str(k) for k in range(1, MOST_UNLIKE + 1)]
+    of = [v if v in first else "others" for v in tool("scview", "-q", "-c", "unlike", f)[1:]]
+    looks = [*colours(types + first)[len(types):], chart.GREY]
+    head = "The clusters most unlike the reference, by their place in the list"
+    return figure(head, chart.cell_map(xy, [of[i] for i in drawn], [*first, "others"], head, looks=looks))
+
+
 def maps(run, most, figure):
-    """Of each stream of predictions with `assigned`: its cells by that column and, if there is one, by their own column of types, at the same places."""
+    """Of each stream of predictions with `assigned`: its cells by that column and, if there are any, by their own column of types and by the list of unlike
+    clusters, at the same places."""
     label = run.setting("LABEL")
     for f in sorted(run.dir.glob("*.pred")):
         columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", f) if line.startswith("column\t")]
@@ -45,7 +56,8 @@ def maps(run, most, figure):
         yield element("div", element("h3", "Map of the new cells (UMAP)"),
                       element("p", shown, f" The legend counts all cells: as assigned, and as in {label}." if len(panels) > 1 else None, class_="quiet"),
                       element("div", [figure(head, chart.cell_map(xy, [of[i] for i in drawn], types, f"Map of the new cells: {head}", looks=colours(types)))
-                                      for head, of in zip(heads, panels.values())], class_="figures"),
+                                      for head, of in zip(heads, panels.values())] + ([unlike(f, drawn, xy, types, figure)] if "unlike" in columns else []),
+                              class_="figures"),
                       chart.keys([(chart.points([(12, 7)], i, 9), [t, element("span", " " + ", ".join(str(c[t]) for c in cells), class_="quiet")])
                                   for t, i in zip(types, colours(types))]), class_="maps")
 
