@@ -411,7 +411,8 @@ wait_for_step() {
 	sctrain mlm -q --config tiny -o busy pipe 3>&- &
 	exec 5>pipe
 	head -c 3000 a.masked >&5
-	for _ in $(seq 100); do [ -d busy ] && break; sleep 0.02; done
+	# it has the folder before it has the lock, and a slow machine takes seconds for either
+	for _ in $(seq 600); do [ -d busy ] && grep -q ":$(stat -c %i busy) " /proc/locks && break; sleep 0.05; done
 	run sctrain mlm --config tiny -o busy a.masked
 	exec 5>&-
 	wait || true
