@@ -93,9 +93,8 @@ void groups_read(const struct labels *l, const char *column, const char *file, c
 
 void labels_report(void)
 {
-	if (found.labels) {
+	if (found.labels)
 		cli_measured_all({"set_aside:no_label", (double)found.empty}, {"set_aside:unknown_label", (double)found.aside});
-	}
 	for (size_t k = 0; k < found.word.n; k++) { /* memory may not run out here */
 		char name[128];
 		snprintf(name, sizeof name, "set_aside:unknown_label:%.80s", found.word.name[k]);

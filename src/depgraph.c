@@ -279,7 +279,7 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 {
 	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s", weight, graph_overlap(weight));
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		fprintf(f, "\t%s", graph_values(weight)[i]);
+		fprintf(f, "\t%s", graph_values(weight)[i].name);
 	fputc('\n', f);
 	for (uint32_t a = 0; a < g->n; a++)
 		for (uint64_t k = g->offset[a]; k < g->offset[a + 1]; k++) {

@@ -27,7 +27,8 @@ struct marker_rank {
 /* Of rows row[0..n) of x, whose values are > 0; those with y < k are used, and every class is among them. weight [x->n]: NULL: all are equal. */
 void marker_ranks_fit(
 	struct marker_ranks *r, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k);
-/* Mean and variance [k, d] of the features in each class, 0 at first (row NULL: all rows; y NULL: they are one class); cells [k] out: the sum of the weights. NaN: a class has no row. */
+/* Mean and variance [k, d] of the features in each class, 0 at first (row NULL: all rows; y NULL: they are one class); cells [k] out: the sum of
+ * the weights. NaN: a class has no row. */
 void class_moments(const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, const float *weight, size_t k, double *mean,
 	double *variance, double *cells);
 /* m, at, type and marker by mean and variance: ends the other functions that fill a struct. */

@@ -62,11 +62,12 @@ static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
  * other. */
 static uint32_t both(struct scratch *s, const struct correlation_columns *x, uint32_t v)
 {
-	const uint16_t *cell = x->cell, *pos = x->pos, *where = s->where;
+	const uint16_t *cell = x->cell, *pos = x->pos;
 	const uint64_t *offset = x->offset + (size_t)v * x->parts;
 	uint16_t *restrict a = s->a, *restrict b = s->b;
 	uint32_t m = 0;
-	for (uint32_t part = 0; part < x->parts; part++, where += CORRELATION_PART) {
+	for (uint32_t part = 0; part < x->parts; part++) {
+		const uint16_t *where = s->where + part * CORRELATION_PART;
 #pragma GCC unroll 8
 		for (uint64_t i = offset[part], end = offset[part + 1]; i < end; i++) {
 			uint16_t w = where[cell[i]];

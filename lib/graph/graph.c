@@ -113,10 +113,10 @@ const char *graph_weight(const struct header *h)
 	return header_find(h, "npmi") >= 0 ? "npmi" : header_find(h, "score") >= 0 ? "score" : "rho";
 }
 
-const char *const *graph_values(const char *weight)
+const struct graph_value *graph_values(const char *weight)
 {
-	static const char *const of_rho[GRAPH_VALUES] = {"pooled"}, *const of_score[GRAPH_VALUES] = {"r", "donors", "agree", "se", "q"},
-				 *const none[GRAPH_VALUES];
+	static const struct graph_value of_rho[GRAPH_VALUES] = {{"pooled", 0}}, none[GRAPH_VALUES],
+					of_score[GRAPH_VALUES] = {{"r", 0}, {"donors", 1}, {"agree", 1}, {"se", 0}, {"q", 0}};
 	return strcmp(weight, "rho") == 0 ? of_rho : strcmp(weight, "score") == 0 ? of_score : none;
 }
 
@@ -127,7 +127,7 @@ void graph_columns(struct header *h, const struct graph *g, const char *weight, 
 	header_add_ragged(h, weight, F32, "neighbour");
 	header_add_ragged(h, graph_overlap(weight), U32, "neighbour");
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		header_add_ragged(h, graph_values(weight)[i], F32, "neighbour");
+		header_add_ragged(h, graph_values(weight)[i].name, F32, "neighbour");
 	for (size_t i = 0; i < nmodule; i++)
 		header_add(h, name[i], I32);
 }
@@ -232,9 +232,11 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
 		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, graph_overlap(weight));
-	for (int i = 0; i < GRAPH_VALUES; i++)
-		if ((col[5 + i] = graph_values(weight)[i] ? header_beside(h, graph_values(weight)[i], F32, col[1], name, e) : -1) == -2)
+	for (int i = 0; i < GRAPH_VALUES; i++) {
+		const char *value = graph_values(weight)[i].name;
+		if ((col[5 + i] = value ? header_beside(h, value, F32, col[1], name, e) : -1) == -2)
 			return -1;
+	}
 	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset), .module = module ? xcalloc(h->vocab.n, 4) : NULL};
 	struct block b = {0};
 	int got;

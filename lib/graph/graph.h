@@ -50,8 +50,11 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
  * that is not finite. */
 int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e);
 const char *graph_weight(const struct header *h); /* "npmi" or "score" if there is such a column, else "rho" */
-const char *const *graph_values(
-	const char *weight); /* [GRAPH_VALUES] names of its further numbers; NULL: no more. Those of "score" may be NaN */
+struct graph_value {
+	const char *name; /* NULL: no more */
+	int whole; /* it is a number of donors, and so on; the others may be NaN */
+};
+const struct graph_value *graph_values(const char *weight); /* [GRAPH_VALUES] its further numbers */
 const char *graph_overlap(const char *weight); /* the column beside it: "count" of "npmi", else "overlap" */
 void graph_release(struct graph *g); /* accepts a zeroed struct */
 

@@ -163,7 +163,8 @@ void graph_graphml(const struct graph *g, const struct vocab *v, const char *wei
 	size_t nmodule, FILE *f)
 {
 	static const char *const text[] = {"gene", "symbol", "name"};
-	const char *overlap = graph_overlap(weight), *const *value = graph_values(weight);
+	const char *overlap = graph_overlap(weight);
+	const struct graph_value *value = graph_values(weight);
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n", f);
 	put_key(f, "node", "token", "int");
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
@@ -173,7 +174,7 @@ void graph_graphml(const struct graph *g, const struct vocab *v, const char *wei
 	put_key(f, "edge", weight, "double");
 	put_key(f, "edge", overlap, "int");
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		put_key(f, "edge", value[i], strcmp(value[i], "donors") && strcmp(value[i], "agree") ? "double" : "int");
+		put_key(f, "edge", value[i].name, value[i].whole ? "int" : "double");
 	fputs("  <graph edgedefault=\"undirected\">\n", f);
 	for (uint32_t u = 0; u < g->n; u++) {
 		if (g->offset[u + 1] == g->offset[u])
@@ -195,7 +196,7 @@ void graph_graphml(const struct graph *g, const struct vocab *v, const char *wei
 			put_number(f, weight, (double)g->weight[k]);
 			put_number(f, overlap, g->overlap[k]);
 			for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-				put_number(f, value[i], (double)g->value[i][k]);
+				put_number(f, value[i].name, (double)g->value[i][k]);
 			fputs("    </edge>\n", f);
 		}
 	fputs("  </graph>\n</graphml>\n", f);

@@ -77,9 +77,8 @@ void confident_report(struct results *to, const struct confident *c)
 		size += c->novel[i] ? 0 : c->size[i];
 		unknown[c->novel[i]] += c->unknown[i];
 	}
-	if (c->in_set_at >= 0) {
+	if (c->in_set_at >= 0)
 		results_add_all(to, {"coverage", covered / cells[0]}, {"set_size", size / cells[0]});
-	}
 	if (c->assigned_at >= 0) {
 		results_add(to, "known_called_unknown", unknown[0] / cells[0]);
 		if (c->novels)
