@@ -9,6 +9,7 @@
 #     mlm-random, mlm-corrmask   which gene is hidden at this position? Random masks, or CorrMask's
 #     value                      which count is hidden at this position? value-zeros: as BMFM-RNA's, with zeros among the genes, read at the first token
 #     wced                       all genes of the cell, from its first token; wced-zeros: genes that a file did not measure are zeros
+#     wced-released              the same with zeros among the genes of four cells in five, as in BMFM-RNA's released configuration
 #     +r2mae                     the masking rate of each batch is drawn from .1 to .5 (otherwise it is .15, for wced .2)
 #     +hce                       also the cell type, by the loss of the ontology; +COLUMN-hce and +COLUMN-ce: of another column, or by cross-entropy
 #     +COLUMN-reverse            also a column that the first token is to forget, such as the donor: by gradient reversal, with the paper's weight of .05
