@@ -5,7 +5,8 @@
  * then no longer convex.
  * Features are taken as they are: divided by their standard deviations, rare genes get the weight of common ones, and cells of another study
  * are told apart less well (docs/experiments/transfer.md). The intercept b is not penalised. Features of fewer
- * than three rows have the weight 0. One thread, so that several fits can run side by side.
+ * than three rows have the weight 0. Passes over the rows, in an order that is always the same, end when one changes the residuals by less than
+ * .005 of their sum. One thread, so that several fits can run side by side.
  */
 #pragma once
 

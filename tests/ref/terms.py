@@ -185,7 +185,7 @@ def hierarchical(x, sets, penalty):
         g = x.T @ (p - p * sets / inside) / len(x)
         g[:-1] += penalty * w[:-1]
         return -np.log(inside).mean() + penalty / 2 * (w[:-1] ** 2).sum(), g.ravel()
-    w = minimize(objective, np.zeros(x.shape[1] * k), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxfun": 4000}).x.reshape(-1, k)
+    w = minimize(objective, np.zeros(x.shape[1] * k), jac=True, method="L-BFGS-B", options={"maxiter": 4000, "maxfun": 8000, "ftol": 1e-14, "gtol": 1e-8}).x.reshape(-1, k)
     return lambda q: np.c_[q - mean, np.ones(len(q))] @ w
 
 

@@ -107,7 +107,7 @@ static void near(const struct sparse *x, const uint32_t *y, double penalty)
 			w[j * K + c] = (double)(j < D ? p.w[j * p.stride + c] : p.b[c]);
 	double best = optimum(x, y, penalty), f = objective(x, y, w, penalty, g);
 	print_message("  penalty %g: %.5f, optimum %.5f\n", penalty, f, best);
-	assert_true(f < best * 1.01);
+	assert_true(f < best * 1.0005);
 	sparse_probe_release(&p);
 }
 
@@ -226,7 +226,7 @@ static void weights(void **state)
 		sparse_probe_logits(&a, &own, u);
 		sparse_probe_logits(&b, &own, v);
 		for (size_t j = 0; j < K; j++)
-			assert_true(fabsf(u[j] - v[j]) < .01f);
+			assert_true(fabsf(u[j] - v[j]) < .05f);
 		assert_true(fabs(centroids_distance(&c, &own) - centroids_distance(&d, &own)) < 1e-5);
 	}
 	sparse_probe_release(&a);
