@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Are LABEL, if given, and GROUP columns of the files' obs, with classes in them? GROUP may be WITHIN=COLUMN,..., the columns of that variable.
+# Are LABEL, if given, and GROUP columns of the files' obs, with classes in them? GROUP may be WITHIN=COLUMN,... or CLUSTERS=COLUMN, the columns of that variable.
 #     columns.sh LABEL GROUP FILE...
 . "$(dirname "$0")/common.sh"
 [ $# -ge 3 ] || usage
@@ -7,7 +7,10 @@ label=$1 group=$2
 shift 2
 columns=$(h5tok -q --list-obs "$@" | tail -n +2)
 settings=("GROUP=$group")
-[[ $group != WITHIN=* ]] || { mapfile -t -d , settings <<< "${group#*=}"; settings=("${settings[@]%$'\n'}"); settings=("${settings[@]/#/WITHIN=}"); group=none; }
+case $group in
+WITHIN=*) mapfile -t -d , settings <<< "${group#*=}"; settings=("${settings[@]%$'\n'}"); settings=("${settings[@]/#/WITHIN=}"); group=none ;;
+CLUSTERS=*) settings=("$group") group=none ;;
+esac
 for setting in "LABEL=$label" "${settings[@]}"; do
 	case $setting in *=auto | GROUP=none | LABEL=) continue ;; esac
 	type=$(awk -F '\t' -v column="${setting#*=}" '$1 == column { print $2 }' <<< "$columns")

@@ -253,8 +253,8 @@ compare_tables() {
 	diff <(again corrmask-tables seed pretrained_on,metric "${pairs[@]}" --compare CorrMask:shuffled) <(printed corrmask-tables)
 	diff <(again rare seed metric --compare CorrMask:random --compare shuffled:random --compare CorrMask:shuffled) <(printed rare)
 	pairs=() reference='untrained network'
-	against value-zeros wced
-	diff <(again wced seed set,metric --splits 3:1 "${pairs[@]}" --compare wced:value-zeros --compare 'value-zeros:50 components' --compare 'wced:50 components') <(printed wced)
+	against value-zeros wced wced-released
+	diff <(again wced seed set,metric --splits 3:1 "${pairs[@]}" --compare wced:value-zeros --compare 'value-zeros:50 components' --compare 'wced:50 components' --compare wced-released:wced --compare wced-released:value-zeros --compare 'wced-released:50 components') <(printed wced)
 	diff <(again table1 fold cells,metric --compare CorrMask:random --compare CorrMask:PMI --compare CorrMask:PMI-Rand --compare CorrMask:untrained) <(printed table1)
 }
 

@@ -77,6 +77,11 @@ $(LEARNED)/known.counts: | $(LEARNED)/settings
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call LEARNED_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
 		$(reading_others) -@ $(THREADS) -o $@
+ifneq ($(value CLUSTERS),)
+$(ANNOTATE)/clusters: | $(ANNOTATE)/settings
+	@$(script)/columns.sh '' CLUSTERS=$(call text,CLUSTERS) $(call one_file,DATA) $(whole)
+$(LEARNED)/known.counts $(ANNOTATE)/new.counts: | $(ANNOTATE)/clusters
+endif
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings
 	$(call ANNOTATE_stage,h5tok-new) $(BIN)/h5tok -v $(reading) -@ $(THREADS) -o $@ $(call one_file,DATA)
 
