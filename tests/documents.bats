@@ -63,7 +63,7 @@ make_lung() {
 
 # bats test_tags=slow
 @test "README.md, The pipe: with the file that it makes if there is none" {
-	grep -oP 'No file? `\K[^`]+' "$SOURCES/README.md" > make_one
+	grep -oP 'No file\? `\K[^`]+' "$SOURCES/README.md" > make_one
 	assert_equal "$(wc -l < make_one)" 1
 	bash -eo pipefail make_one
 	run -0 run_block "$SOURCES/README.md" 2
