@@ -66,7 +66,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 }
 
 # bats test_tags=slow
-@test "make embed: a folder like Geneformer's repository has the vocabulary beside the model; simulated cells and a network of their own" {
+@test "make embed: a folder like Geneformer's repository has the vocabulary beside the model; blood cells and a network of their own without files" {
 	mkdir -p repository/geneformer/gene_dictionaries_30m
 	cp -r model repository/Geneformer-V1
 	rm repository/Geneformer-V1/vocab.tsv

@@ -2,7 +2,7 @@
 #
 #     make embed DATA=new.h5ad MODEL=Geneformer/Geneformer-V2-104M     the answer is results/embed/latest/embedded.h5ad
 #     make embed DATA=new.h5ad MODEL=biomed.rna.llama.47m.wced.multitask.v1 POOL=token:1 RANK_ARGS='--gene-column feature_name'
-#     make embed                                                       simulated cells, and a small network that is trained on them
+#     make embed                                                       blood cells (data/make_pbmc.py), and a small network that is trained on them
 #
 # In scanpy: sc.pp.neighbors(adata, use_rep="X_corrmask"), sc.pl.umap(adata). Memory is that of the model and of a batch of cells, and of the map:
 # 4 bytes a number for MAP_CELLS cells. Cells are embedded in parts, so an interrupted run goes on after the last part. The vocabulary is the
@@ -39,8 +39,15 @@ embed_model = $(if $(value MODEL),$(call found_model,$(EMBED)),$(PRETRAINED)/ran
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
 embed: ## embed the cells of a file with a trained model: an .h5ad with the embedding and a map, and a report (DATA= MODEL=)
+own_embed_DATA := $(realpath $(PIPELINES)/../data/pbmc3k_sample.h5ad)
+own_embed_CELLS := 0
+own_embed_EPOCHS := $(call scale,1,30,30)
+ifeq ($(value DATA)$(value MODEL),)
+$(eval $(call own,embed,DATA CELLS EPOCHS))
+else
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt $(EMBED)/embedded.h5ad))
-ifneq ($(filter embed,$(MAKECMDGOALS)),)
+endif
+ifeq ($(filter embed,$(MAKECMDGOALS))$(OWN),embed)
 $(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
 	(make demo DATA=)),$(call several,DATA)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
