@@ -2,11 +2,13 @@
  * Dual coordinate ascent (Shalev-Shwartz and Zhang, JMLR 14, 2013) on float32 rows. At the optimum
  *     W = 1/penalty sum_i v_i a_i (x_i - m)^T,   a_i = t_i - p_i
  * with t_i the class of row i and p_i its softmax, so the a_i are the unknowns. They begin at 0, and one row at a time, in random order, gets the
- * a_i that is best while all others stay. A pass takes as long as a gradient, but its steps are as long as each row allows, where those of
- * L-BFGS are bound by the common genes: 6 to 10 passes suffice where 200 of L-BFGS do not (docs/experiments/transfer.md).
+ * a_i that is best while all others stay. A pass takes about as long as a gradient, but its steps are as long as each row allows, where those of
+ * L-BFGS are bound by the common genes (docs/experiments/transfer.md). Passes end when what is left of the way to the optimum, as they shrink by a
+ * constant factor, is short.
  * Features are centred; the rows stay sparse, as  W (x - m) = A x - (m x) a - (A m - |m|^2 a)  with  W = A - a m^T.  The intercept is free: in a
  * pass it is drawn to where it was before, as the weight of a feature of constant value, and stays where it came to (augmented Lagrangian).
- * Of a row that is of one of a set of classes, t_i is the softmax over the set at its last visit.
+ * Of a row that is of one of a set of classes, t_i is the softmax over the set at its last visit. These rows come last, from the third pass on, when
+ * the others have said something about the classes.
  */
 #include "eval/sparse_probe.h"
 
@@ -14,18 +16,18 @@
 
 #include <math.h>
 
-enum { FEWEST_ROWS = 3, MOST_PASSES = 100, RESTS = 4 };
-/* A pass that changes the a_i by less, relative to them, is the last one. A row whose a_i would change by less, relative to the mean one, keeps it,
- * and rests for RESTS passes. */
-static const double enough = .005;
-static const double constant = .1; /* square of that feature, relative to the mean |x - m|^2 */
+enum { FEWEST_ROWS = 3, MOST_PASSES = 300, SETS_FROM = 2 };
+static const double enough = .015; /* the way that is left, relative to the a_i */
+/* The square of the constant feature, relative to the mean |x - m|^2: larger, and the steps of all rows are shorter; smaller, and the intercept needs
+ * more passes. */
+static const double constant_share = .1;
 enum { VECTOR = 8, TOGETHER = 4 }; /* so many vectors of a row's logits stay in registers */
 typedef float vector __attribute__((vector_size(4 * VECTOR), aligned(4)));
 
-struct norm { /* of a row */
+struct row_state {
 	double product, square; /* m x; |x - m|^2, with the constant feature */
 	double size; /* of a_i: the sum over classes */
-	uint8_t dropped, rests; /* 1: it has features that are not kept; passes without a visit */
+	int dropped; /* 1: the row has features that are not kept */
 };
 
 struct fit {
@@ -38,13 +40,13 @@ struct fit {
 	double penalty;
 	double *mean; /* [x->d] m; 0 of features that are not kept */
 	uint8_t *keep; /* [x->d] 1: enough rows have the feature */
-	double mean_square, one; /* |m|^2; square of the constant feature */
-	double size, moved, still; /* weighted sums over rows: of the a_i, and of their changes in this pass; a change that is none */
+	double mean_square, constant; /* |m|^2; square of the constant feature */
+	double size, moved; /* weighted sums over rows: of the a_i, and of their changes in this pass */
 	float *w; /* [x->d, stride] A */
 	double *sum, *product, *intercept, *centre; /* [k] a; A m; what a pass adds to the intercepts; those before it */
 	float *dual; /* [n, k] a_i */
-	struct norm *norm; /* [n] */
-	double *target, *p, *z0, *miss; /* [k] scratch: t_i; p_i; logits without row i and with its target; of solve_p */
+	struct row_state *state; /* [n] */
+	double *target, *p, *z0; /* [k] scratch: t_i; p_i; logits without row i and with its target */
 	float *b, *z; /* [stride] scratch: what does not depend on A; logits */
 	struct sparse_row own; /* scratch */
 	uint32_t *column; /* [x->d] scratch: of the row's features that are kept */
@@ -110,46 +112,33 @@ static void logits(const float *w, size_t stride, const struct sparse_row *x, co
 	BY_VECTORS(multiply, w, stride, x, z)
 }
 
-/* About the w with  w + log w = s  (the Wright omega function) */
-static double near_omega(double s)
+/* The w with  w + log w = s  (the Wright omega function), to about 1e-5 of it */
+static double omega(double s)
 {
-	return s < -2 ? exp(s) : s < 2 ? .5671 + s * (.3619 + s * .0737) : s - log(s);
+	double w = s < -2 ? exp(s) : s < 2 ? .5671 + s * (.3619 + s * .0737) : s - log(s);
+	for (int i = s < -12 ? 0 : s < -4 ? 1 : 2; i > 0; i--) /* Newton's method */
+		w *= 1 + (s - w - log(w)) / (1 + w);
+	return w;
 }
 
-/* p = softmax(z0 - q p): with w = q p this is  w + log w = z0 + log q - c  where c makes the sum of p 1. Newton's method for all w and c together;
- * c: where to begin; miss [k]: scratch. */
-static void solve_p(const double *z0, size_t k, double q, double c, double *p, double *miss)
+/* p = softmax(z0 - q p): with w = q p this is  w + log w = z0 + log q - c  where c makes the sum of p 1. Newton's method for c: the sum is convex and
+ * falls with c, so from where the largest class alone has all, its steps do not pass the solution. */
+static void solve_p(const double *z0, size_t k, double q, double *p)
 {
-	enum { MOST_STEPS = 30 };
-	double shift = log(q), moved = 1, others = 0, *w = p;
-	size_t first = 0;
-	for (size_t a = 0; a < k; a++) {
-		w[a] = fmax(near_omega(z0[a] + shift - c), 1e-30);
-		first = w[a] > w[first] ? a : first;
-	}
-	for (int i = 0; i < MOST_STEPS && moved > 1e-3 * others; i++) {
-		double sum = 0, slope = 0, step;
+	double shift = log(q), most = z0[0], sum = q, step = 1;
+	for (size_t a = 1; a < k; a++)
+		most = fmax(most, z0[a]);
+	for (double c = most - q; step > 1e-3; c += step) {
+		double slope = sum = 0;
 		for (size_t a = 0; a < k; a++) {
-			double share = w[a] / (1 + w[a]);
-			miss[a] = w[a] > 1e-12 ? z0[a] + shift - c - w[a] - log(w[a]) : 0;
-			sum += w[a] + miss[a] * share;
-			slope += share;
+			p[a] = omega(z0[a] + shift - c);
+			sum += p[a];
+			slope += p[a] / (1 + p[a]);
 		}
 		step = (sum - q) / slope;
-		c += step;
-		moved = others = 0;
-		for (size_t a = 0; a < k; a++) {
-			double next = w[a] * fmax(1 + (miss[a] - step) / (1 + w[a]), .01);
-			moved += a != first ? fabs(next - w[a]) : 0; /* t - p is as small as the others */
-			others += a != first ? next : 0;
-			w[a] = next;
-		}
 	}
-	double sum = 0;
 	for (size_t a = 0; a < k; a++)
-		sum += w[a];
-	for (size_t a = 0; a < k; a++)
-		p[a] = w[a] / sum;
+		p[a] /= sum;
 }
 
 /* The features of row i that are kept. */
@@ -157,7 +146,7 @@ static struct sparse_row kept_row(struct fit *f, size_t i)
 {
 	size_t n = 0;
 	sparse_row(f->x, f->row[i], &f->own);
-	if (!f->norm[i].dropped)
+	if (!f->state[i].dropped)
 		return f->own;
 	for (size_t j = 0; j < f->own.n; j++) {
 		f->column[n] = f->own.column[j];
@@ -167,23 +156,19 @@ static struct sparse_row kept_row(struct fit *f, size_t i)
 	return (struct sparse_row){.n = n, .column = f->column, .value = f->value};
 }
 
-/* target: its class, or the softmax of z over the set of classes. Returns log sum exp z. */
-static double choose_target(struct fit *f, uint32_t y)
+/* target: its class, or the softmax of z over the set of classes. */
+static void choose_target(struct fit *f, uint32_t y)
 {
 	const uint8_t *in = y < f->k ? NULL : f->under + (y - f->k) * f->k;
-	double most = (double)f->z[0], sum = 0, inside = 0;
-	for (size_t c = 1; c < f->k; c++)
-		most = fmax(most, (double)f->z[c]);
+	double most = -INFINITY, sum = 0;
+	for (size_t c = 0; c < f->k && in; c++)
+		most = in[c] ? fmax(most, (double)f->z[c]) : most;
 	for (size_t c = 0; c < f->k; c++) {
-		int allowed = in ? in[c] : c == y;
-		double e = exp((double)f->z[c] - most);
-		sum += e;
-		f->target[c] = allowed ? fmax(e, 1e-300) : 0;
-		inside += f->target[c];
+		f->target[c] = !in ? c == y : in[c] ? exp((double)f->z[c] - most) : 0;
+		sum += f->target[c];
 	}
 	for (size_t c = 0; c < f->k; c++)
-		f->target[c] /= inside;
-	return most + log(sum);
+		f->target[c] /= sum;
 }
 
 /* The a_i of row i become `to`. */
@@ -197,39 +182,35 @@ static void take_step(struct fit *f, size_t i, const struct sparse_row *x, const
 		f->z[c] = (float)step;
 		dual[c] = (float)to[c];
 		f->sum[c] += step;
-		f->product[c] += step * f->norm[i].product;
-		f->intercept[c] += step * f->one;
+		f->product[c] += step * f->state[i].product;
+		f->intercept[c] += step * f->constant;
 	}
 	BY_VECTORS(scatter, f->w, f->stride, x, f->z)
 }
 
-/* Row i gets the a_i that is best for it, or rests, if that is nearly what it has. */
+/* Row i gets the a_i that is best for it. */
 static void visit(struct fit *f, size_t i)
 {
-	struct norm *norm = f->norm + i;
+	struct row_state *state = f->state + i;
 	struct sparse_row x = kept_row(f, i);
-	double weight = weight_of(f->weight, f->row[i]), q = weight / f->total / f->penalty * norm->square, size = 0, moved = 0;
+	double weight = weight_of(f->weight, f->row[i]), q = weight / f->total / f->penalty * state->square, size = 0;
 	const float *dual = f->dual + i * f->k;
 	for (size_t c = 0; c < f->stride; c++)
-		f->b[c] = c < f->k ? (float)(f->centre[c] + f->intercept[c] - f->product[c] - f->sum[c] * (norm->product - f->mean_square))
+		f->b[c] = c < f->k ? (float)(f->centre[c] + f->intercept[c] - f->product[c] - f->sum[c] * (state->product - f->mean_square))
 				   : 0;
 	logits(f->w, f->stride, &x, f->b, f->z);
-	double c0 = choose_target(f, f->y[f->row[i]]);
+	choose_target(f, f->y[f->row[i]]);
 	for (size_t c = 0; c < f->k; c++)
 		f->z0[c] = (double)f->z[c] + q * (f->target[c] - (double)dual[c]);
-	solve_p(f->z0, f->k, q, c0, f->p, f->miss);
+	solve_p(f->z0, f->k, q, f->p);
 	for (size_t c = 0; c < f->k; c++) {
 		f->target[c] -= f->p[c];
 		size += fabs(f->target[c]);
-		moved += fabs(f->target[c] - (double)dual[c]);
+		f->moved += weight * fabs(f->target[c] - (double)dual[c]);
 	}
-	f->size += weight * (size - norm->size);
-	f->moved += weight * moved;
-	norm->size = size;
-	if (moved < f->still)
-		norm->rests = RESTS;
-	else
-		take_step(f, i, &x, f->target);
+	f->size += weight * (size - state->size);
+	state->size = size;
+	take_step(f, i, &x, f->target);
 }
 
 /* The mean of the rows, malloced. */
@@ -267,43 +248,51 @@ static void choose_features(struct fit *f)
 		f->mean_square += f->mean[j] * f->mean[j];
 		variance += f->keep[j] ? square[j] - f->mean[j] * f->mean[j] : 0;
 	}
-	f->one = variance > 0 ? constant * variance : 1;
+	f->constant = fmax(constant_share * variance, 10 * f->penalty); /* the intercept moves although all rows are the same */
 }
 
 static void measure_rows(struct fit *f)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		struct norm *norm = f->norm + i;
-		*norm = (struct norm){.square = f->mean_square + f->one};
+		struct row_state *state = f->state + i;
+		*state = (struct row_state){.square = f->mean_square + f->constant};
 		sparse_row(f->x, f->row[i], &f->own);
 		for (size_t j = 0; j < f->own.n; j++) {
 			double v = (double)f->own.value[j], m = f->mean[f->own.column[j]];
 			if (!f->keep[f->own.column[j]]) {
-				norm->dropped = 1;
+				state->dropped = 1;
 				continue;
 			}
-			norm->product += v * m;
-			norm->square += v * (v - 2 * m);
+			state->product += v * m;
+			state->square += v * (v - 2 * m);
 		}
+	}
+}
+
+/* One visit to each row, in random order. */
+static void pass_over(struct fit *f, uint32_t pass, uint32_t *order)
+{
+	struct rng r = rng_at(0, RNG_ROWS, pass, 1);
+	rng_order(&r, order, (uint32_t)f->n);
+	f->moved = 0;
+	for (size_t i = 0; i < f->n; i++)
+		if (pass >= SETS_FROM || f->y[f->row[order[i]]] < f->k)
+			visit(f, order[i]);
+	for (size_t c = 0; c < f->k; c++) {
+		f->centre[c] += f->intercept[c];
+		f->moved += fabs(f->sum[c]) * f->penalty * f->total; /* 0 at the optimum */
 	}
 }
 
 static void ascend(struct fit *f)
 {
 	FREED uint32_t *order = xmalloc(f->n * sizeof *order);
-	f->moved = 1;
-	for (uint32_t pass = 0; pass < MOST_PASSES && f->moved > enough * f->size; pass++) {
-		struct rng r = rng_at(0, RNG_ROWS, pass, 1);
-		rng_order(&r, order, (uint32_t)f->n);
-		f->moved = 0;
-		f->still = enough * f->size / f->total;
-		for (size_t i = 0; i < f->n; i++)
-			if (f->norm[order[i]].rests)
-				f->norm[order[i]].rests--;
-			else
-				visit(f, order[i]);
-		for (size_t c = 0; c < f->k; c++)
-			f->centre[c] += f->intercept[c];
+	double left = INFINITY, before = 0;
+	for (uint32_t pass = 0; pass < MOST_PASSES && (pass <= SETS_FROM + 1 || left > enough * f->size); pass++) {
+		pass_over(f, pass, order);
+		double factor = before > 0 ? fmin(f->moved / before, .99) : .99;
+		left = f->moved * factor / (1 - factor);
+		before = f->moved;
 	}
 }
 
@@ -325,7 +314,7 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	const float *weight, const uint8_t *under, double penalty, struct error *e)
 {
 	size_t stride = (k + VECTOR - 1) / VECTOR * VECTOR, numbers = x->d * stride + 1;
-	FREED double *of_classes = xcalloc(8 * k, sizeof *of_classes);
+	FREED double *of_classes = xcalloc(7 * k, sizeof *of_classes);
 	struct fit f = {.x = x,
 		.row = row,
 		.y = y,
@@ -343,12 +332,11 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 		.product = of_classes + k,
 		.intercept = of_classes + 2 * k,
 		.dual = xcalloc(n * k, sizeof *f.dual),
-		.norm = xmalloc(n * sizeof *f.norm),
+		.state = xmalloc(n * sizeof *f.state),
 		.target = of_classes + 3 * k,
 		.p = of_classes + 4 * k,
 		.z0 = of_classes + 5 * k,
-		.miss = of_classes + 6 * k,
-		.centre = of_classes + 7 * k,
+		.centre = of_classes + 6 * k,
 		.b = xmalloc(stride * sizeof *f.b),
 		.z = xmalloc(stride * sizeof *f.z),
 		.column = xmalloc((x->d + 1) * sizeof *f.column),
@@ -359,7 +347,7 @@ int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint3
 	ascend(&f);
 	finish(&f);
 	*p = (struct sparse_probe){k, x->d, stride, f.w, f.b};
-	free_all(f.mean, f.keep, f.dual, f.norm, f.z, f.column, f.value);
+	free_all(f.mean, f.keep, f.dual, f.state, f.z, f.column, f.value);
 	sparse_row_release(&f.own);
 	return isfinite(p->b[0]) ? 0 : error_set(e, "the weights are not finite");
 }

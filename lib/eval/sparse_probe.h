@@ -5,8 +5,7 @@
  * then no longer convex.
  * Features are taken as they are: divided by their standard deviations, rare genes get the weight of common ones, and cells of another study
  * are told apart less well (docs/experiments/transfer.md). The intercept b is not penalised. Features of fewer
- * than three rows have the weight 0. Passes over the rows, in an order that is always the same, end when one changes the residuals by less than
- * .005 of their sum. One thread, so that several fits can run side by side.
+ * than three rows have the weight 0. One thread, so that several fits can run side by side; 4 n k bytes beside the rows.
  */
 #pragma once
 
@@ -22,7 +21,8 @@ struct sparse_probe {
 };
 
 /* Fit on rows row[0..n) of x; y [x->n]: the class, < k, every class occurs among them; k + j: a class c with under[j k + c] = 1, of which there is
- * one. under may be NULL if there is no such row. weight [x->n] > 0, of any sum; NULL: all are equal. n >= 1, k >= 2, penalty > 0. -1 with e set
+ * one. under may be NULL if there is no such row. weight [x->n] > 0, of any sum; NULL: all are equal. n >= 1, k >= 2, penalty > 0. Values beyond
+ * 1e4 or weights that differ by more than 1e6 lose the digits of float32. -1 with e set
  * when W is not finite. */
 int sparse_probe_fit(struct sparse_probe *p, const struct sparse *x, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
 	const float *weight, const uint8_t *under, double penalty, struct error *e);

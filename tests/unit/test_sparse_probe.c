@@ -125,6 +125,65 @@ static void near_the_optimum(void **state)
 	sparse_release(&x);
 }
 
+/* Labels that the rows do not tell leave no row settled: passes go on until the optimum is near, and the order of the rows does not matter. */
+static void wrong_labels(void **state)
+{
+	(void)state;
+	struct sparse x = {0};
+	struct sparse_probe p[2];
+	struct error e;
+	static uint32_t y[N], row[N];
+	struct rng r = rng_at(2, RNG_TEST, 0, 0);
+	double apart = 0, size = 0;
+	make(&x, y);
+	for (size_t i = K; i < N; i++)
+		y[i] = rng_unit(&r) < .5 ? rng_below(&r, K) : y[i];
+	near(&x, y, 3e-3);
+	for (uint32_t back = 0; back < 2; back++) {
+		for (uint32_t i = 0; i < N; i++)
+			row[i] = back ? N - 1 - i : i;
+		assert_int_equal(sparse_probe_fit(&p[back], &x, row, N, y, K, NULL, NULL, 3e-3, &e), 0);
+	}
+	for (size_t j = 0; j < D * p->stride; j++) {
+		apart += fabs((double)p[0].w[j] - (double)p[1].w[j]);
+		size += fabs((double)p[0].w[j]);
+	}
+	print_message("  reversed: %.4f of the weights\n", apart / size);
+	assert_true(apart < .03 * size);
+	sparse_probe_release(&p[0]);
+	sparse_probe_release(&p[1]);
+	sparse_release(&x);
+}
+
+/* Rows that are all the same say only how frequent the classes are. */
+static void same_rows(void **state)
+{
+	(void)state;
+	struct sparse x = {.d = D};
+	struct sparse_probe p;
+	struct error e;
+	static uint32_t y[N], row[N];
+	for (uint32_t i = 0; i < N; i++) {
+		uint64_t at = sparse_add(&x, 1);
+		x.column[at] = 3;
+		x.value[at] = .1f;
+		row[i] = i;
+		y[i] = i < K ? i : 1;
+	}
+	assert_int_equal(sparse_probe_fit(&p, &x, row, N, y, K, NULL, NULL, 3e-3, &e), 0);
+	struct sparse_row own = {0};
+	float z[8], sum = 0;
+	sparse_row(&x, 0, &own);
+	sparse_probe_logits(&p, &own, z);
+	for (size_t c = 0; c < K; c++)
+		sum += expf(z[c] - z[1]);
+	print_message("  most frequent class: %.4f\n", (double)(1 / sum));
+	assert_true(fabs(1 / (double)sum - (N - K + 1.) / N) < 1e-3);
+	sparse_row_release(&own);
+	sparse_probe_release(&p);
+	sparse_release(&x);
+}
+
 static void rows_left_out(void **state)
 {
 	(void)state;
@@ -226,7 +285,7 @@ static void weights(void **state)
 		sparse_probe_logits(&a, &own, u);
 		sparse_probe_logits(&b, &own, v);
 		for (size_t j = 0; j < K; j++)
-			assert_true(fabsf(u[j] - v[j]) < .05f);
+			assert_true(fabsf(u[j] - v[j]) < .1f);
 		assert_true(fabs(centroids_distance(&c, &own) - centroids_distance(&d, &own)) < 1e-5);
 	}
 	sparse_probe_release(&a);
@@ -290,6 +349,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(near_the_optimum),
+		cmocka_unit_test(wrong_labels),
+		cmocka_unit_test(same_rows),
 		cmocka_unit_test(rows_left_out),
 		cmocka_unit_test(centroids),
 		cmocka_unit_test(weights),
