@@ -251,7 +251,9 @@ compare_tables() {
 	pairs=() reference=random
 	against CorrMask shuffled PMI PMI-Rand "CorrMask, lambda 1" "CorrMask, lambda .25" "CorrMask, lambda .75"
 	diff <(again corrmask-tables seed pretrained_on,metric "${pairs[@]}" --compare CorrMask:shuffled) <(printed corrmask-tables)
-	diff <(again rare seed metric --compare CorrMask:random --compare shuffled:random --compare CorrMask:shuffled) <(printed rare)
+	for table in rare rare-simulated; do
+		diff <(again $table seed metric --compare CorrMask:random --compare shuffled:random --compare CorrMask:shuffled) <(printed $table)
+	done
 	pairs=() reference='untrained network'
 	against value-zeros wced wced-released
 	diff <(again wced seed set,metric --splits 3:1 "${pairs[@]}" --compare wced:value-zeros --compare 'value-zeros:50 components' --compare 'wced:50 components' --compare wced-released:wced --compare wced-released:value-zeros --compare 'wced-released:50 components') <(printed wced)
