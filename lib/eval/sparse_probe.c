@@ -125,10 +125,12 @@ static double omega(double s)
  * falls with c, so from where the largest class alone has all, its steps do not pass the solution. */
 static void solve_p(const double *z0, size_t k, double q, double *p)
 {
-	double shift = log(q), most = z0[0], sum = q, step = 1;
+	enum { MOST_STEPS = 50 }; /* about six are needed; of huge numbers no step may be small */
+	double shift = log(q), c = z0[0], sum = q, step = 1;
 	for (size_t a = 1; a < k; a++)
-		most = fmax(most, z0[a]);
-	for (double c = most - q; step > 1e-3; c += step) {
+		c = fmax(c, z0[a]);
+	c -= q;
+	for (int i = 0; i < MOST_STEPS && step > 1e-3; i++, c += step) {
 		double slope = sum = 0;
 		for (size_t a = 0; a < k; a++) {
 			p[a] = omega(z0[a] + shift - c);
