@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { CELLS, GENES, STATIC }; /* whose vectors */
+enum { CELLS, GENES, STATIC, VECTORS }; /* whose vectors */
 
 static const char *by, *pooling;
 static long long layer = LAYER_USUAL;
@@ -20,8 +20,8 @@ enum {
 	EMBED = 1 << CELLS,
 	PER_GENE = 1 << GENES,
 	TABLE = 1 << STATIC,
-	SIMILAR_NONE = 8,
-	SIMILAR = 8 << SIMILARITY_MEAN | 8 << SIMILARITY_GENES
+	SIMILAR_NONE = 1 << VECTORS,
+	SIMILAR = SIMILAR_NONE << SIMILARITY_MEAN | SIMILAR_NONE << SIMILARITY_GENES
 };
 
 static struct option_def options[] = {

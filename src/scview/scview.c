@@ -10,19 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum format { TSV, NPY, H5AD };
+enum format { TSV, NPY, H5AD, FORMATS };
 
 /* modes: -O, and the others */
 enum {
 	TABLE = 1 << TSV,
 	ARRAY = 1 << NPY,
 	ANNDATA = 1 << H5AD,
-	HEADER = 8,
-	HEADER_TABLE = 16,
-	VOCAB = 32,
-	STATS = 64,
-	CHECK = 128,
-	REFERENCE = 256
+	HEADER = 1 << FORMATS,
+	HEADER_TABLE = HEADER << 1,
+	VOCAB = HEADER << 2,
+	STATS = HEADER << 3,
+	CHECK = HEADER << 4,
+	REFERENCE = HEADER << 5
 };
 
 struct view view_set = {.limit = -1};
