@@ -32,7 +32,7 @@ enum rng_domain {
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
 	RNG_STATES, /* scperturb shift: random states (a = cell) */
 	RNG_THIN, /* scsample --thin: molecules (a = cell, b = how the cells were thinned before) */
-	RNG_ROWS, /* ctaprobe transfer: cells of a large reference that are learned from (a = cell of the reference) */
+	RNG_ROWS, /* ctaprobe transfer: cells of a large reference that are learned from (a = cell of the reference); order of a pass of the fit (a = pass, b = 1) */
 	RNG_KMEANS, /* where k-means begins (a = start) */
 	RNG_EIGEN, /* where a search for eigenvectors begins */
 	RNG_NEIGHBOURS, /* rows that begin as centres, and whose neighbours are searched twice (a = 0, 1) */

@@ -13,6 +13,7 @@
 #include "eval/sparse_probe.h"
 
 #include "base/rng.h"
+#include "base/softmax.h"
 
 #include <math.h>
 
@@ -162,15 +163,10 @@ static struct sparse_row kept_row(struct fit *f, size_t i)
 static void choose_target(struct fit *f, uint32_t y)
 {
 	const uint8_t *in = y < f->k ? NULL : f->under + (y - f->k) * f->k;
-	double most = -INFINITY, sum = 0;
-	for (size_t c = 0; c < f->k && in; c++)
-		most = in[c] ? fmax(most, (double)f->z[c]) : most;
-	for (size_t c = 0; c < f->k; c++) {
-		f->target[c] = !in ? c == y : in[c] ? exp((double)f->z[c] - most) : 0;
-		sum += f->target[c];
-	}
 	for (size_t c = 0; c < f->k; c++)
-		f->target[c] /= sum;
+		f->target[c] = !in ? c == y : in[c] ? (double)f->z[c] : -INFINITY;
+	if (in)
+		softmax(f->target, f->k);
 }
 
 /* The a_i of row i become `to`. */

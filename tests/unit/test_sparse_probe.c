@@ -268,6 +268,7 @@ static void weights(void **state)
 	static float weight[N];
 	size_t n = 0;
 	float u[8], v[8];
+	double apart = 0;
 	make(&x, y);
 	for (uint32_t i = 0; i < N; i++) {
 		row[i] = i;
@@ -284,10 +285,14 @@ static void weights(void **state)
 		sparse_row(&x, i, &own);
 		sparse_probe_logits(&a, &own, u);
 		sparse_probe_logits(&b, &own, v);
-		for (size_t j = 0; j < K; j++)
+		for (size_t j = 0; j < K; j++) {
 			assert_true(fabsf(u[j] - v[j]) < .1f);
+			apart += fabs((double)u[j] - (double)v[j]) / N / K;
+		}
 		assert_true(fabs(centroids_distance(&c, &own) - centroids_distance(&d, &own)) < 1e-5);
 	}
+	print_message("  weights and rows that are repeated: %.4f\n", apart);
+	assert_true(apart < .02);
 	sparse_probe_release(&a);
 	sparse_probe_release(&b);
 	centroids_release(&c);
