@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	if (barcode < 0)
 		goto end;
 	if (token < 0) {
-		error_set(&e, "%s: no tokens, but %s", stream_name(in), h->kind);
+		error_set(&e, "%s: no tokens, but %s", stream_name(in), kind_name(h->kind));
 		goto end;
 	}
 	while ((got = stream_read(in, &cells, &e)) > 0) {

@@ -34,7 +34,7 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		else if (w->genes && gene_share(m->shared, m->from, m->to) == GENES_OTHER)
 			check_shared(name, w->with_name, m, 0);
 	} else {
-		must_kind(d->s, "embedding");
+		must_kind(d->s, STREAM_EMBEDDING);
 		c->x = must_column(d->s, "x", F32, FIXED);
 	}
 	c->cell = must_column(d->s, "cell", U64, SCALAR);

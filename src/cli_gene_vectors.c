@@ -19,7 +19,7 @@ void gene_vectors_read(struct gene_vectors *g, struct stream *in)
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	RELEASED(block_release) struct block b = {0};
-	must_kind(in, "embedding");
+	must_kind(in, STREAM_EMBEDDING);
 	int x = must_column(in, "x", F32, FIXED), token = header_find(h, "token"), cells = header_find(h, "cells");
 	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
 		die("%s: not embeddings of genes: expected the column token, as scembed --of genes writes it", name);

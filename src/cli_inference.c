@@ -39,7 +39,7 @@ void inference_open(struct inference *r, const struct cli *cli, unsigned what)
 		r->layer = r->counts || r->cell_token ? 0 : -1;
 	r->most = r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
 	const struct header *h = stream_header(r->in);
-	int plain = !(what & INFERENCE_MASKED) && strcmp(h->kind, "masked-counts");
+	int plain = !(what & INFERENCE_MASKED) && h->kind != STREAM_MASKED_COUNTS;
 	must(r->counts ? counts_columns(&r->col, h, plain, r->name, &failure) : tokens_columns(&r->col, h, r->name, &failure));
 }
 

@@ -4,7 +4,7 @@
  *     struct inference r = {.of = &mine};
  *     inference_open(&r, &cli, INFERENCE_COUNTS);
  *     inference_load(&r, NULL);
- *     header_derive(&h, "embedding", stream_header(r.in)), and columns of h
+ *     header_derive(&h, STREAM_EMBEDDING, stream_header(r.in)), and columns of h
  *     inference_run(&r, &h, rows, NULL);
  *     inference_report(&r, "cells have no token to embed: their vectors are NaN");
  */

@@ -14,9 +14,9 @@ struct ops *cli_device(const struct cli *c)
 	char name[256];
 	struct ops *o = device_open(c->device, (int)c->threads, c->bf16, name, sizeof name, &failure);
 	must(!o);
-	if (given(&c->bf16) && strcmp(o->name, "cpu"))
+	if (given(&c->bf16) && !o->host)
 		die("--precision is for the CPU (--device cpu): a GPU computes in bfloat16, or in float with --device cuda,float");
-	if (c->verbose || strcmp(o->name, "cpu"))
+	if (c->verbose || !o->host)
 		info("device: %s", name);
 	return o;
 }
@@ -49,7 +49,7 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 {
 	static const char *const lists[] = {"input_value", "count", "value"};
 	const struct header *h = stream_header(in);
-	int masked = !strcmp(h->kind, "masked"), tokens = header_find(h, masked ? "input" : "token");
+	int masked = h->kind == STREAM_MASKED, tokens = header_find(h, masked ? "input" : "token");
 	if (c->value.kind == VALUE_NONE || tokens < 0)
 		return;
 	for (int i = 0; i < 3; i++)

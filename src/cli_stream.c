@@ -58,7 +58,7 @@ void must_commit(struct stream *s)
 	stream_free(s);
 }
 
-void must_kind(const struct stream *s, const char *kind)
+void must_kind(const struct stream *s, enum stream_kind kind)
 {
 	must(header_kind(stream_header(s), kind, stream_name(s), &failure));
 }

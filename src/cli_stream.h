@@ -18,5 +18,5 @@ struct stream *must_open(const char *path);
 int must_read(struct stream *s, struct block *b);
 void must_flush(struct stream *s, struct block *b);
 void must_commit(struct stream *s);
-void must_kind(const struct stream *s, const char *kind);
+void must_kind(const struct stream *s, enum stream_kind kind);
 int must_column(const struct stream *s, const char *column, enum column_type type, enum column_shape shape);

@@ -101,7 +101,7 @@ static void check_modules(void)
 static void read_corpus(struct corpus *c, struct stream *in)
 {
 	const struct header *h = stream_header(in);
-	must_kind(in, "tokens");
+	must_kind(in, STREAM_TOKENS);
 	int cell = must_column(in, "cell", U64, SCALAR), token = must_column(in, "token", U32, RAGGED);
 	c->nspecial = (uint32_t)h->vocab.nspecial;
 	struct block b = {0};
@@ -344,12 +344,12 @@ int main(int argc, char **argv)
 	RELEASED(graph_release) struct graph g;
 	header_copy(&h, stream_header(in));
 	const char *weight = weight_name();
-	if (strcmp(h.kind, "graph") == 0) {
+	if (h.kind == STREAM_GRAPH) {
 		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);
 		must(graph_read(&g, in, weight, other && header_find(&h, "module") >= 0 ? "module" : NULL, &failure));
 	} else if (other) {
-		must_kind(in, "graph");
+		must_kind(in, STREAM_GRAPH);
 	} else if (within) {
 		build_within(&g, &h, in);
 	} else {
@@ -369,8 +369,7 @@ int main(int argc, char **argv)
 	} else {
 		while (h.ncol)
 			header_drop(&h, h.col[h.ncol - 1].name);
-		free(h.kind);
-		h.kind = xstrdup("graph");
+		h.kind = STREAM_GRAPH;
 		graph_columns(&h, &g, weight, m.name, m.n);
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h, ROWS_UNKNOWN);

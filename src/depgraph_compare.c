@@ -72,7 +72,7 @@ void compare_graphs(struct graph *g, const struct vocab *v, const char *name, co
 	struct gene_tables t = {.from = from, .to = v, .from_name = path, .to_name = name, .once = 1};
 	struct gene_matched matched;
 	int32_t modules = 0;
-	must_kind(in, "graph");
+	must_kind(in, STREAM_GRAPH);
 	must(graph_read(&other, in, graph_weight(stream_header(in)), NULL, &failure));
 	must(gene_match(row, &t, &matched, &failure));
 	say_matched(path, name, &matched);

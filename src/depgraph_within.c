@@ -144,7 +144,7 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 	const char *name = stream_name(in);
 	struct reading r = {0};
 	RELEASED(block_release) struct block b = {0};
-	must_kind(in, "counts");
+	must_kind(in, STREAM_COUNTS);
 	r.gene = must_column(in, "gene", U32, RAGGED);
 	r.number = must_column(in, "count", U32, RAGGED);
 	r.all = must_column(in, "n_counts", U64, SCALAR);

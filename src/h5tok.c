@@ -352,7 +352,7 @@ static void add_panels(struct job *j, struct header *h)
 
 static void h5tok_make_header(struct job *j, struct header *h)
 {
-	header_init(h, "counts");
+	header_init(h, STREAM_COUNTS);
 	j->col_cell = header_add(h, "cell", U64);
 	j->col_barcode = header_add(h, "barcode", STR);
 	j->col_counts = header_add(h, "n_counts", U64);

@@ -177,7 +177,7 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 static int look_at_all(const struct asked *asked, struct gene_join *genes, struct obs *obs, struct error *e)
 {
 	RELEASED(header_release) struct header h;
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	return obs_header(obs, &h, asked->obs, asked->nobs, e) || gene_join_finish(genes, e) ? -1 : 0;
 }
 

@@ -258,7 +258,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	const char *name = stream_name(tokens);
 	const struct vocab *v = &stream_header(tokens)->vocab;
 	RELEASED(stream_free_at) struct stream *s = stream_open(path, &failure);
-	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
+	if (s && header_find(stream_header(s), weight) < 0 && stream_header(s)->kind == STREAM_GRAPH)
 		die("%s: it has no weights %s: %s", path, weight,
 			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "expected a graph of depgraph without --pmi and --within");
 	must(!s || graph_read(g, s, weight, column, &failure));

@@ -148,7 +148,7 @@ static void open_state(struct learning *l, struct strmap *row)
 static void look_at_first(struct learning *l)
 {
 	l->in[0] = cli_open(l->o->cli, 0);
-	l->of_sums = !strcmp(stream_header(l->in[0])->kind, "medians");
+	l->of_sums = stream_header(l->in[0])->kind == STREAM_MEDIANS;
 	if (l->of_sums && l->o->after)
 		usage_error("--after is for cells, and %s has sums", stream_name(l->in[0]));
 }
@@ -294,7 +294,7 @@ static void read_sums(struct learning *l)
 static void write_sums(struct learning *l)
 {
 	struct header h;
-	header_init(&h, "medians");
+	header_init(&h, STREAM_MEDIANS);
 	medians_header(&h, &l->genes, l->passes, l->cells);
 	if (l->aliases->child)
 		cJSON_AddItemToObject(h.extra, ALIASES, cJSON_Duplicate(l->aliases, 1));

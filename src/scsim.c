@@ -88,7 +88,7 @@ static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 
 static void scsim_make_header(struct header *h, const struct sim *s)
 {
-	header_init(h, model == MODEL_CELLS ? "counts" : "tokens");
+	header_init(h, model == MODEL_CELLS ? STREAM_COUNTS : STREAM_TOKENS);
 	if (model != MODEL_CELLS) {
 		vocab_push(&h->vocab, "<pad>", NULL, NAN);
 		vocab_push(&h->vocab, "<mask>", NULL, NAN);

@@ -61,8 +61,7 @@ setup() {
 	scmetric integration -q -l cell_type s.emb -o without.tsv
 	for table in with without; do
 		run -0 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } $1 == "dummy" { print $2 "|" $c["range"] "|" $c["note"] }' $table.tsv
-		assert_output --regexp '^NA\|0 to 1\|.'
-		refute_output --partial batch
+		assert_output 'NA|0 to 1|not computed'
 	done
 }
 
@@ -93,6 +92,6 @@ setup() {
 		gcc -fsyntax-only -std=gnu11 -fopenmp -D_GNU_SOURCE -DCORRMASK_VERSION='""' -Werror=switch-enum -Ilib $(pkg-config --cflags hdf5 libcjson) "$f" 2>>errors || bad=$((bad + 1))
 	done
 	run -0 cat errors
-	assert_output --partial "every type has its row"
+	assert_output --partial "its row in types"
 	[ "$bad" -gt 0 ]
 }

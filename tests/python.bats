@@ -430,3 +430,16 @@ sys.exit(not all(map(u.find_spec, ("numpy", "pip", "setuptools"))) or not (u.fin
 	run -0 $PYTHON "$SRC/scstream" --help
 	assert_output --partial "from-dataset"
 }
+
+@test "stream: the types and kinds of Python's reader are those of the C" {
+	run -0 $PYTHON - "$BATS_TEST_DIRNAME/../lib/stream/header.c" "$SRC" <<-'P'
+		import re, sys
+		sys.path.insert(0, sys.argv[2])
+		from corrmask import stream
+		text = open(sys.argv[1]).read()
+		row = dict(re.findall(r'\[[A-Z0-9]+\] = \{"(\w+)", \d, \w+, "[<|](\w+)"', text))
+		assert len(row) > 8 and row == {name: dtype[1:] for name, dtype in stream.DTYPES.items()}, (row, stream.DTYPES)
+		kinds = re.findall(r'\[STREAM_\w+\] = \{"([\w-]+)"', text)
+		assert len(kinds) > 5 and kinds == list(stream.KINDS), (kinds, stream.KINDS)
+	P
+}

@@ -37,6 +37,9 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	done
 	assert_equal "$(cut -f 1 scib-metrics.tsv | paste -sd ' ')" "metric isolated_labels kmeans_nmi kmeans_ari silhouette_label clisi bras ilisi kbet_per_label graph_connectivity pcr_comparison bio_conservation batch_correction total silhouette_batch sbee kbet pcr"
 	assert_equal "$(cut -f 1 bmfm.tsv | paste -sd ' ')" "metric leiden_nmi leiden_ari silhouette_label silhouette_batch graph_connectivity avg_bio_swept avg_batch score_swept"
+	for metric in $(cut -f 1 scib-metrics.tsv bmfm.tsv | sort -u); do
+		[ "$metric" = metric ] || grep -qw "$metric" "$BATS_TEST_DIRNAME/../man/scmetric.1.in" || fail "the manual has no word on $metric"
+	done
 	awk -F '\t' '{ v[$1] = $2 } END { bio = (v["leiden_nmi"] + v["leiden_ari"] + v["silhouette_label"]) / 3
 		batch = (v["silhouette_batch"] + v["graph_connectivity"]) / 2
 		exit !(v["leiden_nmi"] > .9 && (v["avg_bio_swept"] - bio) ^ 2 < 1e-11 && (v["avg_batch"] - batch) ^ 2 < 1e-11 &&

@@ -124,7 +124,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 	w->index = header_find(h, "barcode");
 	if (w->index >= 0 && h->col[w->index].type != STR)
 		w->index = -1;
-	if (strcmp(h->kind, "counts") == 0) {
+	if (h->kind == STREAM_COUNTS) {
 		if (!h->vocab.n)
 			return error_set(e, "%s: no gene table, so the columns of X have no names", name);
 		w->gene = header_need(h, "gene", U32, RAGGED, name, e);
@@ -135,17 +135,17 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 			return error_set(e, "%s: gene and count are not in one group", name);
 		return 0;
 	}
-	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
+	if (h->kind != STREAM_EMBEDDING && h->kind != STREAM_PREDICTION)
 		return error_set(e,
 			"%s: a %s stream has no matrix that AnnData could hold: export counts, an "
 			"embedding or a prediction (tokens keep the rank of a gene, not its count)",
-			name, h->kind);
-	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && h->ngroup)
+			name, kind_name(h->kind));
+	if (h->kind == STREAM_PREDICTION && header_find(h, "logit") < 0 && h->ngroup)
 		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", name);
-	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
+	if (h->kind == STREAM_PREDICTION && header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
 		return error_set(
 			e, "%s: predictions of numbers are not a matrix: add them to the .h5ad of the cells with --into FILE", name);
-	w->main = header_need(h, strcmp(h->kind, "embedding") ? "logit" : "x", COLUMN_TYPES, FIXED, name, e);
+	w->main = header_need(h, h->kind == STREAM_EMBEDDING ? "x" : "logit", COLUMN_TYPES, FIXED, name, e);
 	return w->main < 0 ? -1 : 0;
 }
 

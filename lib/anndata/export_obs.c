@@ -13,8 +13,10 @@ hid_t export_native(const struct h5ad_writer *w, enum column_type t)
 	case VALUES_SIGNED:
 	case VALUES_CODE: /* -1: missing */
 		return whole[__builtin_ctzl(k->size)][k->values != VALUES_UNSIGNED];
-	case VALUES_REAL:
-		return k->size == sizeof(float) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+	case VALUES_FLOAT:
+		return H5T_NATIVE_FLOAT;
+	case VALUES_DOUBLE:
+		return H5T_NATIVE_DOUBLE;
 	case VALUES_TEXT:
 		return w->h5.text;
 	}
@@ -167,14 +169,13 @@ char **export_texts(struct h5ad_writer *w, const struct block *b, int c, const u
 static const void *with_nan(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
 {
 	const uint8_t *missing = b->col[o->missing].data;
-	size_t size = type_size(w->header->col[o->col].type);
-	void *v = export_scratch(w, rows * size);
+	enum column_type type = w->header->col[o->col].type;
+	size_t size = type_size(type);
+	char *v = export_scratch(w, rows * size);
 	memcpy(v, b->col[o->col].data, rows * size);
 	for (size_t r = 0; r < rows; r++)
-		if (missing[r] && size == 4)
-			((float *)v)[r] = __builtin_nanf("");
-		else if (missing[r])
-			((double *)v)[r] = __builtin_nan("");
+		if (missing[r])
+			type_fill_missing(type, v + r * size, 1);
 	return v;
 }
 
@@ -202,7 +203,7 @@ int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out 
 		h5out_append(&w->h5, &o->values, booleans(w, b, o, rows), rows);
 	else if (s->type == STR)
 		h5out_append(&w->h5, &o->values, export_texts(w, b, o->col, missing, rows), rows);
-	else if (missing && (s->type == F32 || s->type == F64))
+	else if (missing && type_is_real(s->type))
 		h5out_append(&w->h5, &o->values, with_nan(w, b, o, rows), rows);
 	else
 		h5out_append(&w->h5, &o->values, v, rows); /* a missing code, 0xFFFFFFFF, is int32 -1 */

@@ -120,9 +120,8 @@ static int open_old(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct err
 	if (h5_object_type(obsm, f->name) != H5O_TYPE_DATASET ||
 		h5array_open(&f->old, &(struct store){.kind = &store_hdf5, .name = w->shown, .h5 = obsm}, f->name, e))
 		return taken(w, "obsm", f->name, "", e);
-	int real = s->type == F32 || s->type == F64;
 	if (f->old.ndim != 2 || f->old.dim[0] != w->ncell || f->old.dim[1] != s->n || f->old.size != type_size(s->type) ||
-		number_is_float(f->old.type) != real)
+		number_is_float(f->old.type) != type_is_real(s->type))
 		return taken(w, "obsm", f->name, ", of another shape or type", e);
 	return 0;
 }
@@ -134,11 +133,8 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 	struct h5out *o = &w->w.h5;
 	hid_t type = export_native(&w->w, s->type);
 	hsize_t dim[2] = {w->ncell, s->n};
-	float none32 = NAN;
-	double none64 = NAN;
 	RELEASED(h5_close) hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_properties(o);
-	if (s->type == F32 || s->type == F64)
-		h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
+	h5out_ok(o, H5Pset_fill_value(create, type, type_kind(s->type)->missing));
 	f->set = h5out_id(o, H5Dcreate2(obsm, f->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
 	h5out_encoding(o, f->set, "array", "0.2.0");
 	FREED char *text = cJSON_PrintUnformatted(w->header->provenance);
@@ -149,8 +145,8 @@ static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 static const cJSON *classes_of(const struct h5ad_into *w, const struct column_spec *s)
 {
 	const cJSON *labels = cJSON_GetObjectItemCaseSensitive(w->header->extra, "labels");
-	return !strcmp(w->header->kind, "prediction") && cJSON_IsArray(labels) && (uint32_t)cJSON_GetArraySize(labels) == s->n ? labels
-															       : NULL;
+	return w->header->kind == STREAM_PREDICTION && cJSON_IsArray(labels) && (uint32_t)cJSON_GetArraySize(labels) == s->n ? labels
+															     : NULL;
 }
 
 /* The values of a table, of cells that the stream lacks: NaN, or 0. */
@@ -158,8 +154,7 @@ static char *make_values(const struct h5ad_into *w, const struct column_spec *s)
 {
 	size_t n = w->ncell * s->n;
 	char *values = xcalloc(n + 1, type_size(s->type));
-	for (size_t i = 0; i < n && s->type == F32; i++)
-		((float *)values)[i] = NAN;
+	type_fill_missing(s->type, values, n);
 	return values;
 }
 
@@ -219,14 +214,14 @@ static int is_kept(const struct h5ad_into *w, const struct column_spec *s)
 	for (size_t i = 0; i < nkeep; i++)
 		kept |= !strcmp(keep[i], s->name);
 	for (size_t i = 0; !nkeep && i < sizeof usual / sizeof *usual; i++)
-		kept |= !strcmp(usual[i], s->name) && !strcmp(w->header->kind, "prediction");
+		kept |= !strcmp(usual[i], s->name) && w->header->kind == STREAM_PREDICTION;
 	return kept && s->shape == SCALAR && !header_companion(s->name);
 }
 
 /* The table that gathers the columns of obs. All its rows are missing. */
 static int make_table(struct h5ad_into *w, struct error *e)
 {
-	header_init(&w->columns, "embedding");
+	header_init(&w->columns, STREAM_EMBEDDING);
 	w->scalar = xcalloc(w->header->ncol, sizeof *w->scalar);
 	for (size_t i = 0; i < w->header->ncol; i++) {
 		const struct column_spec *s = &w->header->col[i];
@@ -296,9 +291,9 @@ static int check_key(const struct h5ad_into *w, struct error *e)
 static int check_stream(struct h5ad_into *w, struct error *e)
 {
 	const struct header *h = w->header;
-	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
-		return error_set(
-			e, "%s: this is a %s stream: an embedding or predictions of cells can be added to a file", w->stream, h->kind);
+	if (h->kind != STREAM_EMBEDDING && h->kind != STREAM_PREDICTION)
+		return error_set(e, "%s: this is a %s stream: an embedding or predictions of cells can be added to a file", w->stream,
+			kind_name(h->kind));
 	if (h->ngroup)
 		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", w->stream);
 	w->barcode = header_need(h, "barcode", STR, SCALAR, w->stream, e);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Below a table that is declared with []: each member of the enum whose last one is n has its row. */
+#define EVERY_ROW(table, n) _Static_assert(sizeof(table) / sizeof *(table) == (n), "each member of the enum has its row in " #table)
+
 struct error {
 	char msg[1024];
 };

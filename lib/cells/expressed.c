@@ -20,7 +20,7 @@ int expressed_init(struct expressed *x, const struct header *h, const char *name
 	const char *with_name, struct error *e)
 {
 	*x = (struct expressed){0};
-	if (header_kind(h, "counts", name, e) || (x->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
+	if (header_kind(h, STREAM_COUNTS, name, e) || (x->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(x->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
 		return -1;
 	if (h->col[x->count].type != U32 || h->col[x->count].group != h->col[x->gene].group)

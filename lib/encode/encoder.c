@@ -95,7 +95,7 @@ int encoder_header(
 {
 	const char *tie = enc->o.ties == TIES_RANDOM ? "tie" : enc->o.ties == TIES_GROUP ? "rank" : NULL;
 	const char *const ours[] = {"token", "value", tie, enc->counted ? "count" : NULL, enc->counted ? PANEL_COLUMN : NULL};
-	header_init(h, "tokens");
+	header_init(h, STREAM_TOKENS);
 	if (counts_find(&enc->in, counts, name, e) || panels_read(&enc->measured, counts, name, e) ||
 		(enc->measured.n && (enc->measured_by = header_need(counts, PANEL_COLUMN, U32, SCALAR, name, e)) < 0))
 		return -1;

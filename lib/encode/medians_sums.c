@@ -10,7 +10,7 @@ static const struct {
 	const char *name;
 	enum column_type type;
 	enum column_shape shape;
-} columns[COLUMNS] = {
+} columns[] = {
 	[MODE] = {"mode", U8, SCALAR},
 	[VALUES] = {"values", U64, SCALAR},
 	[BELOW] = {"below", U64, SCALAR},
@@ -23,6 +23,7 @@ static const struct {
 	[BIN] = {"bin", U16, RAGGED},
 	[SUM] = {"sum", F64, RAGGED},
 };
+EVERY_ROW(columns, COLUMNS);
 
 void medians_header(struct header *h, const struct vocab *genes, uint64_t pass, uint64_t cells)
 {
@@ -145,7 +146,7 @@ int medians_read(struct medians *m, struct stream *in, uint64_t *pass, uint64_t 
 	const char *name = stream_name(in);
 	const cJSON *o = json_get(h->extra, "medians");
 	int col[COLUMNS], got, bad = 0;
-	if (header_kind(h, "medians", name, e) || sums_find_columns(h, col, name, e))
+	if (header_kind(h, STREAM_MEDIANS, name, e) || sums_find_columns(h, col, name, e))
 		return -1;
 	if (!cJSON_IsObject(o) || json_whole(o, "pass", 1, pass) || json_whole(o, "cells", 0, cells))
 		return error_set(e, "%s: header: medians: expected pass and cells", name);

@@ -311,7 +311,7 @@ static int score_kmeans(struct work *w)
 
 #define UNIT .range = "0 to 1"
 #define ARI .range = "-0.5 to 1"
-const struct integration_kind integration_kind[INTEGRATION_METRICS] = {
+const struct integration_kind integration_kind[] = {
 	[ISOLATED_LABELS] = {UNIT, .needs_batches = 1},
 	[LEIDEN_NMI] = {UNIT, .from_neighbours = 1},
 	[LEIDEN_ARI] = {ARI, .from_neighbours = 1},
@@ -330,6 +330,7 @@ const struct integration_kind integration_kind[INTEGRATION_METRICS] = {
 	[KBET] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
 	[PCR] = {UNIT, .needs_batches = 1, .lower = 1, .na = "all cells are equal"},
 };
+EVERY_ROW(integration_kind, INTEGRATION_METRICS);
 
 /* Why metrics are not known, but for what the functions above say. */
 static void explain(struct integration_scores *s, const struct integration_cells *c)
@@ -340,7 +341,7 @@ static void explain(struct integration_scores *s, const struct integration_cells
 		if (integration_kind[m].needs_batches && !c->batch)
 			s->why[m] = c->batches == 1 ? "one batch" : "no --batch-key";
 		else
-			s->why[m] = integration_kind[m].na ? integration_kind[m].na : "not defined for these cells";
+			s->why[m] = integration_kind[m].na ? integration_kind[m].na : "not computed";
 	}
 }
 

@@ -33,9 +33,10 @@ enum integration_metric {
 struct integration_kind {
 	uint8_t needs_batches, from_neighbours; /* from_neighbours: approximate ones of many cells change it */
 	uint8_t lower; /* is better */
-	const char *range, *na; /* na: why it can be NA although there are batches; NULL: it cannot, or why[] says it */
+	const char *range; /* "0 to 1" */
+	const char *na; /* why it can be NA although there are batches; NULL: it cannot, or why[] says it */
 };
-extern const struct integration_kind integration_kind[INTEGRATION_METRICS];
+extern const struct integration_kind integration_kind[];
 
 struct integration_cells {
 	size_t n, k, batches;

@@ -224,7 +224,7 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	int col[5 + GRAPH_VALUES] = {0};
-	if (header_kind(h, "graph", name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
+	if (header_kind(h, STREAM_GRAPH, name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
 		(col[1] = header_need(h, "neighbour", U32, RAGGED, name, e)) < 0 ||
 		(col[2] = header_need(h, weight, F32, RAGGED, name, e)) < 0 ||
 		(col[3] = header_need(h, graph_overlap(weight), U32, RAGGED, name, e)) < 0 ||

@@ -70,7 +70,7 @@ int labels_init(struct labels *l, const struct header *h, const char *name, stru
 	if (l->col < 0)
 		return -1;
 	l->spec = &h->col[l->col];
-	if (type_kind(l->spec->type)->values == VALUES_REAL)
+	if (type_is_real(l->spec->type))
 		return error_set(e, "%s: column '%s' is %s; classes come from categorical, text or whole-number columns", file, name,
 			type_name(l->spec->type));
 	l->missing = header_missing(h, name);

@@ -136,11 +136,10 @@ static int count_lists(struct header *want, struct header *out, const struct hea
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e)
 {
-	const char *kind = c->counts ? "counts" : "tokens";
+	enum stream_kind kind = c->counts ? STREAM_COUNTS : STREAM_TOKENS;
 	header_init(want, kind);
 	header_copy(out, in);
-	free(out->kind);
-	out->kind = xstrdup(c->counts ? "masked-counts" : "masked");
+	out->kind = c->counts ? STREAM_MASKED_COUNTS : STREAM_MASKED;
 	while (out->ncol)
 		header_drop(out, out->col[out->ncol - 1].name);
 	int cell;

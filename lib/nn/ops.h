@@ -149,7 +149,8 @@ struct group_info {
 };
 
 struct ops {
-	const char *name; /* "cpu", "cuda" */
+	const char *name; /* "cpu", "cuda"; for messages */
+	int host; /* computes on the processor: --precision is for it, and its kernels depend on the processor */
 	int queued; /* runs behind the caller */
 	size_t act_size; /* bytes of one activation element */
 	size_t align; /* activations and tensors start at multiples of this many elements */

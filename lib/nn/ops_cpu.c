@@ -244,6 +244,7 @@ struct ops *ops_cpu_base(int threads)
 	openblas_set_num_threads(1);
 	c->o = (struct ops){
 		.name = "cpu",
+		.host = 1,
 		.act_size = sizeof(real),
 		.align = 16,
 		.round_tokens = 1,

@@ -2,7 +2,8 @@
 
 #include "base/sort.h"
 
-const char *const perturb_name[PERTURB_KINDS] = {"delete", "overexpress", "activate", "inhibit"};
+const char *const perturb_name[] = {"delete", "overexpress", "activate", "inhibit"};
+EVERY_ROW(perturb_name, PERTURB_KINDS);
 
 struct perturb_move {
 	uint32_t gene, from, to; /* ranks */

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum perturb_kind { PERTURB_DELETE, PERTURB_OVEREXPRESS, PERTURB_ACTIVATE, PERTURB_INHIBIT, PERTURB_KINDS };
-extern const char *const perturb_name[PERTURB_KINDS]; /* "delete" ... */
+extern const char *const perturb_name[]; /* "delete" ... */
 
 struct perturb {
 	uint32_t *token, n; /* [n] the cell, a copy */

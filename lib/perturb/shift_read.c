@@ -91,7 +91,7 @@ static int shift_find_column(const struct header *h, const char *name, enum colu
 static int open_columns(struct shift_reader *in)
 {
 	const struct header *h = in->h;
-	if (header_kind(h, "embedding", in->name, in->e))
+	if (header_kind(h, STREAM_EMBEDDING, in->name, in->e))
 		return -1;
 	in->kind = shift_find_column(h, "perturbation", CATEGORICAL, SCALAR);
 	in->label = shift_find_column(h, "perturbed", STR, SCALAR);
@@ -374,7 +374,7 @@ static int add_state(struct shift_reader *in, struct states *t, size_t i, size_t
 
 static int open_states(struct shift_reader *in, const struct states *t)
 {
-	if (header_kind(in->h, "embedding", in->name, in->e))
+	if (header_kind(in->h, STREAM_EMBEDDING, in->name, in->e))
 		return -1;
 	if (shift_find_column(in->h, "similarity", F64, SCALAR) >= 0)
 		return error_set(in->e, "%s: --state needs vectors, and these are similarities: embed without --similarity", in->name);

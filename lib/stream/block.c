@@ -101,11 +101,20 @@ uint64_t block_whole(const struct block *b, int c, size_t i)
 double block_number(const struct block *b, int c, size_t i)
 {
 	const void *p = b->col[c].data;
-	const struct column_kind *k = type_kind(b->header->col[c].type);
-	if (k->values == VALUES_REAL)
-		return k->size == sizeof(float) ? (double)((const float *)p)[i] : ((const double *)p)[i];
-	uint64_t whole = block_whole(b, c, i);
-	return k->values == VALUES_SIGNED ? (double)(int64_t)whole : (double)whole;
+	switch (type_kind(b->header->col[c].type)->values) {
+	case VALUES_FLOAT:
+		return (double)((const float *)p)[i];
+	case VALUES_DOUBLE:
+		return ((const double *)p)[i];
+	case VALUES_SIGNED:
+		return (double)(int64_t)block_whole(b, c, i);
+	case VALUES_UNSIGNED:
+	case VALUES_CODE:
+		return (double)block_whole(b, c, i);
+	case VALUES_TEXT:
+		break;
+	}
+	return NAN;
 }
 
 static void take_values(char *to, const char *from, size_t width, const uint32_t *row, size_t n)

@@ -150,7 +150,7 @@ static int same_keys(const struct header *a, const struct header *b)
 static int check_tokens(const struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
 {
 	uint64_t cls_a, cls_b;
-	if (strcmp(h->kind, "tokens"))
+	if (h->kind != STREAM_TOKENS)
 		return 0;
 	if (panels_there(all) != panels_there(h))
 		return error_set(e, "%s: its header %s which genes were measured, and that of %s %s: encode both in the same way", name,
@@ -166,8 +166,9 @@ static int check_tokens(const struct header *all, const struct header *h, const 
 static int check_rest(struct header *all, const struct header *h, const char *first, const char *name, char **warning, struct error *e)
 {
 	char a[33], b[33];
-	if (strcmp(h->kind, all->kind))
-		return error_set(e, "%s: this stream is of kind %s, expected %s as in %s", name, h->kind, all->kind, first);
+	if (h->kind != all->kind)
+		return error_set(
+			e, "%s: this stream is of kind %s, expected %s as in %s", name, kind_name(h->kind), kind_name(all->kind), first);
 	vocab_digest(&all->vocab, a);
 	vocab_digest(&h->vocab, b);
 	if (strcmp(a, b))
@@ -295,21 +296,15 @@ static void fill_missing(const struct concat *c, const struct concat_input *p, i
 			const char *text = code && code[r] != MISSING_CODE ? from->category[code[r]] : "";
 			block_push_str(out, k, text, strlen(text));
 		}
-	} else if (s->type == CATEGORICAL) {
-		memset(out->col[k].data, 0xFF, out->rows * 4);
-	} else if (s->type == F32) {
-		for (size_t r = 0; r < out->rows; r++)
-			((float *)out->col[k].data)[r] = NAN;
-	} else if (s->type == F64) {
-		for (size_t r = 0; r < out->rows; r++)
-			((double *)out->col[k].data)[r] = NAN;
-	} else {
-		/* NAME.missing is 1 where the input has no NAME, or no category in it, else 0; the number itself is 0 */
-		FREED char *column = xstrndup(s->name, header_companion(s->name));
+		return;
+	}
+	type_fill_missing(s->type, out->col[k].data, out->rows * s->n);
+	size_t base = header_companion(s->name);
+	if (base) {
+		/* NAME.missing is 1 where the input has no NAME, or no category in it, else 0 */
+		FREED char *column = xstrndup(s->name, base);
 		const uint32_t *code = codes(p, column, in, &from);
-		int absent = *column && !from && header_find(&c->header, column) >= 0;
-		memset(out->col[k].data, 0, out->rows * type_size(s->type));
-		if (absent)
+		if (!from && header_find(&c->header, column) >= 0)
 			memset(out->col[k].data, 1, out->rows);
 		for (size_t r = 0; code && r < out->rows; r++)
 			((uint8_t *)out->col[k].data)[r] = code[r] == MISSING_CODE;

@@ -4,7 +4,7 @@
 
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	if (header_kind(h, "counts", name, e) || (c->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
+	if (header_kind(h, STREAM_COUNTS, name, e) || (c->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0 ||
 		(c->total = header_need(h, "n_counts", U64, SCALAR, name, e)) < 0)
 		return -1;

@@ -4,27 +4,52 @@
 
 #include <math.h>
 
+static const uint32_t no_code = MISSING_CODE;
+static const float no_float = NAN;
+static const double no_double = NAN;
+static const uint64_t zero = 0;
 static const struct column_kind types[] = {
-	[U8] = {"u8", 1, VALUES_UNSIGNED, "|u1"},
-	[U16] = {"u16", 2, VALUES_UNSIGNED, "<u2"},
-	[U32] = {"u32", 4, VALUES_UNSIGNED, "<u4"},
-	[U64] = {"u64", 8, VALUES_UNSIGNED, "<u8"},
-	[I8] = {"i8", 1, VALUES_SIGNED, "|i1"},
-	[I16] = {"i16", 2, VALUES_SIGNED, "<i2"},
-	[I32] = {"i32", 4, VALUES_SIGNED, "<i4"},
-	[I64] = {"i64", 8, VALUES_SIGNED, "<i8"},
-	[F32] = {"f32", 4, VALUES_REAL, "<f4"},
-	[F64] = {"f64", 8, VALUES_REAL, "<f8"},
-	[STR] = {"str", 1, VALUES_TEXT, NULL},
-	[CATEGORICAL] = {"categorical", 4, VALUES_CODE, "<i4"},
+	[U8] = {"u8", 1, VALUES_UNSIGNED, "|u1", &zero},
+	[U16] = {"u16", 2, VALUES_UNSIGNED, "<u2", &zero},
+	[U32] = {"u32", 4, VALUES_UNSIGNED, "<u4", &zero},
+	[U64] = {"u64", 8, VALUES_UNSIGNED, "<u8", &zero},
+	[I8] = {"i8", 1, VALUES_SIGNED, "|i1", &zero},
+	[I16] = {"i16", 2, VALUES_SIGNED, "<i2", &zero},
+	[I32] = {"i32", 4, VALUES_SIGNED, "<i4", &zero},
+	[I64] = {"i64", 8, VALUES_SIGNED, "<i8", &zero},
+	[F32] = {"f32", 4, VALUES_FLOAT, "<f4", &no_float},
+	[F64] = {"f64", 8, VALUES_DOUBLE, "<f8", &no_double},
+	[STR] = {"str", 1, VALUES_TEXT, NULL, &zero},
+	[CATEGORICAL] = {"categorical", 4, VALUES_CODE, "<i4", &no_code},
 };
-_Static_assert(sizeof types / sizeof *types == COLUMN_TYPES, "every type has its row");
+EVERY_ROW(types, COLUMN_TYPES);
 static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
 static const struct {
-	const char *name, *maker; /* maker: for messages */
-} kinds[] = {{"counts", "h5tok"}, {"tokens", "rankenc"}, {"masked", "maskgen"}, {"masked-counts", "maskgen on counts"},
-	{"graph", "depgraph"}, {"embedding", "scembed"}, {"prediction", "scpredict cells"}, {"medians", "rankenc --fit --sums"}};
-#define KINDS (sizeof kinds / sizeof *kinds)
+	const char *name;
+	const char *maker; /* for messages */
+	enum stream_kind from; /* what its maker reads; STREAM_KINDS: no stream */
+	int sampled; /* a row is a cell as it was measured or described once, so that some of them are a stream of the kind, too */
+} kinds[] = {
+	[STREAM_COUNTS] = {"counts", "h5tok", STREAM_KINDS, 1},
+	[STREAM_TOKENS] = {"tokens", "rankenc", STREAM_COUNTS, 1},
+	[STREAM_MASKED] = {"masked", "maskgen", STREAM_TOKENS, 0},
+	[STREAM_MASKED_COUNTS] = {"masked-counts", "maskgen", STREAM_COUNTS, 0},
+	[STREAM_GRAPH] = {"graph", "depgraph", STREAM_TOKENS, 0},
+	[STREAM_EMBEDDING] = {"embedding", "scembed", STREAM_TOKENS, 1},
+	[STREAM_PREDICTION] = {"prediction", "scpredict cells", STREAM_TOKENS, 1},
+	[STREAM_MEDIANS] = {"medians", "rankenc --fit --sums", STREAM_COUNTS, 0},
+};
+EVERY_ROW(kinds, STREAM_KINDS);
+
+const char *kind_name(enum stream_kind k)
+{
+	return kinds[k].name;
+}
+
+int kind_sampled(enum stream_kind k)
+{
+	return kinds[k].sampled;
+}
 
 const struct column_kind *type_kind(enum column_type t)
 {
@@ -41,9 +66,20 @@ int type_is_whole(enum column_type t)
 	return types[t].values == VALUES_UNSIGNED || types[t].values == VALUES_SIGNED;
 }
 
+int type_is_real(enum column_type t)
+{
+	return types[t].values == VALUES_FLOAT || types[t].values == VALUES_DOUBLE;
+}
+
 int type_is_number(enum column_type t)
 {
-	return type_is_whole(t) || types[t].values == VALUES_REAL;
+	return type_is_whole(t) || type_is_real(t);
+}
+
+void type_fill_missing(enum column_type t, void *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		memcpy((char *)values + i * types[t].size, types[t].missing, types[t].size);
 }
 
 const char *type_name(enum column_type t)
@@ -56,9 +92,9 @@ enum column_type id_type(size_t vocab_size)
 	return vocab_size < 65536 ? U16 : U32;
 }
 
-void header_init(struct header *h, const char *kind)
+void header_init(struct header *h, enum stream_kind kind)
 {
-	*h = (struct header){.kind = xstrdup(kind), .provenance = cJSON_CreateArray(), .extra = cJSON_CreateObject()};
+	*h = (struct header){.kind = kind, .provenance = cJSON_CreateArray(), .extra = cJSON_CreateObject()};
 }
 
 static void spec_release(struct column_spec *c)
@@ -74,7 +110,6 @@ void header_release(struct header *h)
 		spec_release(&h->col[i]);
 	free(h->col);
 	free_list(h->group, h->ngroup);
-	free(h->kind);
 	vocab_release(&h->vocab);
 	cJSON_Delete(h->provenance);
 	cJSON_Delete(h->extra);
@@ -173,7 +208,7 @@ void header_drop(struct header *h, const char *name)
 
 void header_copy(struct header *to, const struct header *from)
 {
-	*to = (struct header){.kind = xstrdup(from->kind)};
+	*to = (struct header){.kind = from->kind};
 	to->provenance = cJSON_Duplicate(from->provenance, 1);
 	to->extra = cJSON_Duplicate(from->extra, 1);
 	for (size_t i = 0; i < from->ngroup; i++)
@@ -183,11 +218,10 @@ void header_copy(struct header *to, const struct header *from)
 	vocab_copy(&to->vocab, &from->vocab);
 }
 
-void header_derive(struct header *to, const char *kind, const struct header *from)
+void header_derive(struct header *to, enum stream_kind kind, const struct header *from)
 {
 	header_copy(to, from);
-	free(to->kind);
-	to->kind = xstrdup(kind);
+	to->kind = kind;
 	for (size_t i = to->ncol; i-- > 0;)
 		if (to->col[i].shape == RAGGED)
 			header_drop(to, to->col[i].name);
@@ -209,7 +243,7 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 		char has[400] = "";
 		for (size_t k = 0, at = 0; k < h->ncol && at < sizeof has - 1; k++)
 			at += (size_t)snprintf(has + at, sizeof has - at, "%s%s", k ? ", " : "", h->col[k].name);
-		return error_set(e, "%s: no column '%s' in this %s stream (it has: %s)", file, name, h->kind, has);
+		return error_set(e, "%s: no column '%s' in this %s stream (it has: %s)", file, name, kinds[h->kind].name, has);
 	}
 	const struct column_spec *c = &h->col[i];
 	int fits = type == COLUMN_TYPES || c->type == type || (type == U32 && c->type == U16 && shape == RAGGED && header_is_id(c));
@@ -219,23 +253,27 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 	return i;
 }
 
-/* Row of kinds; KINDS: unknown. */
-static size_t kind_number(const char *kind)
+/* The programs that make `to` of `from`, as "rankenc and scembed"; malloced, "" if there is no way. */
+static char *makers(enum stream_kind from, enum stream_kind to)
 {
-	size_t k = 0;
-	while (k < KINDS && strcmp(kind, kinds[k].name))
-		k++;
-	return k;
+	if (to == STREAM_KINDS)
+		return xstrdup("");
+	if (kinds[to].from == from)
+		return xstrdup(kinds[to].maker);
+	char *way = makers(from, kinds[to].from);
+	if (*way)
+		xappend(&way, " and %s", kinds[to].maker);
+	return way;
 }
 
-int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
+int header_kind(const struct header *h, enum stream_kind kind, const char *file, struct error *e)
 {
-	size_t is = kind_number(h->kind), k = kind_number(kind);
-	if (is == k)
+	if (h->kind == kind)
 		return 0;
-	int step = is < k && is <= 1; /* of counts or tokens the maker makes it */
-	return error_set(e, "%s: this is a%s %s stream, expected %s%s %s%s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind,
-		step ? ": run" : ", made by", kinds[k].maker, step ? " first" : "");
+	FREED char *way = makers(h->kind, kind);
+	const char *is = kinds[h->kind].name;
+	return error_set(e, "%s: this is a%s %s stream, expected %s%s %s%s", file, strchr("aeiou", *is) ? "n" : "", is, kinds[kind].name,
+		*way ? ": run" : ", made by", *way ? way : kinds[kind].maker, *way ? " first" : "");
 }
 
 int header_missing(const struct header *h, const char *name)
@@ -370,7 +408,7 @@ static cJSON *print_vocab(const struct vocab *v)
 char *header_print(const struct header *h)
 {
 	cJSON *j = cJSON_CreateObject();
-	cJSON_AddStringToObject(j, "kind", h->kind);
+	cJSON_AddStringToObject(j, "kind", kinds[h->kind].name);
 	cJSON *cols = cJSON_AddArrayToObject(j, "columns");
 	for (size_t i = 0; i < h->ncol; i++)
 		cJSON_AddItemToArray(cols, print_column(h, &h->col[i]));
@@ -474,9 +512,10 @@ static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 	const char *kind = json_text(j, "kind");
 	if (!kind)
 		return error_set(e, "%s: header: no kind", name);
-	if (kind_number(kind) == KINDS)
+	while (h->kind < STREAM_KINDS && strcmp(kind, kinds[h->kind].name))
+		h->kind++;
+	if (h->kind == STREAM_KINDS)
 		return error_set(e, "%s: unknown kind of stream '%.40s'", name, kind);
-	h->kind = xstrdup(kind);
 	const cJSON *cols = json_get(j, "columns"), *c;
 	if (!cJSON_IsArray(cols) || !cols->child || cJSON_GetArraySize(cols) > COLUMNS_MAX)
 		return error_set(e, "%s: header: expected 1 to %d columns", name, COLUMNS_MAX);

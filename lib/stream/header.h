@@ -10,11 +10,22 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+enum stream_kind {
+	STREAM_COUNTS,
+	STREAM_TOKENS,
+	STREAM_MASKED,
+	STREAM_MASKED_COUNTS,
+	STREAM_GRAPH,
+	STREAM_EMBEDDING,
+	STREAM_PREDICTION,
+	STREAM_MEDIANS,
+	STREAM_KINDS
+};
 enum column_type { U8, U16, U32, U64, I8, I16, I32, I64, F32, F64, STR, CATEGORICAL, COLUMN_TYPES };
 enum column_shape { SCALAR, RAGGED, FIXED };
 
 /* What the values of a type are. */
-enum column_values { VALUES_UNSIGNED, VALUES_SIGNED, VALUES_REAL, VALUES_CODE, VALUES_TEXT };
+enum column_values { VALUES_UNSIGNED, VALUES_SIGNED, VALUES_FLOAT, VALUES_DOUBLE, VALUES_CODE, VALUES_TEXT };
 
 /* All that is known of a column type. */
 struct column_kind {
@@ -22,6 +33,7 @@ struct column_kind {
 	size_t size; /* bytes a value; STR: of a character */
 	enum column_values values;
 	const char *npy; /* what numpy calls it; NULL: it makes no array. A missing code, 0xFFFFFFFF, is -1 there */
+	const void *missing; /* [size] what stands where there is no value; whole numbers have 0, and a companion that says so */
 };
 
 #define MISSING_CODE 0xFFFFFFFFu /* a categorical value that is missing */
@@ -49,7 +61,7 @@ struct column_spec {
 #define HEADER_CLS "cls" /* key of `extra`: number of tokens for the whole cell at the start of each; missing: one at most */
 
 struct header {
-	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction, medians */
+	enum stream_kind kind;
 	size_t ncol, ngroup;
 	struct column_spec *col; /* [ncol] */
 	char **group; /* [ngroup] names of the ragged groups, in order of first use */
@@ -58,10 +70,10 @@ struct header {
 	cJSON *extra; /* object: every other key */
 };
 
-void header_init(struct header *h, const char *kind);
+void header_init(struct header *h, enum stream_kind kind);
 void header_copy(struct header *to, const struct header *from); /* `to` zeroed or released before */
 /* The same cells in a stream of another kind: what `from` has but for its ragged columns. */
-void header_derive(struct header *to, const char *kind, const struct header *from);
+void header_derive(struct header *to, enum stream_kind kind, const struct header *from);
 void header_release(struct header *h); /* accepts a zeroed struct */
 
 /* Columns. A name is unique, not empty and has no tab or line break. Each add returns the index of the new column. */
@@ -100,7 +112,7 @@ size_t header_companion(const char *name);
 void header_map(const struct header *to, const struct header *from, int *map);
 
 /* Check the kind; -1 with e set ("FILE: this is a counts stream, expected tokens: run rankenc first"). */
-int header_kind(const struct header *h, const char *kind, const char *file, struct error *e);
+int header_kind(const struct header *h, enum stream_kind kind, const char *file, struct error *e);
 
 /* Token and gene ids are u16 in a column while the vocabulary has fewer than 65,536 rows, else u32. */
 enum column_type id_type(size_t vocab_size);
@@ -115,8 +127,13 @@ void header_provenance(struct header *h, const char *program, const char *option
 char *header_print(const struct header *h);
 int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e);
 
+const char *kind_name(enum stream_kind k); /* in the header of a stream */
+int kind_sampled(enum stream_kind k); /* whether some of the rows are a stream of the kind, too */
+
 const struct column_kind *type_kind(enum column_type t);
 size_t type_size(enum column_type t);
 const char *type_name(enum column_type t);
 int type_is_whole(enum column_type t);
+int type_is_real(enum column_type t);
 int type_is_number(enum column_type t); /* whole, or real */
+void type_fill_missing(enum column_type t, void *values, size_t n); /* n values: there is none */

@@ -23,7 +23,7 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 {
 	*c = no_columns;
 	c->plain = 1;
-	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+	if (header_kind(h, STREAM_TOKENS, name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
 	c->input_group = h->col[c->input].group;
@@ -62,7 +62,7 @@ void masked_columns_release(struct masked_columns *c)
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
 	*c = no_columns;
-	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+	if (header_kind(h, STREAM_MASKED, name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
 		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "input", U32, RAGGED, name, e)) < 0 ||
@@ -93,7 +93,8 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e)
 {
 	*c = no_columns;
-	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+	if (header_kind(h, plain ? STREAM_COUNTS : STREAM_MASKED_COUNTS, name, e) ||
+		(c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
 		return -1;

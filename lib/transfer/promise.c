@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-const char *const promise_name[PROMISES] = {
-	[PROMISE_COVERAGE] = "coverage", [PROMISE_UNKNOWN] = "unknown", [PROMISE_ACCURACY] = "accuracy"};
+const char *const promise_name[] = {[PROMISE_COVERAGE] = "coverage", [PROMISE_UNKNOWN] = "unknown", [PROMISE_ACCURACY] = "accuracy"};
+EVERY_ROW(promise_name, PROMISES);
 
 static const double close_to = 0.05; /* shares of right predictions that differ less are about the same */
 

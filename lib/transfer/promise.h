@@ -5,7 +5,7 @@
 #include "transfer/calibrate.h"
 
 enum promised { PROMISE_COVERAGE, PROMISE_UNKNOWN, PROMISE_ACCURACY, PROMISES };
-extern const char *const promise_name[PROMISES]; /* "coverage", "unknown", "accuracy" */
+extern const char *const promise_name[]; /* "coverage", "unknown", "accuracy" */
 
 struct promises {
 	char *why[PROMISES]; /* all reasons why it is not promised, malloced; NULL: it is */

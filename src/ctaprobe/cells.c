@@ -242,8 +242,7 @@ static void predictions_header(
 		header_drop(h, values[i]);
 	for (size_t i = 0; made[i]; i++)
 		header_drop(h, made[i]);
-	free(h->kind);
-	h->kind = xstrdup("prediction");
+	h->kind = STREAM_PREDICTION;
 	if (cells_set.target) {
 		header_add(h, "expected", F64);
 	} else {

@@ -93,7 +93,7 @@ static void open_source(struct source *in, struct study *t, int i)
 	in->s = cli_open(&genes_cli, i);
 	const struct header *h = stream_header(in->s);
 	const char *name = stream_name(in->s);
-	must_kind(in->s, "prediction");
+	must_kind(in->s, STREAM_PREDICTION);
 	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
 		die("%s: these are predictions of cells: use ctaprobe score", name);
 	take_labels(t, h, name);

@@ -21,7 +21,7 @@ void genes_probe_read(struct study *t)
 	in = cli_open(&genes_cli, 0);
 	const struct vocab *v = &stream_header(in)->vocab;
 	size_t without = 0;
-	if (header_kind(stream_header(in), "prediction", stream_name(in), &failure) == 0)
+	if (header_kind(stream_header(in), STREAM_PREDICTION, stream_name(in), &failure) == 0)
 		die("%s: these are predictions already: leave out --gene-labels", stream_name(in));
 	gene_vectors_read(&vectors, in);
 	must(gene_labels_load(&labels, genes_probe.labels, v, &failure));

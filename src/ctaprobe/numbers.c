@@ -20,7 +20,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	struct numbers truth;
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must_kind(in, "prediction");
+	must_kind(in, STREAM_PREDICTION);
 	int predicted = header_find(h, "predicted");
 	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */

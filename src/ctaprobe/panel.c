@@ -72,7 +72,7 @@ static void read_cells(struct cells *c, struct stream *in, const struct task *t,
 	RELEASED(labels_release) struct labels l = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must_kind(in, "counts");
+	must_kind(in, STREAM_COUNTS);
 	int cell = must_column(in, "cell", U64, SCALAR), gene = must_column(in, "gene", U32, RAGGED),
 	    count = must_column(in, "count", U32, RAGGED);
 	if (classes)
@@ -484,7 +484,7 @@ static void run(struct task *t)
 	if (vectors) {
 		given_in = must_open(vectors);
 		const struct header *h = stream_header(given_in);
-		predictions = !strcmp(h->kind, "prediction");
+		predictions = h->kind == STREAM_PREDICTION;
 		x = predictions ? -1 : must_column(given_in, "x", F32, FIXED);
 		t->d = predictions ? 0 : h->col[x].n;
 	} else {

@@ -172,7 +172,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	RELEASED(labels_release) struct labels l, g = {0};
 	struct predictions p;
 	RELEASED(block_release) struct block b = {0};
-	must_kind(in, "prediction");
+	must_kind(in, STREAM_PREDICTION);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
 	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)

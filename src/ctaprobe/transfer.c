@@ -110,7 +110,7 @@ int ctaprobe_transfer(int argc, char **argv)
 		return 0;
 	}
 	struct stream *in = cli_open(&transfer_cli, 0);
-	int counts = strcmp(stream_header(in)->kind, "counts") == 0;
+	int counts = stream_header(in)->kind == STREAM_COUNTS;
 	cli_mode(counts ? COUNTS : EMBEDDINGS, "the cells have %s", counts ? "counts" : "embeddings");
 	if (transfer_set.clusters)
 		embeddings_check(in, &(struct wanted){.label = transfer_set.clusters});

@@ -133,7 +133,7 @@ static void check_new(const struct reference *r, const struct stream *new)
 {
 	const struct header *h = stream_header(new);
 	const char *name = stream_name(new);
-	must(header_kind(h, "embedding", name, &failure) || header_need(h, "x", F32, FIXED, name, &failure) < 0 ||
+	must(header_kind(h, STREAM_EMBEDDING, name, &failure) || header_need(h, "x", F32, FIXED, name, &failure) < 0 ||
 		header_need(h, "cell", U64, SCALAR, name, &failure) < 0);
 	check_alike(stream_header(r->d.s), h, name);
 }
@@ -142,7 +142,7 @@ void reference_read(struct reference *r, const struct stream *new)
 {
 	const struct transfer_options *o = &transfer_set;
 	struct stream *in = must_open(o->reference);
-	if (!new || !strcmp(stream_header(new)->kind, "counts"))
+	if (!new || stream_header(new)->kind == STREAM_COUNTS)
 		r->genes = &stream_header(in)->vocab;
 	struct wanted w = {o->label, NULL, o->group, &r->kept.classes, &r->groups, .with = r->genes, .with_name = stream_name(in)};
 	r->name = stream_name(in);
@@ -339,7 +339,7 @@ void reference_save(struct reference *r)
 void reference_open(struct reference *r, const struct stream *new)
 {
 	struct saved *s = &r->kept;
-	if (strcmp(stream_header(new)->kind, "counts"))
+	if (stream_header(new)->kind != STREAM_COUNTS)
 		die("%s: a saved reference of counts: expected counts, but %s has embeddings", transfer_set.reference, stream_name(new));
 	must(saved_open(s, transfer_set.reference, &failure));
 	if (given(&transfer_set.unknown) && fabs(transfer_set.unknown - s->unknown) > 0)

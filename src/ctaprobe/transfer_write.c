@@ -74,7 +74,7 @@ static void writer_init(struct writer *w, const struct reference *r, const struc
 	w->d.p = xmalloc(k * sizeof *w->d.p);
 	w->d.in_set = xmalloc(k);
 	w->order = xmalloc(k * sizeof *w->order);
-	header_derive(h, "prediction", from);
+	header_derive(h, STREAM_PREDICTION, from);
 	for (size_t i = 0; transfer_made[i]; i++)
 		header_drop(h, transfer_made[i]);
 	w->logit = header_add_fixed(h, "logit", F32, (uint32_t)k);

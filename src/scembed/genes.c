@@ -63,7 +63,7 @@ static void output_open(struct output *o, const struct inference *r, size_t C, i
 {
 	const struct header *from = stream_header(r->in);
 	*o = (struct output){.by = -1};
-	header_init(&o->h, "embedding");
+	header_init(&o->h, STREAM_EMBEDDING);
 	vocab_copy(&o->h.vocab, &from->vocab);
 	cJSON_Delete(o->h.provenance);
 	o->h.provenance = cJSON_Duplicate(from->provenance, 1);

@@ -50,7 +50,7 @@ static void open_input(struct perturbed *p, const struct header *h, const char *
 static void perturbed_make_header(struct perturbed *p, struct header *h, const struct inference *r)
 {
 	static const char *const columns[] = {"x", "x_original", "similarity", "token", "cosine"};
-	header_derive(h, "embedding", stream_header(r->in));
+	header_derive(h, STREAM_EMBEDDING, stream_header(r->in));
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		if (header_find(h, columns[i]) >= 0)
 			die("%s: has a column '%s', which the output needs", r->name, columns[i]);

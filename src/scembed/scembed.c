@@ -153,7 +153,7 @@ static void embed(struct inference *r, struct embedding *m)
 		m->bias = pooler_tensor(r->model, "bias");
 		m->state = xmalloc(m->C * sizeof *m->state);
 	}
-	header_derive(&h, "embedding", stream_header(r->in));
+	header_derive(&h, STREAM_EMBEDDING, stream_header(r->in));
 	if (header_find(&h, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", r->name);
 	m->x = header_add_fixed(&h, "x", F32, (uint32_t)m->C);

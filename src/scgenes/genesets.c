@@ -62,7 +62,7 @@ static void open_graph(struct genesets *s, int i)
 {
 	RELEASED(stream_free_at) struct stream *in = cli_open(&genesets_cli, i);
 	const struct header *h = stream_header(in);
-	must_kind(in, "graph");
+	must_kind(in, STREAM_GRAPH);
 	if (!i)
 		vocab_copy(&s->vocab, &h->vocab);
 	else if (!vocab_equal(&s->vocab, &h->vocab))

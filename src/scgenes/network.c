@@ -78,7 +78,7 @@ int scgenes_network(int argc, char **argv)
 		die("%s: --nearest %lld, but there are %zu genes", stream_name(in), nearest, g.n);
 	FREED struct edge *edge = network_join(&g, &edges);
 	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges, 0);
-	header_init(&h, "graph");
+	header_init(&h, STREAM_GRAPH);
 	vocab_copy(&h.vocab, &stream_header(in)->vocab);
 	cJSON_Delete(h.provenance);
 	h.provenance = cJSON_Duplicate(stream_header(in)->provenance, 1);

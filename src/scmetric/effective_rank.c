@@ -19,7 +19,7 @@ static void effective_rank_read_rows(struct factor *f, struct stream *in)
 	RELEASED(block_release) struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must_kind(in, "embedding");
+	must_kind(in, STREAM_EMBEDDING);
 	int x = must_column(in, "x", F32, FIXED);
 	size_t empty = 0;
 	size_t d = h->col[x].n;

@@ -21,14 +21,17 @@ enum { SCIB_METRICS = 1, SCIB = 2, BMFM = 4 };
 enum { BIO, BATCH, NEITHER };
 
 static const struct preset {
-	const char *word, *total[3]; /* of BIO, BATCH, both */
+	const char *word;
+	int bit; /* in the rows of the table */
+	const char *total[3]; /* of BIO, BATCH, both */
+	size_t components; /* of PCR, or as many as there are */
 } presets[] = {
-	{"scib-metrics", {"bio_conservation", "batch_correction", "total"}},
-	{"scib", {"bio_conservation", "batch_correction", "total"}},
-	{"bmfm", {"avg_bio_swept", "avg_batch", "score_swept"}},
+	{"scib-metrics", SCIB_METRICS, {"bio_conservation", "batch_correction", "total"}, SIZE_MAX},
+	{"scib", SCIB, {"bio_conservation", "batch_correction", "total"}, 50},
+	{"bmfm", BMFM, {"avg_bio_swept", "avg_batch", "score_swept"}, 50},
 };
 
-/* The rows of the table: in which presets, and in which mean. */
+/* The rows of the table: in which presets, and in which mean. Those of no mean are printed below the means. */
 static const struct row {
 	enum integration_metric metric;
 	const char *name;
@@ -79,7 +82,7 @@ struct cli integration_cli = {.name = "scmetric integration",
 
 static int shown(const struct row *r)
 {
-	return r->presets >> preset & 1;
+	return r->presets & presets[preset].bit;
 }
 
 /* ---- input ---- */
@@ -168,11 +171,11 @@ static struct integration_scores *score_sets(const struct integration_sets *s)
 {
 	struct integration_scores *of = xcalloc(s->n, sizeof *of);
 	struct integration_cells c = {s->cells, s->types.n, s->batches.n, s->y, s->batches.n > 1 ? s->batch : NULL,
-		(int)integration_cli.threads, (uint32_t)integration_cli.seed, preset == 0 ? SIZE_MAX : 50, (size_t)exact, progress,
+		(int)integration_cli.threads, (uint32_t)integration_cli.seed, presets[preset].components, (size_t)exact, progress,
 		cli_library};
 	uint8_t wanted[INTEGRATION_METRICS] = {0};
 	for (int r = 0; r < ROWS; r++)
-		wanted[rows[r].metric] |= (uint8_t)shown(&rows[r]);
+		wanted[rows[r].metric] |= shown(&rows[r]) != 0;
 	for (size_t t = 0; t < s->n; t++) {
 		double before = of[0].value[PCR];
 		must(integration_score(&of[t], &c, s->set[t].x, s->set[t].d, wanted, &failure));
@@ -282,26 +285,29 @@ static char *note_of(const struct integration_sets *s, const struct integration_
 		: NULL;
 }
 
+static void add_metric(
+	struct record *to, const struct integration_sets *s, const struct integration_scores *of, const struct row *r, double *value)
+{
+	for (size_t t = 0; t < s->n; t++) {
+		value[t] = of[t].value[r->metric];
+		report(&s->set[t], r, &of[t], &s->types);
+	}
+	FREED char *note = note_of(s, of, r);
+	integration_add_row(to, s, r->name, value, &integration_kind[r->metric], note);
+}
+
 static void print_scores(const struct integration_sets *s, const struct integration_scores *of)
 {
 	struct record to;
 	FREED double *value = xmalloc(s->n * sizeof *value);
-	int means_added = 0;
 	record_open(&to);
-	for (int r = 0; r < ROWS; r++) {
-		if (!shown(&rows[r]))
-			continue;
-		if (rows[r].mean == NEITHER && !means_added++)
-			add_means(&to, s, of, value);
-		for (size_t t = 0; t < s->n; t++) {
-			value[t] = of[t].value[rows[r].metric];
-			report(&s->set[t], &rows[r], &of[t], &s->types);
-		}
-		FREED char *note = note_of(s, of, &rows[r]);
-		integration_add_row(&to, s, rows[r].name, value, &integration_kind[rows[r].metric], note);
-	}
-	if (!means_added)
-		add_means(&to, s, of, value);
+	for (const struct row *r = rows; r < rows + ROWS; r++)
+		if (shown(r) && r->mean != NEITHER)
+			add_metric(&to, s, of, r, value);
+	add_means(&to, s, of, value);
+	for (const struct row *r = rows; r < rows + ROWS; r++)
+		if (shown(r) && r->mean == NEITHER)
+			add_metric(&to, s, of, r, value);
 	cli_write_table(&integration_cli, record_print(&to));
 }
 

@@ -146,7 +146,7 @@ static void report_genes(struct results *to, const struct genes *g, double expla
 	free(x);
 }
 
-static const char *kind_name(enum learned kind)
+static const char *learned_name(enum learned kind)
 {
 	return kind == LEARNED_WINNER ? "winner" : kind == LEARNED_LOSER ? "loser" : "";
 }
@@ -159,7 +159,7 @@ static void write_genes(const struct genes *g, const struct gene_labels *groups)
 	for (size_t i = 0; i < g->n; i++) {
 		const struct learned_gene *x = &g->of[i];
 		fprintf(f, "%s\t%s\t%.17g\t%.17g\t%.17g\t%.17g\t%s", g->name.id[i], g->name.symbol[i], x->zero_fraction, x->r, x->expected,
-			x->z, kind_name(x->kind));
+			x->z, learned_name(x->kind));
 		if (groups)
 			fprintf(f, "\t%s", groups->label[i] < 0 ? "" : groups->name[groups->label[i]]);
 		fputc('\n', f);

@@ -53,7 +53,7 @@ static void reconstruction_find_columns(struct columns *c, const struct stream *
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must_kind(in, "prediction");
+	must_kind(in, STREAM_PREDICTION);
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
 		die("%s: not predictions of counts (no columns 'expected' and 'library')", name);
 	*c = (struct columns){.cell = must_column(in, "cell", U64, SCALAR),

@@ -66,8 +66,8 @@ static void open_source(struct source *in, const char *path, int training)
 	*in = (struct source){.s = must_open(path), .position = -1, .target = -1};
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
-	if (strcmp(h->kind, "tokens") || !training) {
-		must_kind(in->s, "masked");
+	if (h->kind != STREAM_TOKENS || !training) {
+		must_kind(in->s, STREAM_MASKED);
 		in->input = must_column(in->s, "input", U32, RAGGED);
 	} else {
 		in->input = must_column(in->s, "token", U32, RAGGED);

@@ -294,7 +294,7 @@ static void apply_make_header(struct run *r, struct header *h, const struct head
 		beside += from->col[c].shape == RAGGED;
 	if (beside > 1 && r->screened < 0 && r->count < 0)
 		warn("%s: the other lists of the tokens are left out: they would not fit perturbed cells", r->name);
-	header_derive(h, "tokens", from);
+	header_derive(h, STREAM_TOKENS, from);
 	r->kind = header_add_categorical(h, "perturbation", category, FIRST_KIND + PERTURB_KINDS);
 	r->label = header_add(h, "perturbed", STR);
 	r->control = controls ? header_add(h, "control", U32) : -1;
@@ -315,7 +315,7 @@ static void apply_make_header(struct run *r, struct header *h, const struct head
 static void open_input(struct run *r, const struct stream *in)
 {
 	const struct header *h = stream_header(in);
-	must_kind(in, "tokens");
+	must_kind(in, STREAM_TOKENS);
 	r->cell = must_column(in, "cell", U64, SCALAR);
 	r->token = must_column(in, "token", U32, RAGGED);
 	for (int i = 0; i < 2; i++)

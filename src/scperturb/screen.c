@@ -62,7 +62,7 @@ static void read_state(struct screen *s)
 	RELEASED(stream_free_at) struct stream *in = stream_open(towards, &failure);
 	must_towards(!in);
 	const struct header *h = stream_header(in);
-	must_towards(header_kind(h, "embedding", towards, &failure) || (x = header_need(h, "x", F32, FIXED, towards, &failure)) < 0);
+	must_towards(header_kind(h, STREAM_EMBEDDING, towards, &failure) || (x = header_need(h, "x", F32, FIXED, towards, &failure)) < 0);
 	s->how = xstrdup(header_made_by(h, "scembed"));
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
@@ -117,7 +117,7 @@ static void screen_make_header(const struct inference *r, struct header *h)
 	static const char *const made[] = {"gene", "expected"};
 	struct screen *s = r->of;
 	const struct model_config *c = model_config(r->model);
-	header_derive(h, "tokens", stream_header(r->in));
+	header_derive(h, STREAM_TOKENS, stream_header(r->in));
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (header_find(h, made[i]) >= 0)
 			die("%s: has a column '%s', which the screen needs", r->name, made[i]);

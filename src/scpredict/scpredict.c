@@ -53,7 +53,7 @@ void prediction_free_name(const struct header *h, const char *column, const char
 
 void prediction_header(struct header *h, const struct inference *r, const char *const *columns)
 {
-	header_derive(h, "prediction", stream_header(r->in));
+	header_derive(h, STREAM_PREDICTION, stream_header(r->in));
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TARGET);
 	for (; *columns; columns++)

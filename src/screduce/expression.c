@@ -69,19 +69,19 @@ static void source_open(struct source *in, struct stream *s)
 {
 	*in = (struct source){.s = s, .h = stream_header(s), .name = stream_name(s)};
 	const struct header *h = in->h;
-	int tokens = strcmp(h->kind, "tokens") == 0;
+	int tokens = h->kind == STREAM_TOKENS;
 	enum column_type type = tokens ? F32 : U32;
 	const char *gene = tokens ? "token" : "gene", *count = tokens ? "value" : "count";
 	if (tokens && header_find(h, count) < 0)
 		die("%s: tokens without values: expected counts, or tokens of rankenc --value", in->name);
 	if (!tokens)
-		must_kind(s, "counts");
+		must_kind(s, STREAM_COUNTS);
 	in->gene = must_column(s, gene, U32, RAGGED);
 	in->count = must_column(s, count, type, RAGGED);
 	in->total = tokens ? -1 : must_column(s, "n_counts", U64, SCALAR);
 	in->group = h->col[in->gene].group;
 	if (h->col[in->count].type != type || h->col[in->count].group != in->group || !h->vocab.n)
-		die("%s: columns %s and %s do not have the layout of a %s stream", in->name, gene, count, h->kind);
+		die("%s: columns %s and %s do not have the layout of a %s stream", in->name, gene, count, kind_name(h->kind));
 }
 
 /* 1; 0: the end, and the next call begins again if the stream was indexed. */
@@ -271,7 +271,7 @@ static void reduce_make_header(
 {
 	char hex[DIGEST_SIZE];
 	fit_digest(m, fitted, hex);
-	header_derive(to, "embedding", in->h);
+	header_derive(to, STREAM_EMBEDDING, in->h);
 	if (header_find(to, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", in->name);
 	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));

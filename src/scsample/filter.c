@@ -53,7 +53,7 @@ void filter_init(struct filter *f, const struct header *h, const char *file)
 	if (sample_set.max_mito >= 0)
 		f->counts = need(h, "n_counts", U64, SCALAR, file);
 	if (sample_set.min_genes >= 0 || sample_set.max_mito >= 0) {
-		int tokens = strcmp(h->kind, "tokens") == 0 && sample_set.max_mito < 0;
+		int tokens = h->kind == STREAM_TOKENS && sample_set.max_mito < 0;
 		f->gene = need(h, tokens ? "token" : "gene", U32, RAGGED, file);
 		f->genes = h->col[f->gene].group;
 	}

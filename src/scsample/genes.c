@@ -33,7 +33,7 @@ static void set_map(struct genes *g, const struct header *from)
 void genes_init(struct genes *g, const struct header *h, const char *file)
 {
 	g->file = file;
-	if (header_kind(h, "counts", file, &failure))
+	if (header_kind(h, STREAM_COUNTS, file, &failure))
 		die("%s: %s", option(g), failure.msg);
 	g->cell = need(g, h, "cell", U64, SCALAR);
 	g->gene = need(g, h, "gene", U32, RAGGED);

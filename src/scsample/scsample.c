@@ -62,7 +62,7 @@ struct cli scsample_cli = {.name = "scsample",
 	.summary = "Sample, split, filter, balance and join streams of cells (counts, tokens, embedding, prediction)."};
 #define cli scsample_cli
 
-static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
+static const char *const reason_text[] = {[BY_WHERE] = "--where",
 	[BY_GENES] = "--min-genes",
 	[BY_MITO] = "--max-mito",
 	[BY_NO_LABEL] = "missing labels",
@@ -71,6 +71,7 @@ static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_PART] = "the other part",
 	[BY_CAP] = "--cap",
 	[BY_SAMPLE] = "sampling"};
+EVERY_ROW(reason_text, REASONS);
 static uint64_t dropped[REASONS];
 
 /* ---- inputs ---- */
@@ -95,9 +96,9 @@ static void open_inputs(struct inputs *in)
 		in->s[i] = cli_open(&cli, (int)i);
 		h[i] = stream_header(in->s[i]);
 		name[i] = stream_name(in->s[i]);
-		if (strncmp(h[i]->kind, "masked", 6) == 0 || strcmp(h[i]->kind, "graph") == 0)
+		if (!kind_sampled(h[i]->kind))
 			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
-				h[i]->kind);
+				kind_name(h[i]->kind));
 	}
 	must(concat_init(&in->all, h, name, n, &warning, &failure));
 	if (warning)

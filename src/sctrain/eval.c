@@ -45,7 +45,7 @@ static enum input input_of(const struct header *h)
 {
 	int value = header_find(h, "value");
 	const char *objective = cJSON_GetStringValue(masked_value(h, "objective"));
-	if (!strcmp(h->kind, "masked-counts"))
+	if (h->kind == STREAM_MASKED_COUNTS)
 		return INPUT_COUNTS;
 	if (objective && !strcmp(objective, "cell"))
 		return INPUT_CELLS;

@@ -265,7 +265,7 @@ static void join_devices(struct train *t)
 
 static void describe_kernels(const struct train *t, char *text, size_t n)
 {
-	if (strcmp(t->ops->name, "cpu"))
+	if (!t->ops->host)
 		snprintf(text, n, "%s", t->ops->name);
 	else if (t->cli->bf16)
 		snprintf(text, n, CPU_DESCRIBE_BF16);

@@ -26,7 +26,16 @@ enum {
 };
 
 struct view view_set = {.limit = -1};
-static const char *const formats[] = {[TSV] = "tsv", [NPY] = "npy", [H5AD] = "h5ad"};
+static const struct {
+	const char *word;
+	void (*show)(struct stream *in);
+	int binary; /* is not written to a terminal */
+} formats[] = {
+	[TSV] = {"tsv", view_table},
+	[NPY] = {"npy", view_npy, .binary = 1},
+	[H5AD] = {"h5ad", view_h5ad, .binary = 1},
+};
+EVERY_ROW(formats, FORMATS);
 static int format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
 
 static struct option_def options[] = {
@@ -123,8 +132,8 @@ static int check_inputs(int i)
 	while (in && (got = stream_read(in, &b, &failure)) > 0)
 		blocks++;
 	if (got == 0)
-		text_putf("%s: complete, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
-			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
+		text_putf("%s: complete, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), kind_name(stream_header(in)->kind),
+			stream_rows(in), stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
 		complain("%s", failure.msg);
 	if (in)
@@ -137,8 +146,8 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	view_set.output = cli.output;
 	view_set.file = cli.noperand == 1 ? cli.operand[0] : NULL;
-	if (format != TSV && !view_set.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
-		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format]);
+	if (formats[format].binary && !view_set.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format].word);
 	if (want_check) {
 		int bad = 0;
 		text_open();
@@ -163,14 +172,10 @@ int main(int argc, char **argv)
 		show_vocab(in);
 	else if (want_stats)
 		view_statistics(in);
-	else if (format == NPY)
-		view_npy(in);
-	else if (format == H5AD && view_set.into)
+	else if (view_set.into)
 		view_into(in);
-	else if (format == H5AD)
-		view_h5ad(in);
 	else
-		view_table(in);
+		formats[format].show(in);
 	uint64_t rows = stream_rows(in);
 	if (view_set.limit >= 0 && rows > (uint64_t)view_set.limit)
 		rows = (uint64_t)view_set.limit;

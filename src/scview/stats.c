@@ -130,8 +130,8 @@ void view_statistics(struct stream *in)
 	}
 	text_open();
 	struct stat st;
-	text_putf("column\tstatistic\tvalue\n-\tkind\t%s\n-\trows\t%" PRIu64 "\n-\tblocks\t%" PRIu64 "\n-\tbytes\t%" PRIu64 "\n", h->kind,
-		stream_rows(in), blocks, bytes);
+	text_putf("column\tstatistic\tvalue\n-\tkind\t%s\n-\trows\t%" PRIu64 "\n-\tblocks\t%" PRIu64 "\n-\tbytes\t%" PRIu64 "\n",
+		kind_name(h->kind), stream_rows(in), blocks, bytes);
 	if (view_set.file && stat(view_set.file, &st) == 0 && S_ISREG(st.st_mode))
 		text_putf("-\tfile_bytes\t%lld\n", (long long)st.st_size);
 	if (h->vocab.n)

@@ -58,15 +58,17 @@ static void put_value(const struct block *b, const struct shown *s, size_t i)
 		put_gene(&b->header->vocab, block_id(b, s->col, i));
 		return;
 	}
-	switch (type_kind(spec->type)->values) {
+	enum column_values values = type_kind(spec->type)->values;
+	switch (values) {
 	case VALUES_UNSIGNED:
 		text_uint(block_whole(b, s->col, i));
 		break;
 	case VALUES_SIGNED:
 		text_int((int64_t)block_whole(b, s->col, i));
 		break;
-	case VALUES_REAL:
-		text_real(block_number(b, s->col, i), spec->type == F32);
+	case VALUES_FLOAT:
+	case VALUES_DOUBLE:
+		text_real(block_number(b, s->col, i), values == VALUES_FLOAT);
 		break;
 	case VALUES_CODE:
 		code = (uint32_t)block_whole(b, s->col, i);

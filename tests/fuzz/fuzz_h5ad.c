@@ -278,7 +278,7 @@ static void add_into(const char *path)
 	struct block b = {0};
 	struct error e;
 	uint64_t absent;
-	header_init(&h, "embedding");
+	header_init(&h, STREAM_EMBEDDING);
 	int barcode = header_add(&h, "barcode", STR), score = header_add(&h, "score", I32), x = header_add_fixed(&h, "x", F32, 2);
 	block_reset(&b, &h);
 	block_set_rows(&b, 3);

@@ -420,15 +420,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	stream_free(s);
 	if (each_block(NULL, NULL)) {
 		check_common(&h);
-		if (!strcmp(h.kind, "counts"))
+		if (h.kind == STREAM_COUNTS)
 			check_counts(&h);
-		else if (!strcmp(h.kind, "tokens"))
+		else if (h.kind == STREAM_TOKENS)
 			check_tokens(&h, size);
-		else if (!strcmp(h.kind, "masked") || !strcmp(h.kind, "masked-counts"))
-			check_masked(&h, !strcmp(h.kind, "masked-counts"));
-		else if (!strcmp(h.kind, "graph"))
+		else if (h.kind == STREAM_MASKED || h.kind == STREAM_MASKED_COUNTS)
+			check_masked(&h, h.kind == STREAM_MASKED_COUNTS);
+		else if (h.kind == STREAM_GRAPH)
 			check_graph(&h);
-		else if (!strcmp(h.kind, "medians"))
+		else if (h.kind == STREAM_MEDIANS)
 			check_medians();
 		if (size % 8 == 0) /* HDF5 is slow */
 			check_export(&h);

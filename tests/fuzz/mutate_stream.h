@@ -188,7 +188,7 @@ static void fill_lengths(struct block *to, const struct block *from, size_t g)
 /* A block like `from` (NULL: any block of this header), with changes. -1: its rows would be too large. */
 static int change_block(struct block *to, const struct block *from, const struct header *h)
 {
-	size_t rows = from ? from->rows : strcmp(h->kind, "graph") ? draw_below(5) : h->vocab.n;
+	size_t rows = from ? from->rows : h->kind != STREAM_GRAPH ? draw_below(5) : h->vocab.n;
 	if (one_in(4))
 		rows = one_in(4) ? draw_below(9) : rows + one_in(2) - (rows && one_in(2));
 	rows = rows < ROWS_MAX ? rows : ROWS_MAX;
@@ -298,12 +298,12 @@ static void mend_graph(struct block *b)
 
 static void mend_kind(struct block *b)
 {
-	const char *kind = b->header->kind;
-	if (!strcmp(kind, "counts") || !strcmp(kind, "masked-counts"))
+	enum stream_kind kind = b->header->kind;
+	if (kind == STREAM_COUNTS || kind == STREAM_MASKED_COUNTS)
 		mend_counts(b);
-	else if (!strcmp(kind, "masked"))
+	else if (kind == STREAM_MASKED)
 		mend_masked(b);
-	else if (!strcmp(kind, "graph"))
+	else if (kind == STREAM_GRAPH)
 		mend_graph(b);
 }
 

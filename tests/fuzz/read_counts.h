@@ -26,7 +26,7 @@ static void read_counts(const char *path)
 	struct texts barcode = {0};
 	if (h5ad_open(&h, path, &opt, &e))
 		return;
-	header_init(&header, "counts");
+	header_init(&header, STREAM_COUNTS);
 	int origin = h5ad_provenance(&h, header.provenance, &e);
 	assert(cJSON_IsArray(header.provenance) && (origin == 0 || origin == -1));
 	int got = -1,

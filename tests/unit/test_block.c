@@ -17,7 +17,7 @@ static const char *const colours[] = {"red", "green", "blue"};
 /* Every type in every shape it may have; two ragged groups whose columns lie mixed. */
 static void every_column(struct header *h)
 {
-	header_init(h, "embedding");
+	header_init(h, STREAM_EMBEDDING);
 	for (int t = U8; t <= F64; t++) {
 		char name[32];
 		snprintf(name, sizeof name, "scalar_%s", type_name((enum column_type)t));
@@ -115,7 +115,7 @@ static void bytes_of_the_manual(void **state)
 		9, 8, 7, /* fourth: i8, group a */
 		0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}; /* colour: missing, green */
 	struct header h;
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add_ragged(&h, "first", U16, "a");
 	header_add(&h, "age", I32);
 	header_add(&h, "text", STR);
@@ -181,7 +181,7 @@ static void every_type_comes_back(void **state)
 static void missing_values(void **state)
 {
 	struct header h;
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "x", F32);
 	header_add(&h, "y", F64);
 	header_add_categorical(&h, "colour", (char *const *)(uintptr_t)colours, 3);
@@ -238,7 +238,7 @@ static void ids_lie_in_the_vocabulary(void **state)
 		{"token", I32, 0}, {"position", U16, 0}, {"genes", U32, 0}};
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
 		struct header h;
-		header_init(&h, "tokens");
+		header_init(&h, STREAM_TOKENS);
 		header_add_ragged(&h, cases[k].name, cases[k].type, "list");
 		assert_int_equal(header_is_id(&h.col[0]), cases[k].is_id);
 		uint8_t p[24] = {'B', 'L', 'K', '1', 1, 0, 0, 0, 1, 0, 0, 0, 7};
@@ -280,20 +280,20 @@ static void every_prefix_is_refused(void **state)
 static void lengths_that_lie(void **state)
 {
 	struct header h;
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add_fixed(&h, "x", F64, FIXED_MAX);
 	uint8_t p[64] = {'B', 'L', 'K', '1', 0xff, 0xff, 0xff, 0xff};
 	refused(&h, p, sizeof p, "4294967295 rows");
 	header_release(&h);
 
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "text", STR);
 	memcpy(p, "BLK1\2\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 16);
 	refused(&h, p, sizeof p, "column 'text' is cut short");
 	header_release(&h);
 
 	/* 2^32 - 1 items a row of 8 bytes: no sum or product may wrap */
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add_ragged(&h, "count", U64, "gene");
 	refused(&h, p, sizeof p, "column 'count' is cut short");
 	memcpy(p + 4, "\x0f\0\0\0", 4);
@@ -306,7 +306,7 @@ static void buffers_are_reused(void **state)
 {
 	struct header wide, narrow;
 	every_column(&wide);
-	header_init(&narrow, "counts");
+	header_init(&narrow, STREAM_COUNTS);
 	header_add(&narrow, "text", STR);
 	header_add_ragged(&narrow, "gene", U16, "gene");
 	struct block b = {0}, fresh = {0};
@@ -388,14 +388,14 @@ static void rows_are_taken(void **state)
 static void columns_that_match(void **state)
 {
 	struct header from, to;
-	header_init(&from, "tokens");
+	header_init(&from, STREAM_TOKENS);
 	header_add(&from, "a", U32);
 	header_add_fixed(&from, "x", F32, 3);
 	header_add_ragged(&from, "token", U16, "token");
 	header_add_ragged(&from, "value", F32, "token");
 	header_add_ragged(&from, "other", F32, "other");
 	header_add(&from, "plain", U8);
-	header_init(&to, "tokens");
+	header_init(&to, STREAM_TOKENS);
 	header_add(&to, "plain", U8); /* another place */
 	header_add(&to, "a", I32); /* another type */
 	header_add_fixed(&to, "x", F32, 4); /* another width */
@@ -436,7 +436,7 @@ static void when_a_block_is_full(void **state)
 {
 	struct header h;
 	struct block b = {0};
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "n", U8);
 	block_reset(&b, &h);
 	block_set_rows(&b, BLOCK_ROWS - 1);
@@ -444,7 +444,7 @@ static void when_a_block_is_full(void **state)
 	block_set_rows(&b, BLOCK_ROWS);
 	assert_true(block_full(&b));
 	header_release(&h);
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add_ragged(&h, "gene", U8, "gene");
 	block_reset(&b, &h);
 	block_set_rows(&b, 1);

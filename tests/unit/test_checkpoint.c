@@ -362,7 +362,7 @@ static void checkpoints(void **state)
 	float *p = values(m, PARAM), *q = values(other, PARAM);
 	assert_memory_equal(p, q, model_size(m, PARAM) * sizeof *p);
 	struct header h;
-	header_init(&h, "tokens");
+	header_init(&h, STREAM_TOKENS);
 	vocab_copy(&h.vocab, &v);
 	assert_int_equal(vocab_same(&back, model_config(other), model, &h, "x.tok", &e), 0);
 	h.vocab.median[3] *= 2;
@@ -429,7 +429,7 @@ static void masked_streams(void **state)
 	struct masked_info l;
 	struct header h;
 	char a[33], b[33];
-	header_init(&h, "masked");
+	header_init(&h, STREAM_MASKED);
 	sample_vocab(&h.vocab);
 	header_provenance(&h, "maskgen", "--seed 1");
 	assert_int_equal(masked_info_parse(&l, &h, "x", &e), -1);
@@ -466,7 +466,7 @@ static void read_digest(void **state)
 		struct error e;
 		struct header h, read;
 		char a[33], b[33];
-		header_init(&h, "masked");
+		header_init(&h, STREAM_MASKED);
 		header_add(&h, "cell", U64);
 		sample_vocab(&h.vocab);
 		cJSON *o = cJSON_AddObjectToObject(cJSON_AddObjectToObject(h.extra, "loader"), "numbers");

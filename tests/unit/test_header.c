@@ -1,5 +1,5 @@
 /* Headers: what is written comes back, unknown keys are kept, and damaged JSON is refused with a message. */
-#include "stream/header.h"
+#include "stream/block.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void same(const struct header *a, const struct header *b)
 {
 	char *x = header_print(a), *y = header_print(b);
 	assert_string_equal(x, y);
-	assert_string_equal(a->kind, b->kind);
+	assert_int_equal(a->kind, b->kind);
 	assert_int_equal(a->ncol, b->ncol);
 	assert_int_equal(a->ngroup, b->ngroup);
 	for (size_t i = 0; i < a->ngroup; i++)
@@ -89,10 +89,9 @@ static void same(const struct header *a, const struct header *b)
 
 static void comes_back(void **state)
 {
-	static const char *const kinds[] = {"counts", "tokens", "masked", "graph", "embedding", "prediction"};
-	for (size_t k = 0; k < 6; k++) {
+	for (enum stream_kind k = 0; k < STREAM_KINDS; k++) {
 		struct header h;
-		header_init(&h, kinds[k]);
+		header_init(&h, k);
 		add_columns(&h);
 		if (k % 2)
 			add_vocab(&h);
@@ -150,7 +149,7 @@ static void unknown_keys(void **state)
 static void columns(void **state)
 {
 	struct header h, other;
-	header_init(&h, "tokens");
+	header_init(&h, STREAM_TOKENS);
 	add_columns(&h);
 	assert_int_equal(header_find(&h, "s 3"), 9);
 	assert_int_equal(header_find(&h, "S 3"), -1);
@@ -174,7 +173,7 @@ static void columns(void **state)
 	assert_int_equal(header_find(&h, "text"), -1);
 	assert_int_equal(header_find(&h, "type"), n - 3);
 	/* a copy of a column owns its categories */
-	header_init(&other, "counts");
+	header_init(&other, STREAM_COUNTS);
 	int at = header_add_like(&other, &h.col[header_find(&h, "type")]);
 	header_add_like(&other, &h.col[header_find(&h, "f 7")]);
 	header_release(&h);
@@ -196,7 +195,7 @@ static void needed_columns(void **state)
 {
 	struct header h;
 	struct error e;
-	header_init(&h, "tokens");
+	header_init(&h, STREAM_TOKENS);
 	header_add(&h, "cell", U64);
 	header_add_ragged(&h, "token", U16, "token");
 	header_add_fixed(&h, "x", F32, 2);
@@ -216,13 +215,16 @@ static void needed_columns(void **state)
 		header_add(&h, name, U8);
 	}
 	needs(&h, "gene", U32, RAGGED, (const char *const[]){"'gene'", "column 0, column 1", NULL});
-	assert_int_equal(header_kind(&h, "tokens", "a.tok", &e), 0);
-	assert_int_equal(header_kind(&h, "graph", "a.tok", &e), -1);
+	assert_int_equal(header_kind(&h, STREAM_TOKENS, "a.tok", &e), 0);
+	assert_int_equal(header_kind(&h, STREAM_GRAPH, "a.tok", &e), -1);
 	assert_non_null(strstr(e.msg, "a.tok: this is a tokens stream, expected graph"));
 	header_release(&h);
-	header_init(&h, "embedding");
-	assert_int_equal(header_kind(&h, "tokens", "-", &e), -1);
-	assert_non_null(strstr(e.msg, "an embedding stream"));
+	header_init(&h, STREAM_EMBEDDING);
+	assert_int_equal(header_kind(&h, STREAM_TOKENS, "-", &e), -1);
+	assert_non_null(strstr(e.msg, "an embedding stream, expected tokens, made by rankenc"));
+	h.kind = STREAM_COUNTS;
+	assert_int_equal(header_kind(&h, STREAM_PREDICTION, "-", &e), -1);
+	assert_non_null(strstr(e.msg, "a counts stream, expected prediction: run rankenc and scpredict cells first"));
 	header_release(&h);
 }
 
@@ -236,6 +238,17 @@ static void types(void **state)
 	for (int t = 0; t < COLUMN_TYPES; t++) {
 		assert_string_equal(type_name((enum column_type)t), want[t].name);
 		assert_int_equal(type_size((enum column_type)t), want[t].size);
+		uint64_t bits[2];
+		memset(bits, 0x55, sizeof bits);
+		type_fill_missing((enum column_type)t, bits, 2); /* two values: NaN, the code, or 0 */
+		struct column_spec spec = {.type = (enum column_type)t};
+		struct column column = {.data = bits};
+		const struct header h = {.ncol = 1, .col = &spec};
+		const struct block b = {.header = &h, .col = &column};
+		for (size_t i = 0; i < 2 && t != STR; i++) {
+			double x = block_number(&b, 0, i);
+			assert_true(type_is_real(t) ? isnan(x) : x == (t == CATEGORICAL ? MISSING_CODE : 0));
+		}
 	}
 	assert_int_equal(id_type(65535), U16);
 	assert_int_equal(id_type(65536), U32);
@@ -321,7 +334,7 @@ static void too_many_columns(void **state)
 {
 	for (int n = COLUMNS_MAX; n <= COLUMNS_MAX + 1; n++) {
 		struct header h, back;
-		header_init(&h, "counts");
+		header_init(&h, STREAM_COUNTS);
 		for (int i = 0; i < n; i++) {
 			char name[32];
 			snprintf(name, sizeof name, "c%d", i);
@@ -365,7 +378,7 @@ static void bad_vocabulary(void **state)
 		{"\"id\":", "\"ids\":", "id"},
 	};
 	struct header h;
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "cell", U64);
 	add_vocab(&h);
 	char *json = header_print(&h);
@@ -385,7 +398,7 @@ static void bad_vocabulary(void **state)
 	refused("{\"kind\":\"counts\",\"columns\":[" CELL "],\"vocab\":7," REST "}",
 		strlen("{\"kind\":\"counts\",\"columns\":[" CELL "],\"vocab\":7," REST "}"), "vocab");
 	/* two rows with one id, under a digest that is right */
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "cell", U64);
 	vocab_push(&h.vocab, "ENSG1", "", 1);
 	vocab_push(&h.vocab, "ENSG1", "", 1);
@@ -400,7 +413,7 @@ static void prefixes_and_changes(void **state)
 {
 	struct header h, back, again;
 	struct error e;
-	header_init(&h, "tokens");
+	header_init(&h, STREAM_TOKENS);
 	header_add(&h, "cell", U64);
 	header_add_ragged(&h, "token", U16, "token");
 	header_add_categorical(&h, "type", (char *[]){(char *)"B", (char *)"T"}, 2);

@@ -20,7 +20,7 @@ static int setup(void **state)
 {
 	struct error e;
 	close(mkstemp(path));
-	header_init(&header, "tokens");
+	header_init(&header, STREAM_TOKENS);
 	vocab_push(&header.vocab, "<pad>", NULL, 0.0 / 0.0);
 	vocab_push(&header.vocab, "<mask>", NULL, 0.0 / 0.0);
 	for (int g = 0; g < 7; g++) {
@@ -69,7 +69,7 @@ static size_t walk(uint64_t *out, uint64_t batch, uint64_t shards, uint64_t shar
 	struct error e;
 	struct stream *s = stream_open(path, &e);
 	struct header want = {0};
-	header_init(&want, "tokens");
+	header_init(&want, STREAM_TOKENS);
 	header_add(&want, "cell", U64);
 	header_add_ragged(&want, "token", U16, "token");
 	struct loader f = {.in = s,

@@ -62,7 +62,7 @@ static int setup(void **state)
 {
 	static struct edge edge[GENES];
 	close(mkstemp(path));
-	header_init(&header, "tokens");
+	header_init(&header, STREAM_TOKENS);
 	vocab_push(&header.vocab, "<pad>", NULL, NAN);
 	vocab_push(&header.vocab, "<mask>", NULL, NAN);
 	for (int g = 0; g < GENES; g++) {

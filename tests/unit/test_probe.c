@@ -244,7 +244,7 @@ static void conditions(void **state)
 	struct error e;
 	struct header h;
 	char *cats[] = {(char *)"a", (char *)"", (char *)"7"};
-	header_init(&h, "counts");
+	header_init(&h, STREAM_COUNTS);
 	header_add(&h, "f", F32);
 	header_add(&h, "flag", U8);
 	header_add(&h, "flag.missing", U8);

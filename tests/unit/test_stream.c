@@ -26,7 +26,7 @@ static char *at(const char *name)
 static void sample_header(struct header *h)
 {
 	char *types[] = {(char *)"B", (char *)"T cell"};
-	header_init(h, "tokens");
+	header_init(h, STREAM_TOKENS);
 	header_add(h, "cell", U64);
 	header_add(h, "barcode", STR);
 	header_add_categorical(h, "cell_type", types, 2);
@@ -120,7 +120,7 @@ static void round_trip(void **state)
 		struct stream *s = stream_open(path, &e);
 		assert_non_null(s);
 		const struct header *h = stream_header(s);
-		assert_string_equal(h->kind, "tokens");
+		assert_int_equal(h->kind, STREAM_TOKENS);
 		assert_int_equal(h->vocab.n, 4);
 		assert_int_equal(h->vocab.nspecial, 2);
 		assert_int_equal(vocab_find(&h->vocab, "ENSG2"), 3);
@@ -326,7 +326,7 @@ static void hostile_rows(void **state)
 	struct header h;
 	struct block b = {0};
 	uint8_t p[4096] = "BLK1";
-	header_init(&h, "embedding");
+	header_init(&h, STREAM_EMBEDDING);
 	header_add_fixed(&h, "x", F64, FIXED_MAX);
 	put_le32(p + 4, 4000); /* 4000 * 8 MiB */
 	assert_int_equal(block_parse(&b, &h, p, sizeof p, &e), -1);
@@ -334,7 +334,7 @@ static void hostile_rows(void **state)
 	put_le32(p + 4, 0xFFFFFFFF);
 	assert_int_equal(block_parse(&b, &h, p, sizeof p, &e), -1);
 	header_release(&h);
-	header_init(&h, "tokens");
+	header_init(&h, STREAM_TOKENS);
 	header_add_ragged(&h, "token", U64, "token");
 	put_le32(p + 4, 2); /* lists of 2^32 - 1 items */
 	memset(p + 8, 0xFF, 8);
