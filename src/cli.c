@@ -335,11 +335,17 @@ void cli_rank(struct cli *c, int rank)
 	messages_choose(1, PROGRESS_NEVER, 0);
 }
 
+void cli_decided(const void *to)
+{
+	for (struct option_def *const *table = tables; *table; table++)
+		for (struct option_def *o = *table; o->name; o++)
+			if (o->to == to)
+				o->seen = 1;
+}
+
 char *cli_settings(const struct cli *c)
 {
-	for (struct option_def *o = tables[2]; o->name; o++)
-		if (o->to == &c->seed)
-			o->seen = 1;
+	cli_decided(&c->seed);
 	return opt_provenance(tables);
 }
 

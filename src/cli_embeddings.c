@@ -91,8 +91,8 @@ char *embedding_source(const struct header *h)
 		source = NULL;
 		if (!strstr(options, " xxh3:"))
 			continue;
-		FREED char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--emb-layer ", "-1"),
-			   *pool = value_of(options, "--pool ", "mean"), *of = value_of(options, "--of ", "");
+		FREED char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--emb-layer ", "unknown"),
+			   *pool = value_of(options, "--pool ", "latent"), *of = value_of(options, "--of ", "");
 		source = xasprintf("xxh3:%s, layer %s, %s%s%s", digest, layer, pool, *of ? ", of " : "", of);
 	}
 	return source;

@@ -59,7 +59,7 @@ setup() {
 @test "scembed: defaults are layer -1 and the mean; order and columns of the input are kept" {
 	scembed -q -M model -o a.emb cells.tok
 	scembed -q -M model --emb-layer -1 --pool mean -o b.emb cells.tok
-	cmp <(scview a.emb) <(scview b.emb)
+	cmp a.emb b.emb # its header says which layer and pool were taken
 	scview -c cell,barcode,n_counts,cell_type,donor cells.tok >want
 	scview -c cell,barcode,n_counts,cell_type,donor a.emb >got
 	cmp want got

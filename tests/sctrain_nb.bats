@@ -233,6 +233,8 @@ same_training() {
 	scview -c x test.emb >emb.tsv
 	scview -c gene,count,donor test.counts >plain.tsv
 	ref latent model plain.tsv emb.tsv
+	scembed -q -M model --emb-layer 0 -o same.emb test.counts
+	cmp same.emb test.emb # said or not, it is the same layer
 	run scembed -M model --pool mean -o y test.counts
 	assert_failure 1
 	names "--pool: model tokens"

@@ -125,7 +125,7 @@ refused() {
 		scembed -q -M model --emb-layer 0 cells.tok -o other.emb
 		run scperturb shift $S --states other.emb some.emb
 		assert_failure 1
-		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--emb-layer 0 --model xxh3:"
+		assert_output --regexp "^scperturb shift: --states: other.emb was embedded by another model, or another way, than some.emb: '--emb-layer 0 --pool mean --model xxh3:"
 	}
 }
 

@@ -497,6 +497,11 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	sctrain cells -q --label cell_type --init llama -o labels labels.masked
 	scpredict cells -q -M labels a.tok -o a.pred
 	scembed -q -M llama a.tok -o a.emb
+	scembed -q -M llama --emb-layer 0 --pool token:0 a.tok -o said.emb
+	cmp said.emb a.emb
+	scembed -q -M llama --emb-layer -1 --pool mean a.tok -o mean.emb
+	run -1 ctaprobe transfer -q --reference mean.emb -l cell_type a.emb -o none # neither says it of the other's layer
+	assert_output --regexp "made by 'xxh3:[0-9a-f]+, layer 0, token:0', and those of mean.emb by 'xxh3:[0-9a-f]+, layer -1, mean'"
 	# the order of the genes changes rounding alone
 	for seed in 1 2; do sctrain eval -q -M llama <(maskgen -q --objective cell --strategy none --seed $seed all.tok) >order$seed.tsv; done
 	paste order1.tsv order2.tsv | awk 'NR > 1 { d = $2 - $4; if (d > 1e-5 * $2 || d < -1e-5 * $2) exit 1 }'

@@ -193,9 +193,17 @@ int main(int argc, char **argv)
 	inference_open(&r, &cli, INFERENCE_COUNTS);
 	if (r.counts && (of || similarity || pooling))
 		die("--%s: the model in %s has no tokens", of ? "of" : similarity ? "similarity" : "pool", asked.model);
-	pool_read(&m.pool, pooling ? pooling : r.cell_token && !similarity ? "token:0" : "mean");
+	if (!r.counts && !of && !similarity) {
+		pooling = pooling ? pooling : r.cell_token ? "token:0" : "mean";
+		cli_decided(&pooling);
+	}
+	pool_read(&m.pool, pooling ? pooling : "mean");
 	if (m.pool.pooler)
 		load_heads(&r, &heads);
+	if (of != STATIC) {
+		layer = r.layer;
+		cli_decided(&layer);
+	}
 	inference_load(&r, m.pool.pooler ? &heads : NULL);
 	if (of)
 		genes_run(&r, of == STATIC, by);

@@ -91,8 +91,7 @@ static void read_state(struct screen *s)
 /* Are the embeddings of the state means of genes by this model and layer? Options that change nothing but rounding, or long cells, may differ. */
 static int same_embedding(const struct screen *s, const struct inference *r)
 {
-	const struct model_config *c = model_config(r->model);
-	int theirs = c->arch->cell_token ? 0 : -1, mean = !c->arch->cell_token, same = 0;
+	int theirs = LAYER_USUAL, mean = 0, same = 0;
 	char *text = xstrdup(s->how), *rest, *word = strtok_r(text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
 		const char *value = strtok_r(NULL, " ", &rest);

@@ -33,7 +33,7 @@ def make(out, cells=400, seed=1, donors=8, shift=0.3, classes=4, features=10, wh
         x[3::50] = np.nan
     names = ["T cell", "B, cell", "NK", "mono | DC", "new"]
     code = np.where(np.arange(cells) % 41 == 40, -1, y) if what == "unlabelled" else y
-    header = {"kind": "embedding", "provenance": [{"program": "scembed", "version": "1", "options": "--model xxh3:" + ("b" if what == "model" else "a") * 32}],
+    header = {"kind": "embedding", "provenance": [{"program": "scembed", "version": "1", "options": "--emb-layer -1 --pool mean --model xxh3:" + ("b" if what == "model" else "a") * 32}],
               "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"},
                           {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
                           {"name": "donor", "type": "categorical", "shape": "scalar", "categories": ["d%d.%d" % (seed, i) for i in range(donors)]},
