@@ -16,6 +16,7 @@
 /* Where the columns of one stream are. */
 struct columns {
 	int x, cell, target, target_missing; /* -1: none */
+	int logits; /* x has logits */
 	struct expressed expressed; /* in place of x */
 	struct labels label, group, part;
 };
@@ -34,8 +35,10 @@ static void open_columns(struct columns *c, struct embeddings *d, const struct w
 		else if (w->genes && gene_share(m->shared, m->from, m->to) == GENES_OTHER)
 			check_shared(name, w->with_name, m, 0);
 	} else {
-		must_kind(d->s, STREAM_EMBEDDING);
-		c->x = must_column(d->s, "x", F32, FIXED);
+		c->logits = w->logits && h->kind == STREAM_PREDICTION;
+		if (!c->logits)
+			must_kind(d->s, STREAM_EMBEDDING);
+		c->x = must_column(d->s, c->logits ? "logit" : "x", F32, FIXED);
 	}
 	c->cell = must_column(d->s, "cell", U64, SCALAR);
 	if (w->target)
@@ -115,8 +118,9 @@ static int add_values(struct embeddings *d, const struct block *b, struct column
 	if (embedding_missing(x, d->d))
 		return 0;
 	grow(d->x, d->x_cap, (d->n + 1) * d->d);
-	memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
-	embedding_check(x, d->d, cell, stream_name(d->s));
+	for (size_t j = 0; j < d->d; j++)
+		d->x[d->n * d->d + j] = c->logits && x[j] == -INFINITY ? 0 : x[j];
+	embedding_check(d->x + d->n * d->d, d->d, cell, stream_name(d->s));
 	return 1;
 }
 

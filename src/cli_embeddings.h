@@ -16,6 +16,7 @@ struct wanted {
 	/* The stream has counts. The features are the genes of `genes` (NULL: of the stream) that `with` has too; see cells/expressed.h */
 	const struct vocab *genes, *with;
 	const char *with_name; /* the stream of `with`, for messages */
+	int logits; /* a stream of predictions has its logits as features; -inf, a class without training cells, becomes 0 */
 };
 
 /* The warning that so many cells without an embedding were left out, if any. */

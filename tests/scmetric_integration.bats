@@ -88,6 +88,27 @@ integration() { scmetric integration -q -l cell_type "$@"; }
 	assert_output --partial "mixed.emb: its labelled cells are not those of a.emb"
 }
 
+@test "scmetric integration: the logits of predictions are an embedding, without those of classes that no cell was trained on" {
+	ref make a.emb cells=300 seed=6
+	scsample -q --where cell_type!=type1 --where cell_type!=type2 a.emb -o train.emb
+	ctaprobe cells -q -l cell_type --train train.emb --test a.emb --predictions a.pred -o a.tsv
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import numpy as np, corrmask.stream as scstream
+		s = scstream.read("a.pred")
+		header = dict(s.header, kind="embedding", columns=[dict(c, name="x", n=c["n"] - 2) if c["name"] == "logit" else c for c in s.header["columns"]])
+		blocks = [{name: b[name] for name in b if name != "logit"} | {"x": b["logit"][:, np.isfinite(b["logit"][0])]} for b in s]
+		assert blocks[0]["x"].shape[1] + 2 == len(header["labels"])
+		scstream.write("logits.emb", header, blocks)
+	END
+	for preset in bmfm scib-metrics; do
+		integration --preset $preset --batch-key batch logits.emb -o want.tsv
+		integration --preset $preset --batch-key batch a.pred | cmp - <(sed '1s/logits/a.pred/' want.tsv)
+	done
+	ctaprobe cells -q --target cell --train train.emb --test a.emb --predictions number.pred -o a.tsv
+	run -1 integration number.pred
+	assert_output --partial "number.pred: no column 'logit'"
+}
+
 @test "scmetric integration: arrays of .h5ad and .zarr are those of a stream; a key or a column that is not there is named with those that are" {
 	ref make a.emb cells=200 seed=6 what=unlabelled
 	scview -O h5ad a.emb -o a.h5ad

@@ -57,8 +57,11 @@ void integration_streams(struct integration_sets *s, const struct cli *c, const 
 		struct embeddings d;
 		RELEASED(classes_release) struct classes types = {0}, batches = {0};
 		embeddings_read(&d, cli_open(c, i),
-			&(struct wanted){
-				.label = label, .group = batch, .classes = i ? &types : &s->types, .groups = i ? &batches : &s->batches},
+			&(struct wanted){.label = label,
+				.group = batch,
+				.classes = i ? &types : &s->types,
+				.groups = i ? &batches : &s->batches,
+				.logits = 1},
 			0);
 		struct integration_set *set = integration_new_set(s, sets_name_of(c, i));
 		set->x = d.x;
