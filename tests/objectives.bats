@@ -262,6 +262,7 @@ setup() {
 			awk -v OFS='\t' -v k="${k/-/ }" -v arm=$arm 'BEGIN { split(k, v, " "); base = arm == "pca" ? .4 : arm == "wced+hce" ? .6 : .5
 				print "metric", "value"; print "leafprobe_accuracy", base + v[1] / 10 + v[2] / 100
 				if (arm != "pca") print "head_accuracy", base * v[1] + v[2] / 100
+				print "left_avg_bio_swept", base + v[1] / 100; print "probe_left_avg_bio_swept", .45 + v[1] / 50
 				print "avg_batch", v[1] == 2 && v[2] == 1 && arm == "pca" ? "NA" : base }' > "z/runs/$arm-$k/scores.tsv"
 		done
 	done
@@ -273,6 +274,12 @@ setup() {
 	assert_line --regexp '^wced\+hce, likeliest leaf +0\.615 +1\.215 +0\.915 \['
 	assert_line --regexp '^pca +0\.400 +NA +'
 	assert_line --regexp '^  wced\+hce, likeliest leaf - wced-zeros\+hce, likeliest leaf, accuracy: \+0\.150 \(-0\.485 to 0\.785\), p '
+	# AvgBio of the left-out cells alone: an embedding, and the logits of the probe of it
+	assert_line --regexp '^AvgBio of the terms, left-out cells alone'
+	assert_line --regexp '^pca +0\.410 +0\.420 +0\.415 \['
+	assert_line --regexp '^pca, probe +0\.470 +0\.490 +0\.480 \['
+	assert_line --regexp '^  wced\+hce - pca, probe, left_avg_bio_swept: \+0\.135 \(0\.071 to 0\.199\), p '
+	assert_line --regexp '^  pca, probe - pca, left_avg_bio_swept: \+0\.065 '
 	$PYTHON - <<-'END'
 		import csv
 		d = {(r["metric"], r["arm"], r["reference"]): r for r in csv.DictReader(open("z/differences.tsv"), delimiter="\t")}
@@ -299,6 +306,15 @@ setup() {
 	# where a set did not measure genes, zeros are another training
 	cmp -s $R/runs/wced+hce-3-1/train.tsv $R/runs/wced-zeros+hce-3-1/train.tsv && fail "panels change nothing"
 	grep -q '^greedy_hierarchical_f1' $R/runs/wced+hce-3-1/scores.tsv
+	# the left-out cells alone: embeddings, and the logits of probes and of the head
+	assert_equal "$(grep -o '.*left_avg_bio' $R/runs/wced+hce-3-1/scores.tsv | paste -sd ' ')" "left_avg_bio probe_left_avg_bio leafprobe_left_avg_bio head_left_avg_bio"
+	assert_equal "$(grep -o '.*left_avg_bio' $R/runs/expression-3-1/scores.tsv | paste -sd ' ')" "probe_left_avg_bio leafprobe_left_avg_bio"
+	for k in train test; do screduce pca -q -k 50 --train $R/without-3-1/shared-train.counts -o $k.emb $R/without-3-1/shared-$k.counts; done
+	ctaprobe cells -q -l term --train train.emb --test test.emb --predictions test.pred -o probe.tsv
+	for k in emb: pred:probe_; do
+		scmetric integration -q --preset bmfm -l term -o left.tsv "test.${k%:*}"
+		assert_equal "$(grep "^${k#*:}left_avg_bio_swept" $R/runs/pca-shared-3-1/scores.tsv | cut -f 2)" "$(grep ^avg_bio_swept left.tsv | cut -f 2)"
+	done
 	# a reversed head is trained, and predicts no terms
 	head -n 1 $R/runs/wced+set-reverse-3-1/train.tsv | grep -q 'loss[.]set'
 	grep -q ^avg_batch $R/runs/wced+set-reverse-3-1/scores.tsv

@@ -3,12 +3,13 @@
 # --label COL        the column with the cell type
 # --ontology FILE, --programs FILE         terms; groups of genes for scmetric learnability
 # --left-out COL     the test cells are a set that was left out (zeroshot.mk), and COL has coarse types: predictions of a probe and of both decodings
-#                    are scored by the ontology, and the integration of sets over all cells
+#                    are scored by the ontology, the integration of sets over all cells, and the separation of the terms over the test
+#                    cells alone, by the embedding and by the logits of a probe and of a head
 # --stage NAME       the end of the names of stages (default: ARM-N)
 # --min-expressed N  genes that scmetric learnability leaves out (100)
 config=bmfm-tiny lr=0.002 ontology='' programs='' left_out='' stage='' min_expressed=100
 required=label optional='ontology programs left-out stage min-expressed'
-made=(few.tok {cells,tuned,integration,head,probe,leafprobe,greedy}.tsv {tuned,head,probe,leafprobe,greedy}.pred {all,leaf}.emb)
+made=(few.tok {cells,tuned,{,left.,{head,probe,leafprobe}.left.}integration,head,probe,leafprobe,greedy}.tsv {tuned,head,probe,leafprobe,greedy}.pred {all,leaf}.emb)
 kept=(model tuned {train,test}.emb)
 
 set_up() { name=${stage:-$name} ONTOLOGY=$ontology; }
@@ -19,15 +20,18 @@ tune() {
 	"$here/train.sh" cells "$out/tuned" "$inputs/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
-integration() { # LABEL BATCH FILE
-	scmetric integration -v --preset bmfm --label "$1" ${2:+--batch-key "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
+integration() { # LABEL BATCH FILE [PREFIX]
+	scmetric integration -v --preset bmfm --label "$1" ${2:+--batch-key "$2"} --seed "$seed" "${compute[@]}" -o "$out/${4:-}integration.tsv" "$out/$3"
 }
 probe() { # TRAIN OPTION...
 	ctaprobe cells -v --label "$label" --train "$out/$1.emb" --test "$out/test.emb" "${bayes[@]}" "${@:2}" "${compute[@]}" -o "$out/cells.tsv"
 }
-score() { probe train && { wide || integration "$label" "$batch_by" "$out/test.emb"; }; }
-# by_terms LABEL NAME: the scores of NAME.pred by the ontology
-by_terms() { ctaprobe score -v --label "$1" --ontology "$ontology" -o "$out/$2.tsv" "$out/$2.pred"; }
+score() { probe train && { wide || integration "$label" "$batch_by" test.emb; }; }
+# by_terms LABEL NAME: the scores of NAME.pred by the ontology; greedy ones have the logits of the others
+by_terms() {
+	ctaprobe score -v --label "$1" --ontology "$ontology" -o "$out/$2.tsv" "$out/$2.pred" || return
+	[[ -z $left_out || $2 = greedy ]] || integration "$1" '' "$2.pred" "$2.left."
+}
 # A probe has no ontology: a term and a finer one are rivals for it, so one more learns from the cells whose terms are leaves
 score_left_out() {
 	local how leaves
@@ -36,7 +40,7 @@ score_left_out() {
 	for how in probe:train leafprobe:leaf; do
 		probe "${how#*:}" --predictions "$out/${how%:*}.pred" && by_terms "$label" "${how%:*}" || return
 	done
-	wide || { scsample -q -o "$out/all.emb" "$out/train.emb" "$out/test.emb" && integration "$left_out" "$batch_by" "$out/all.emb"; }
+	wide || { scsample -q -o "$out/all.emb" "$out/train.emb" "$out/test.emb" && integration "$left_out" "$batch_by" all.emb && integration "$label" '' test.emb left.; }
 }
 predict() { # OUT OPTION...
 	scpredict cells -v -M "$out/model" --head "$column" "${@:2}" "${compute[@]}" -o "$out/$1.pred" "$inputs/test.tok" && by_terms term "$1"
@@ -81,8 +85,10 @@ scores() {
 	[ -n "$left_out" ] || take "$out/cells.tsv" '' macro_f1 accuracy f1_rare
 	take "$out/tuned.tsv" '' macro_f1 accuracy f1_rare macro_f1_low macro_f1_high accuracy_low accuracy_high
 	take "$out/integration.tsv" '' avg_bio_swept avg_batch
+	take "$out/left.integration.tsv" left_ avg_bio_swept
 	for how in probe leafprobe head greedy; do
 		take "$out/$how.tsv" "${how}_" exact finer coarser wrong hierarchical_f1 macro_f1 accuracy
+		take "$out/$how.left.integration.tsv" "${how}_left_" avg_bio_swept
 	done
 	for how in gated ungated; do
 		take "$out/$how.learned.tsv" "${how}_" spearman explained rescaled_median better_than_mean winners winners_sparse losers genes

@@ -5,7 +5,8 @@
 #
 # Every set is left out in turn. Networks learn from the others, and predict the terms of its cells without training on it: the likeliest leaf of the
 # ontology, the likeliest child from the top down, and a probe of the embeddings, which learns from the training cells too. All cells together say how
-# well sets are mixed and lineages kept apart (scmetric integration). Arms are those of bmfm/objectives.mk: in wced, a gene that a set did not measure
+# well sets are mixed and lineages kept apart (scmetric integration), the left-out cells alone how well terms are. The bar of a network that saw labels is a
+# linear probe that saw them: its logits are an embedding, too. Arms are those of bmfm/objectives.mk: in wced, a gene that a set did not measure
 # is no target; in wced-zeros it is a target of value 0. Without a network: log-normalised expression and its 50 components, of the genes of all files
 # (unmeasured ones are zeros) and of the genes that all files share (expression-shared, pca-shared); naive Bayes of the counts of all genes.
 #

@@ -8,23 +8,24 @@ from table import (SIMULATED, after_holm, as_table, bracket, collect, columns, c
                    write)
 
 WAYS = {"probe": "probe", "leafprobe": "probe of leaves", "head": "likeliest leaf", "greedy": "from the top down"}
-COMPARED = ["accuracy", "macro_f1", "hierarchical_f1", "avg_bio_swept", "avg_batch"]
+BARS = ["expression", "pca"]  # what networks are compared with
+COMPARED = ["accuracy", "macro_f1", "hierarchical_f1", "avg_bio_swept", "left_avg_bio_swept", "avg_batch"]
 TABLES = {"accuracy": "Cells whose predicted term is that of their label or a finer one, by the set that is left out",
           "coarser": "Cells whose predicted term is above that of their label",
           "macro_f1": "Macro F1 of the terms; a finer one counts as the label",
           "hierarchical_f1": "F1 of the terms at or above prediction and label",
           "avg_batch": "AvgBatch of the sets, all cells",
-          "avg_bio_swept": "AvgBio of the lineages, all cells; arms with +hce have seen the types of all cells but those of the left-out set"}
+          "avg_bio_swept": "AvgBio of the lineages, all cells; arms with +hce have seen the types of all cells but those of the left-out set",
+          "left_avg_bio_swept": "AvgBio of the terms, left-out cells alone; of probes and heads, that of their logits, which learned from labels of the other sets"}
 
 
 def scores(folder, arms, splits):
     for split in splits:
         of_set = next(iter(columns(f"{folder}/without-{split}/test.counts", "set")), [""])[0]
         for arm, _, metric, value in collect(f"{folder}/runs", arms, [split]):
-            if not metric.startswith("avg_"):
-                way, _, metric = metric.partition("_")
-                arm = f"{arm}, {WAYS.get(way, '')}"
-            yield [arm, of_set, split.partition("-")[2], metric, value]
+            way, _, rest = metric.partition("_")
+            found = [f"{arm}, {WAYS[way]}", of_set, split.partition("-")[2], rest] if way in WAYS else [arm, of_set, split.partition("-")[2], metric]
+            yield [*found, value]
 
 
 def over_seeds(points):
@@ -36,12 +37,15 @@ def over_seeds(points):
 
 
 def pairs_of(arms):
-    """Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components."""
+    """Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components; an embedding, which may have
+    seen labels, against the logits of linear probes, which have."""
     for arm in arms:
         for way in ["", *(f", {w}" for w in WAYS.values())]:
             yield arm + way, arm.replace("wced", "wced-zeros", 1) + way
-            yield from ((arm + way, other + (way and ", probe of leaves")) for other in ("expression", "pca"))
+            yield from ((arm + way, other + (way and ", probe of leaves")) for other in BARS)
         yield f"{arm}, from the top down", f"{arm}, likeliest leaf"
+        yield from ((arm, f"{other}, probe") for other in BARS)
+    yield from ((f"{other}, probe", "pca") for other in BARS)
     yield from ((f"pca-shared{way}", f"pca{way}") for way in (", probe of leaves", ""))
 
 
@@ -51,10 +55,12 @@ def findings(folder, found):
         return f"  {r['arm']} - {r['reference']}, {r['metric']}: {text(r['difference'], '%+.3f')} ({interval}), p {text(r['p_corrected'], '%.2g')}"
     zeros = [told(r) for r in found if re.match("wced[^-]", r["arm"]) and r["reference"].startswith("wced-zeros") and r["metric"] in ("accuracy", "avg_batch")]
     zeros = "\n".join(["Measured sets minus zeros (p after Holm):", *zeros]) if zeros else ""
+    bars = [told(r) for r in found if r["metric"] == "left_avg_bio_swept" and r["reference"] in ("pca", *(f"{b}, probe" for b in BARS))]
+    bars = "\n".join(["Left-out cells alone, minus components and minus the logits of linear probes (p after Holm):", *bars]) if bars else ""
     if not any(known(r["p"]) for r in found):
-        return tell(folder, zeros, "One set was left out: nothing can be said about others.")
+        return tell(folder, zeros, bars, "One set was left out: nothing can be said about others.")
     usual = median([float(r["detectable"]) for r in found if known(r["detectable"]) and r["metric"] == "accuracy"] or [0])
-    return tell(folder, zeros, counted(found, " (differences.tsv)"), after_holm([told(r) for r in shown(found)]),
+    return tell(folder, zeros, bars, counted(found, " (differences.tsv)"), after_holm([told(r) for r in shown(found)]),
                 f"What this cannot tell: with so few sets a difference in accuracy is found in 80 % of cases only from {usual:.3f} on (median); other sets may differ more.")
 
 
