@@ -219,6 +219,9 @@ SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verb
 	"keep-unknown-labels", "h5tok label", "h5tok group", "scview replace"}
 
 
+UNSAID = {"raw"}
+
+
 def make_inputs():
 	"""The inputs in the current folder."""
 	rows = [f"SIMG{i:06d}" for i in range(1, 81)]
@@ -279,6 +282,16 @@ def content(path):
 	return data
 
 
+def provenance(path):
+	"""The options of the program that made a stream, which are those that change it, but for the names of its inputs; of other files None."""
+	return scstream.read(path).header["provenance"][-1]["options"] if path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" else None
+
+
+def unsaid(made, base):
+	"""A stream that an option changed whose provenance does not say so."""
+	return next((f for f in made if f in base and made[f][1] is not None and made[f][0] != base[f][0] and made[f][1] == base[f][1]), None)
+
+
 def run(command, option=()):
 	"""Status, message and what it makes."""
 	out = Path("out")
@@ -287,7 +300,7 @@ def run(command, option=()):
 	words = [w.replace("{out}", "out") for w in command.split()]
 	with open("out/stdout", "wb") as f:
 		done = subprocess.run([BIN / words[0], *words[1:], "-q", *option], stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.PIPE)
-	made = {str(p): hashlib.sha256(content(p)).hexdigest() for p in sorted(out.rglob("*")) if p.is_file()} if done.returncode == 0 else {}
+	made = {str(p): (hashlib.sha256(content(p)).hexdigest(), provenance(p)) for p in sorted(out.rglob("*")) if p.is_file()} if done.returncode == 0 else {}
 	return done.returncode, done.stderr.decode(), made
 
 
@@ -310,6 +323,8 @@ def verdict(command, name, arg, base):
 		option = [f"--{name}"] + ([value] if value is not None else [])
 		status, message, made = run(command, option)
 		named = f"--{name}" in message or (value is not None and value in message)
+		if status == 0 and not re.match(r"FILE|DIR|MODEL", arg or "") and name not in UNSAID and (f := unsaid(made, base)):
+			return f"{command} {' '.join(option)}: it changes {f}, and provenance does not say so"
 		if status == 0 and (made != base or SAME & {name, f"{command.split()[0]} {name}"}):
 			return None
 		if status == 1 or (status == 2 and named):  # 1: the input lacks something

@@ -21,7 +21,7 @@ wrong() {
 			[ "\$before" != --report ] || report=\$a
 			before=\$a
 		done
-		$(realpath "$BIN")/ctaprobe "\${args[@]}" && sed -i 's/^\(coverage_promised\|promise:[a-z]*\)\t0/\1\t1/' "\$report"
+		$(realpath "$BIN")/ctaprobe "\${args[@]}" && sed -i 's/^\(promise:[a-z]*\)\t0/\1\t1/' "\$report"
 	END
 	chmod +x "$BATS_TEST_TMPDIR/$1/ctaprobe"
 	PATH=$BATS_TEST_TMPDIR/$1:$PATH run -1 "$PYTHON" -B "$BATS_TEST_DIRNAME/promises/transfer.py" 6 "donors differ much"

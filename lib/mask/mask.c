@@ -233,12 +233,22 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 	uint32_t budget = (uint32_t)(npos * rate + 1e-9), quota = (uint32_t)(budget * lambda + 1e-9);
 	m->count = 0;
 	memset(m->bit, 0, (n + 63) / 64 * 8);
-	if (p->strategy == MASK_CORRMASK)
+	switch (p->strategy) {
+	case MASK_CORRMASK:
 		expand(m, token, t->module, n, quota, &r);
-	if (p->strategy == MASK_PMI)
+		break;
+	case MASK_PMI:
 		mask_spans(m, token, npos, quota, &r);
-	if (p->strategy == MASK_RUNS)
+		break;
+	case MASK_RUNS:
 		mask_runs(m, t, npos, budget, &r);
+		break;
+	case MASK_NONE:
+	case MASK_RANDOM:
+	case MASK_COLUMNS: /* mask_columns */
+	case MASK_PROBE: /* mask_probe */
+		break;
+	}
 	if (structural)
 		*structural = m->count;
 	if (p->bernoulli)

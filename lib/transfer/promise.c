@@ -84,18 +84,26 @@ static void add(struct promises *p, enum promised i, char *reason)
 /* Why one of them is not promised where others may be. */
 static void add_own(struct promises *p, enum promised i, const struct calibrated *c, const char *unit, char *const *name)
 {
-	if (i == PROMISE_COVERAGE)
+	switch (i) {
+	case PROMISE_COVERAGE:
 		add(p, i,
 			measured_keeps(&c->coverage) ? other_mix(c)
 						     : not_kept(&c->coverage, c->whole, unit, "have their type in the set", NULL));
-	if (i == PROMISE_UNKNOWN && !measured_keeps(&c->known))
-		add(p, i,
-			not_kept(&c->known, c->known.groups, unit, "are not called unknown",
-				c->known.of < c->rule.k ? name[c->known.of] : NULL));
-	if (i != PROMISE_COVERAGE)
+		break;
+	case PROMISE_UNKNOWN:
+		if (!measured_keeps(&c->known))
+			add(p, i,
+				not_kept(&c->known, c->known.groups, unit, "are not called unknown",
+					c->known.of < c->rule.k ? name[c->known.of] : NULL));
 		add(p, i, many_unlike(c, unit));
-	if (i == PROMISE_ACCURACY)
+		break;
+	case PROMISE_ACCURACY:
+		add(p, i, many_unlike(c, unit));
 		add(p, i, hard_types(c));
+		break;
+	case PROMISES:
+		break;
+	}
 }
 
 void promises_make(struct promises *p, const struct calibrated *c, const char *unit, char *const *name, const char *nothing)

@@ -103,8 +103,7 @@ void transfer_report(const struct reference *r, const struct predictions *p, con
 		unlike += c->of[k].unlike;
 	cli_measured_all({"reference_cells", (double)r->fit.cells}, {"learned_cells", (double)r->fit.method.n},
 		{"classes", (double)r->kept.classes.n}, {"features", (double)r->features}, {"calibration_cells", (double)c->cells},
-		{"calibration_groups", (double)c->groups}, {"coverage_promised", measured_keeps(&c->coverage)},
-		{"unknown_promised", measured_keeps(&c->known)}, {"temperature", c->rule.temperature}, {"most_missed", c->rule.most_missed},
+		{"calibration_groups", (double)c->groups}, {"temperature", c->rule.temperature}, {"most_missed", c->rule.most_missed},
 		{"cells", (double)w->cells}, {"unlike_cells", unlike}, {"unknown_cells", (double)w->unknown},
 		{"untested_cells", (double)w->of_untested},
 		{"in_reference", r->d.s ? (double)w->known : NAN}); /* a saved reference does not know */

@@ -10,8 +10,9 @@
 struct opt_values head_option;
 const char *ontology_option;
 
-enum loss_name { LOSS_CE, LOSS_FOCAL, LOSS_HCE, LOSS_MSE };
-static const char *const loss_name[] = {"ce", "focal", "hce", "mse", NULL};
+enum loss_name { LOSS_CE, LOSS_FOCAL, LOSS_HCE, LOSS_MSE, LOSSES }; /* HEAD_LOSSES */
+static const char *const loss_name[] = {[LOSS_CE] = "ce", [LOSS_FOCAL] = "focal", [LOSS_HCE] = "hce", [LOSS_MSE] = "mse"};
+EVERY_ROW(loss_name, LOSSES);
 
 /* The parsed options; they live as long as the objectives. */
 static struct wanted {
@@ -71,10 +72,10 @@ static struct wanted parse_head(const char *text)
 	size_t n = strcspn(at, ",");
 	if (!colon || colon == text)
 		usage_error("--head %s: expected COL:LOSS, such as cell_type:ce", text);
-	while (loss_name[c.loss] && (strlen(loss_name[c.loss]) != n || strncmp(at, loss_name[c.loss], n)))
+	while (c.loss < LOSSES && (strlen(loss_name[c.loss]) != n || strncmp(at, loss_name[c.loss], n)))
 		c.loss++;
-	if (!loss_name[c.loss])
-		usage_error("--head %s: unknown loss '%.*s': expected ce, focal, hce or mse", text, (int)n, at);
+	if (c.loss == LOSSES)
+		usage_error("--head %s: unknown loss '%.*s': expected " HEAD_LOSSES, text, (int)n, at);
 	for (at += n; *at; at += n) {
 		at++;
 		n = strcspn(at, ",");
@@ -93,16 +94,25 @@ static struct wanted parse_head(const char *text)
 static void add_head(struct objectives *list, const struct wanted *c, int balanced, int alone)
 {
 	struct label_options set = {.column = c->name, .balanced = balanced, .own = 1};
-	struct objective *o;
-	if (c->loss == LOSS_FOCAL)
-		set.focal = isnan(c->gamma) ? 2 : c->gamma;
+	struct objective *o = NULL;
 	alone = alone && isnan(c->position) && isnan(c->reverse); /* else config.json has to list it, by its name */
-	if (c->loss == LOSS_MSE)
+	switch (c->loss) {
+	case LOSS_MSE:
 		o = number_add(list, c->name);
-	else if (c->loss == LOSS_HCE)
+		break;
+	case LOSS_HCE:
 		o = hce_add(list, c->name, ontology_option, c->mean == 2);
-	else
+		break;
+	case LOSS_FOCAL:
+		set.focal = isnan(c->gamma) ? 2 : c->gamma;
 		o = label_add(list, alone ? NULL : c->name, &set);
+		break;
+	case LOSS_CE:
+		o = label_add(list, alone ? NULL : c->name, &set);
+		break;
+	case LOSSES:
+		break;
+	}
 	o->head.weight = isnan(c->weight) ? 1 : c->weight;
 	o->head.from = isnan(c->from) ? 0 : (uint64_t)c->from;
 	o->head.reverse = isnan(c->reverse) ? 0 : c->reverse;

@@ -9,6 +9,7 @@
 
 /* ---- --head, --ontology (heads.c) ---- */
 
+#define HEAD_LOSSES "ce, focal, hce or mse" /* for messages */
 extern struct opt_values head_option;
 extern const char *ontology_option;
 

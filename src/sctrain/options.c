@@ -41,7 +41,8 @@ static struct option_def table[] = {
 		"dropout probability of hidden values and attention (default: as in the configuration)", 0, 0.999, .changes = 1},
 	{0, "Columns of the cells", OPT_GROUP},
 	{0, "head", OPT_LIST, &head_option, "COL:LOSS[,NAME=VALUE...]",
-		"also predict this column, with the loss ce, focal, hce or mse, and position=K, weight=W, gamma=G, reverse=L, mean=known, from=STEP (repeatable)",
+		"also predict this column, with the loss " HEAD_LOSSES
+		", and position=K, weight=W, gamma=G, reverse=L, mean=known, from=STEP (repeatable)",
 		.changes = 1},
 	{0, "ontology", OPT_INPUT, &ontology_option, "FILE", "with --head COL:hce: the ontology of the labels, as OBO"},
 	{KEEP_UNKNOWN_LABELS},

@@ -61,9 +61,9 @@ void view_reference(const char *path)
 	show_number("", "depth", s.depth);
 	show_number("", "depths", (double)s.rungs);
 	show_number("", "coverage", s.coverage);
-	show_number("", "coverage_promised", s.unit && measured_keeps(&c->coverage));
+	show_number("", "coverage_held_out", measured_keeps(&c->coverage));
 	show_number("", "unknown", s.unknown);
-	show_number("", "unknown_promised", s.unit && measured_keeps(&c->known));
+	show_number("", "unknown_held_out", measured_keeps(&c->known));
 	show_number("", "held_out_accuracy", c->right);
 	show_types(&s, &l);
 	text_commit();
