@@ -276,8 +276,8 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	crosscheck_init(&check, h);
 	j->file = i;
 	j->named = j->barcode.n = 0;
-	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
-	j->rows.narrow = item == 6;
+	size_t item = type_size(id_type(j->genes.genes.n)) + 4;
+	j->rows.narrow = j->header->col[j->col_gene].type == U16;
 	while ((got = countmat_next(&h->mat, j->genes.table[i].row, j->genes.table[i].identity, BLOCK_ROWS, ENTRIES, &j->rows, threads,
 			&failure)) > 0) {
 		read_names(j, h, row, (size_t)got);
@@ -365,7 +365,8 @@ static void h5tok_make_header(struct job *j, struct header *h)
 		j->col_sample = header_add_categorical(h, sample_column, j->sample, (size_t)cli.noperand);
 	if (obs_header(&j->obs, h, j->name, j->nname, &failure))
 		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", failure.msg);
-	j->col_gene = header_add_ragged(h, "gene", id_type(j->genes.genes.n), "gene");
+	/* the encoder would copy u16 to u32 */
+	j->col_gene = header_add_ragged(h, "gene", vocab_path ? U32 : id_type(j->genes.genes.n), "gene");
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
@@ -520,6 +521,7 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
+	rank_given.encode.canonical = 1; /* as countmat.h makes the rows */
 	if (vocab_path)
 		j.rank = ranking_new(&cli, vocab_path);
 	if (sample_column)

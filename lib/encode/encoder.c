@@ -200,12 +200,13 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	const uint32_t *gene = counts_genes(&enc->in, b, start[r], start[r + 1], &own->gene, &own->gene_cap);
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - enc->room;
+	uint8_t *restrict found = own->found;
 	unsigned repeats = 0;
-	for (size_t i = 1; i < n; i++) /* apart from the next loop: this one becomes vectors */
+	for (size_t i = 1; i < n && !enc->o.canonical; i++) /* apart from the next loop: this one becomes vectors */
 		repeats |= gene[i] <= gene[i - 1];
 	for (size_t i = 0; i < n; i++)
 		if (x[i])
-			own->found[gene[i]] = 1;
+			found[gene[i]] = 1;
 	atomic_fetch_add(&enc->all, all);
 	int counts = enc->o.value || enc->o.ties || enc->counted;
 	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, counts));
@@ -248,8 +249,8 @@ static void encode_group(void *arg, size_t group, int thread)
 	struct encoder *enc = arg;
 	size_t rows = enc->block->rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
 	for (size_t r = group * GROUP; r < end; r++) {
-		uint64_t all;
-		if (counts_wrong(&enc->in, enc->block, r, &all)) {
+		uint64_t all = ((uint64_t *)enc->block->col[enc->in.total].data)[r];
+		if (!enc->o.canonical && counts_wrong(&enc->in, enc->block, r, &all)) {
 			size_t first = atomic_load(&enc->wrong);
 			while (r < first && !atomic_compare_exchange_weak(&enc->wrong, &first, r))
 				;

@@ -34,6 +34,7 @@ struct encoder_options {
 	long long cls; /* STYLE_BMFM: tokens before the genes, 1 to CLS_MAX; 0: 1 */
 	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
 	int value; /* add the column value: log_norm of the count (stream/counts.h), 0 for special tokens */
+	int canonical; /* the caller made the counts: genes ascend without repeats, n_counts is the sum. Not checked */
 	int threads;
 };
 
