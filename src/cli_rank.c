@@ -148,6 +148,10 @@ static void finish_block(struct ranking *r)
 {
 	if (r->enc.block)
 		must(encoder_finish(&r->enc, &r->out, &failure));
+	if (!r->enc.enough) { /* enough even if all genes turn out to be expressed */
+		encoder_count(&r->enc);
+		r->enc.enough = 100 * (double)r->enc.matched / (double)r->genes >= min_matched(GENES);
+	}
 	if (block_full(&r->out))
 		must_flush(r->to, &r->out);
 	progress_cells(r->enc.cells, r->expected);

@@ -204,7 +204,7 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	unsigned repeats = 0;
 	for (size_t i = 1; i < n && !enc->o.canonical; i++) /* apart from the next loop: this one becomes vectors */
 		repeats |= gene[i] <= gene[i - 1];
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !enc->enough; i++)
 		if (x[i])
 			found[gene[i]] = 1;
 	atomic_fetch_add(&enc->all, all);

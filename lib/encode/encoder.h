@@ -58,6 +58,7 @@ struct encoder {
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
 	atomic_ullong known, all; /* counts of genes with a token; of all genes */
 	atomic_ullong cut, lost; /* cells with more genes than fit; tokens of these that are left out */
+	int enough; /* set between blocks: encoder_count needs no more */
 	size_t expressed, matched; /* genes with a count in some cell, after encoder_count; those with a token */
 
 	/* of one block */
@@ -95,5 +96,5 @@ void encoder_describe(struct encoder *enc, struct header *h);
 void encoder_start(struct encoder *enc, const struct block *b);
 int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
 
-/* After the last block: how many genes any cell has (`expressed`), and how many of these have a token (`matched`). */
+/* After a block: how many genes any cell has (`expressed`), and how many of these have a token (`matched`). */
 void encoder_count(struct encoder *enc);
