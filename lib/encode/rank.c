@@ -90,11 +90,9 @@ uint64_t rank_encode(
 	struct ranksort_entries in = {
 		.gene = gene, .count = count, .token = t->token, .median = t->median, .least = t->least, .most = t->most};
 	if (n && t->most > 0)
-		c->n = ranksort(&in, n, c->item, c->other);
+		c->n = ranksort(&in, n, c->item, c->token, c->other);
 	for (size_t i = c->n; i < n; i++)
 		unknown += count[t->most > 0 ? c->item[i] : i];
-	for (size_t i = 0; i < c->n; i++)
-		c->token[i] = t->token[gene[c->item[i]]];
 	for (size_t i = 0; i < c->n && counts; i++)
 		c->count[i] = count[c->item[i]];
 	return unknown;

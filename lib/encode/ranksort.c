@@ -31,7 +31,7 @@ static int by_rank_key(const void *a, const void *b, void *in)
 }
 
 /* A cell with more entries than an item can number. */
-static size_t sort_long(const struct ranksort_entries *in, size_t n, uint32_t *item)
+static size_t sort_long(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *token)
 {
 	struct ranksort_entries entries = *in;
 	size_t known = n;
@@ -40,6 +40,8 @@ static size_t sort_long(const struct ranksort_entries *in, size_t n, uint32_t *i
 	qsort_r(item, n, sizeof *item, by_rank_key, &entries);
 	while (known && key(in, item[known - 1]) == 0)
 		known--;
+	for (size_t i = 0; i < known; i++)
+		token[i] = in->token[in->gene[item[i]]];
 	return known;
 }
 
@@ -112,9 +114,11 @@ static void sort_run(const struct ranksort_entries *in, uint32_t *item, size_t n
 	}
 }
 
-/* Convert items to numbers, and put runs with the same leading bits in exact order. tie [n]: scratch. */
-static void ranksort_settle(const struct ranksort_entries *in, uint32_t *restrict item, uint32_t *restrict tie, size_t n, int low)
+/* Convert items to numbers and tokens, and put runs with the same leading bits in exact order. tie [n]: scratch. */
+static void ranksort_settle(
+	const struct ranksort_entries *in, uint32_t *restrict item, uint32_t *restrict tie, uint32_t *restrict token, size_t n, int low)
 {
+	const uint32_t *restrict gene = in->gene, *restrict token_of = in->token;
 	uint32_t number = (1u << low) - 1, last = n ? ~item[0] : 0;
 	size_t ties = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -123,22 +127,25 @@ static void ranksort_settle(const struct ranksort_entries *in, uint32_t *restric
 		ties += (x ^ last) <= number;
 		last = x;
 		item[i] = x & number;
+		token[i] = token_of[gene[x & number]];
 	}
 	for (size_t k = 0; k < ties;) {
 		size_t from = tie[k] - 1, end = from + 1;
 		for (; k < ties && tie[k] == end; k++)
 			end++;
 		sort_run(in, item + from, end - from);
+		for (size_t i = from; i < end; i++)
+			token[i] = token_of[gene[item[i]]];
 	}
 }
 
-size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *other)
+size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *token, uint32_t *other)
 {
 	int low = NUMBER_BITS_LEAST;
 	while ((size_t)1 << low < n)
 		low++;
 	if (low > NUMBER_BITS_MOST)
-		return sort_long(in, n, item);
+		return sort_long(in, n, item, token);
 	int digit = n < SHORT_CELL || low > ITEM_BITS - 2 * DIGIT_BITS ? SHORT_DIGIT_BITS : DIGIT_BITS;
 	uint32_t largest = (1u << 2 * digit) - 1;
 	size_t known = n;
@@ -148,6 +155,6 @@ size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uin
 		known--;
 	for (size_t i = known; i < n; i++)
 		item[i] &= (1u << low) - 1;
-	ranksort_settle(in, item, other, known, low);
+	ranksort_settle(in, item, other, token, known, low);
 	return known;
 }

@@ -27,6 +27,6 @@ struct ranksort_entries {
 	double least, most; /* finite bounds of the medians that are finite, most > 0 */
 };
 
-/* item [n] out: the entries' numbers in order; other [n]: scratch. Returns how many have a key above 0. They come first;
- * the order of the others is undefined. */
-size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *other);
+/* item [n] out: the entries' numbers in order; token [n] out: their tokens; other [n]: scratch. Returns how many have a key above 0. They come
+ * first; the order of the others is undefined, and they have no token. */
+size_t ranksort(const struct ranksort_entries *in, size_t n, uint32_t *item, uint32_t *token, uint32_t *other);

@@ -126,7 +126,7 @@ static void sort(size_t n, enum counts kind, int low, int high)
 {
 	size_t genes = n + n / 8 + 1;
 	uint32_t *gene = xmalloc(genes * sizeof *gene), *count = xmalloc(n * sizeof *count), *token = xmalloc(genes * sizeof *token);
-	uint32_t *item = xmalloc(n * sizeof *item), *other = xmalloc(n * sizeof *other);
+	uint32_t *item = xmalloc(n * sizeof *item), *other = xmalloc(n * sizeof *other), *sorted = xmalloc(n * sizeof *sorted);
 	double *median = xmalloc(genes * sizeof *median);
 	struct item *want = xmalloc(n * sizeof *want);
 	struct ranksort_entries in = {.gene = gene, .count = count, .token = token, .median = median, .least = INFINITY};
@@ -158,12 +158,12 @@ static void sort(size_t n, enum counts kind, int low, int high)
 		want[i] = (struct item){(double)count[i] / median[gene[i]], token[gene[i]], (uint32_t)i};
 	}
 	qsort(want, n, sizeof *want, by_item);
-	size_t known = ranksort(&in, n, item, other), above = 0;
+	size_t known = ranksort(&in, n, item, sorted, other), above = 0;
 	while (above < n && want[above].key > 0)
 		above++;
 	assert_int_equal(known, above);
 	for (size_t i = 0; i < known; i++)
-		assert_int_equal(item[i], want[i].number);
+		assert_true(item[i] == want[i].number && sorted[i] == want[i].token);
 	unsigned char *seen = xcalloc(n, 1);
 	for (size_t i = 0; i < n; i++) { /* then the other entries, each once */
 		assert_true(item[i] < n && !seen[item[i]]);
@@ -175,6 +175,7 @@ static void sort(size_t n, enum counts kind, int low, int high)
 	free(token);
 	free(item);
 	free(other);
+	free(sorted);
 	free(median);
 	free(want);
 }
