@@ -219,7 +219,8 @@ SAME = {"uncompressed", "seed", "device", "precision", "threads", "quiet", "verb
 	"keep-unknown-labels", "h5tok label", "h5tok group", "scview replace"}
 
 
-UNSAID = {"raw"}
+# The part of the cells is no setting of a run
+UNSAID = {"shard"}
 
 
 def make_inputs():
@@ -283,8 +284,8 @@ def content(path):
 
 
 def provenance(path):
-	"""The options of the program that made a stream, which are those that change it, but for the names of its inputs; of other files None."""
-	return scstream.read(path).header["provenance"][-1]["options"] if path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" else None
+	"""The programs that made a stream with their options, which are those that change it, but for the names of inputs; of other files None."""
+	return scstream.read(path).header["provenance"] if path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
 def unsaid(made, base):
