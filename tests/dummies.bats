@@ -19,7 +19,7 @@ setup_file() {
 	add() { $PYTHON ../add.py "$@"; }
 	add '^\tINTEGRATION_METRICS$' $'\tDUMMY,'
 	add '^\t\{ISOLATED_LABELS, "isolated_labels"' $'\t{DUMMY, "dummy", BIO, SCIB_METRICS | SCIB},'
-	add '^\t\[ISOLATED_LABELS\] = \{UNIT' $'\t[DUMMY] = {UNIT},'
+	add '^\t\[ISOLATED_LABELS\] = \{' $'\t[DUMMY] = {0},'
 	add '^\t\{"probe", MASK_PROBE' $'\t{"dummy", MASK_RANDOM, RATE | LAMBDA, 0.5, .no_cell = "is a dummy"},'
 	# another loss; the measures are what they were
 	add '^\t\tsum\[1\] \+= off \* off;' $'\t\tsum[0] += fabs(off) - off * off;'

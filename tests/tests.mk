@@ -211,8 +211,9 @@ check-circles: objects ## no files call each other in a circle, but for the tabl
 	@/usr/bin/python3 tests/circles.py $(B)
 
 check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
-check-names: ## only its own file and a table name a head, an architecture or an objective; no static name is in more than three files
+check-names: ## only its own file and a table name a head, an architecture or an objective; no static name is in more than three files; a member of an enum has its row
 	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)
+	@python3 -B tests/every_row.py $(NAMES)
 
 # The first line is what people run, with the packages of make deps alone; of the scripts beside the tests only those that make check runs
 check-commands: ## scripts, recipes and examples call no command that the packages of make deps (tests: make deps check) do not bring

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <xxhash.h>
 
-static const char *const sums[] = {"n_counts", "total_counts", "nCount_RNA", "raw_sum"};
-EVERY_ROW(sums, CROSSCHECK_SUMS);
+static const char *const sums[CROSSCHECK_SUMS] = {"n_counts", "total_counts", "nCount_RNA", "raw_sum"};
 
 static struct dataframe_column *column_of_sums(struct h5ad *h, const char *name)
 {

@@ -135,7 +135,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 			return error_set(e, "%s: gene and count are not in one group", name);
 		return 0;
 	}
-	if (h->kind != STREAM_EMBEDDING && h->kind != STREAM_PREDICTION)
+	if (!kind_matrix(h->kind))
 		return error_set(e,
 			"%s: a %s stream has no matrix that AnnData could hold: export counts, an "
 			"embedding or a prediction (tokens keep the rank of a gene, not its count)",
@@ -145,7 +145,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 	if (h->kind == STREAM_PREDICTION && header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
 		return error_set(
 			e, "%s: predictions of numbers are not a matrix: add them to the .h5ad of the cells with --into FILE", name);
-	w->main = header_need(h, h->kind == STREAM_EMBEDDING ? "x" : "logit", COLUMN_TYPES, FIXED, name, e);
+	w->main = header_need(h, kind_matrix(h->kind), COLUMN_TYPES, FIXED, name, e);
 	return w->main < 0 ? -1 : 0;
 }
 

@@ -291,7 +291,7 @@ static int check_key(const struct h5ad_into *w, struct error *e)
 static int check_stream(struct h5ad_into *w, struct error *e)
 {
 	const struct header *h = w->header;
-	if (h->kind != STREAM_EMBEDDING && h->kind != STREAM_PREDICTION)
+	if (!kind_matrix(h->kind))
 		return error_set(e, "%s: this is a %s stream: an embedding or predictions of cells can be added to a file", w->stream,
 			kind_name(h->kind));
 	if (h->ngroup)

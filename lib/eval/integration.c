@@ -91,7 +91,8 @@ static void draw_cells(struct work *w)
 	for (size_t i = 0; i < c->n; i++)
 		group[i] = c->batch ? c->y[i] * (uint32_t)c->batches + c->batch[i] : c->y[i];
 	w->m = strata_sample(w->of, w->weight, group, c->n, c->batch ? c->k * c->batches : c->k, c->exact / SHARE, c->seed);
-	w->s->cells[SILHOUETTE_LABEL] = w->s->cells[SILHOUETTE_BATCH] = w->s->cells[ISOLATED_LABELS] = w->s->cells[SBEE] = w->m;
+	for (int m = 0; m < INTEGRATION_METRICS; m++)
+		w->s->cells[m] = integration_kind[m].drawn ? w->m : 0;
 }
 
 /* ---- widths ---- */
@@ -239,11 +240,17 @@ static int score_directed(struct work *w)
 	return bad;
 }
 
+static int wants_leiden(const struct work *w)
+{
+	return w->wanted[LEIDEN_NMI] || w->wanted[LEIDEN_ARI];
+}
+
 static int score_umap(struct work *w)
 {
 	struct joined j;
 	scores_join(&j, w, GRAPH);
-	int bad = score_connectivity(w, CONNECTIVITY_UMAP, &j.g, 0) || (w->wanted[LEIDEN_NMI] && score_leiden(w, &j.g, j.weight));
+	int bad = (w->wanted[CONNECTIVITY_UMAP] && score_connectivity(w, CONNECTIVITY_UMAP, &j.g, 0)) ||
+		(wants_leiden(w) && score_leiden(w, &j.g, j.weight));
 	joined_release(&j);
 	return bad;
 }
@@ -266,7 +273,7 @@ static int score_graphs(struct work *w)
 {
 	if (w->c->library)
 		w->c->library("igraph ended the program, as it does when memory runs out");
-	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || (w->wanted[CONNECTIVITY_UMAP] && score_umap(w)) ||
+	int bad = (w->wanted[CONNECTIVITY] && score_directed(w)) || ((w->wanted[CONNECTIVITY_UMAP] || wants_leiden(w)) && score_umap(w)) ||
 		(w->wanted[KBET_PER_LABEL] && w->width >= NEAR_KBET - 1 && w->c->batch && score_kbet_label(w));
 	if (w->c->library)
 		w->c->library(NULL);
@@ -309,26 +316,24 @@ static int score_kmeans(struct work *w)
 	return network_agreement(member, c->y, c->n, &w->s->value[KMEANS_NMI], &w->s->value[KMEANS_ARI], w->e);
 }
 
-#define UNIT .range = "0 to 1"
-#define ARI .range = "-0.5 to 1"
 const struct integration_kind integration_kind[] = {
-	[ISOLATED_LABELS] = {UNIT, .needs_batches = 1},
-	[LEIDEN_NMI] = {UNIT, .from_neighbours = 1},
-	[LEIDEN_ARI] = {ARI, .from_neighbours = 1},
-	[KMEANS_NMI] = {UNIT},
-	[KMEANS_ARI] = {ARI},
-	[SILHOUETTE_LABEL] = {UNIT},
-	[CLISI] = {UNIT, .from_neighbours = 1, .na = "fewer than 90 cells"},
-	[BRAS] = {UNIT, .needs_batches = 1},
-	[SILHOUETTE_BATCH] = {UNIT, .needs_batches = 1},
-	[ILISI] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 90 cells"},
-	[KBET_PER_LABEL] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
-	[CONNECTIVITY] = {UNIT, .from_neighbours = 1},
-	[CONNECTIVITY_UMAP] = {UNIT, .from_neighbours = 1},
-	[PCR_COMPARISON] = {UNIT, .needs_batches = 1},
-	[SBEE] = {UNIT, .needs_batches = 1},
-	[KBET] = {UNIT, .needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
-	[PCR] = {UNIT, .needs_batches = 1, .lower = 1, .na = "all cells are equal"},
+	[ISOLATED_LABELS] = {.needs_batches = 1, .drawn = 1},
+	[LEIDEN_NMI] = {.from_neighbours = 1},
+	[LEIDEN_ARI] = {.low = -0.5, .from_neighbours = 1},
+	[KMEANS_NMI] = {0},
+	[KMEANS_ARI] = {.low = -0.5},
+	[SILHOUETTE_LABEL] = {.drawn = 1},
+	[CLISI] = {.from_neighbours = 1, .na = "fewer than 90 cells"},
+	[BRAS] = {.needs_batches = 1},
+	[SILHOUETTE_BATCH] = {.needs_batches = 1, .drawn = 1},
+	[ILISI] = {.needs_batches = 1, .from_neighbours = 1, .na = "fewer than 90 cells"},
+	[KBET_PER_LABEL] = {.needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
+	[CONNECTIVITY] = {.from_neighbours = 1},
+	[CONNECTIVITY_UMAP] = {.from_neighbours = 1},
+	[PCR_COMPARISON] = {.needs_batches = 1},
+	[SBEE] = {.needs_batches = 1, .drawn = 1},
+	[KBET] = {.needs_batches = 1, .from_neighbours = 1, .na = "fewer than 50 cells"},
+	[PCR] = {.needs_batches = 1, .lower = 1, .na = "all cells are equal"},
 };
 EVERY_ROW(integration_kind, INTEGRATION_METRICS);
 
@@ -372,9 +377,10 @@ int integration_score(struct integration_scores *s, const struct integration_cel
 	}
 	score_widths(&w);
 	free_all(w.of, w.weight);
-	bad = (wanted[KMEANS_NMI] && score_kmeans(&w)) ||
+	bad = ((wanted[KMEANS_NMI] || wanted[KMEANS_ARI]) && score_kmeans(&w)) ||
 		(c->batch &&
-			pcr_share(x, c->n, d, c->batch, c->batches, c->components < d ? c->components : d, c->threads, &s->value[PCR], e));
+			pcr_share(x, c->n, d, c->batch, c->batches, c->components && c->components < d ? c->components : d, c->threads,
+				&s->value[PCR], e));
 	explain(s, c);
 	return bad ? -1 : 0;
 }

@@ -32,8 +32,9 @@ enum integration_metric {
 /* What is to be known of a metric, next to how it is computed. All have a label of each cell. */
 struct integration_kind {
 	uint8_t needs_batches, from_neighbours; /* from_neighbours: approximate ones of many cells change it */
+	uint8_t drawn; /* of many cells, those that were drawn stand for all */
 	uint8_t lower; /* is better */
-	const char *range; /* "0 to 1" */
+	double low; /* its values are from here to 1 */
 	const char *na; /* why it can be NA although there are batches; NULL: it cannot, or why[] says it */
 };
 extern const struct integration_kind integration_kind[];
@@ -43,7 +44,7 @@ struct integration_cells {
 	const uint32_t *y, *batch; /* [n] < k and < batches, numbered by name; batch NULL: none are known */
 	int threads;
 	uint32_t seed;
-	size_t components; /* of PCR, or as many as there are */
+	size_t components; /* of PCR, or as many as there are; 0: all */
 	size_t exact; /* of more cells, the neighbours are approximate, and some metrics those of cells drawn at random */
 	/* Called before each long part, and around igraph, which may end the program, with what to say then, or NULL. Each may be NULL. */
 	void (*progress)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -240,7 +240,7 @@ char *gene_labels_print(const struct gene_labels *g, const struct vocab *v)
 }
 
 enum { GENE, LABEL, SPLIT, COLUMNS };
-static const char *const column_name[] = {"gene_id", "label", "split"};
+static const char *const column_name[] = {[GENE] = "gene_id", [LABEL] = "label", [SPLIT] = "split"};
 EVERY_ROW(column_name, COLUMNS);
 
 static int gene_labels_find_columns(int at[COLUMNS], const struct tsv *t, struct error *e)

@@ -2,7 +2,8 @@
 
 #include "base/sort.h"
 
-const char *const perturb_name[] = {"delete", "overexpress", "activate", "inhibit"};
+const char *const perturb_name[] = {
+	[PERTURB_DELETE] = "delete", [PERTURB_OVEREXPRESS] = "overexpress", [PERTURB_ACTIVATE] = "activate", [PERTURB_INHIBIT] = "inhibit"};
 EVERY_ROW(perturb_name, PERTURB_KINDS);
 
 struct perturb_move {

@@ -28,22 +28,28 @@ static const struct {
 	const char *name;
 	const char *maker; /* for messages */
 	enum stream_kind from; /* what its maker reads; STREAM_KINDS: no stream */
+	const char *matrix; /* its fixed column that is the matrix of AnnData and npy; NULL: it has none */
 	int sampled; /* a row is a cell as it was measured or described once, so that some of them are a stream of the kind, too */
 } kinds[] = {
-	[STREAM_COUNTS] = {"counts", "h5tok", STREAM_KINDS, 1},
-	[STREAM_TOKENS] = {"tokens", "rankenc", STREAM_COUNTS, 1},
-	[STREAM_MASKED] = {"masked", "maskgen", STREAM_TOKENS, 0},
-	[STREAM_MASKED_COUNTS] = {"masked-counts", "maskgen", STREAM_COUNTS, 0},
-	[STREAM_GRAPH] = {"graph", "depgraph", STREAM_TOKENS, 0},
-	[STREAM_EMBEDDING] = {"embedding", "scembed", STREAM_TOKENS, 1},
-	[STREAM_PREDICTION] = {"prediction", "scpredict cells", STREAM_TOKENS, 1},
-	[STREAM_MEDIANS] = {"medians", "rankenc --fit --sums", STREAM_COUNTS, 0},
+	[STREAM_COUNTS] = {"counts", "h5tok", STREAM_KINDS, .sampled = 1},
+	[STREAM_TOKENS] = {"tokens", "rankenc", STREAM_COUNTS, .sampled = 1},
+	[STREAM_MASKED] = {"masked", "maskgen", STREAM_TOKENS},
+	[STREAM_MASKED_COUNTS] = {"masked-counts", "maskgen", STREAM_COUNTS},
+	[STREAM_GRAPH] = {"graph", "depgraph", STREAM_TOKENS},
+	[STREAM_EMBEDDING] = {"embedding", "scembed", STREAM_TOKENS, "x", .sampled = 1},
+	[STREAM_PREDICTION] = {"prediction", "scpredict cells", STREAM_TOKENS, "logit", .sampled = 1},
+	[STREAM_MEDIANS] = {"medians", "rankenc --fit --sums", STREAM_COUNTS},
 };
 EVERY_ROW(kinds, STREAM_KINDS);
 
 const char *kind_name(enum stream_kind k)
 {
 	return kinds[k].name;
+}
+
+const char *kind_matrix(enum stream_kind k)
+{
+	return kinds[k].matrix;
 }
 
 int kind_sampled(enum stream_kind k)
@@ -61,19 +67,37 @@ size_t type_size(enum column_type t)
 	return types[t].size;
 }
 
+enum nature { NO_NUMBER, WHOLE, REAL };
+
+static enum nature nature(enum column_type t)
+{
+	switch (types[t].values) {
+	case VALUES_UNSIGNED:
+	case VALUES_SIGNED:
+		return WHOLE;
+	case VALUES_FLOAT:
+	case VALUES_DOUBLE:
+		return REAL;
+	case VALUES_CODE:
+	case VALUES_TEXT:
+		break;
+	}
+	return NO_NUMBER;
+}
+
 int type_is_whole(enum column_type t)
 {
-	return types[t].values == VALUES_UNSIGNED || types[t].values == VALUES_SIGNED;
+	return nature(t) == WHOLE;
 }
 
 int type_is_real(enum column_type t)
 {
-	return types[t].values == VALUES_FLOAT || types[t].values == VALUES_DOUBLE;
+	return nature(t) == REAL;
 }
 
 int type_is_number(enum column_type t)
 {
-	return type_is_whole(t) || type_is_real(t);
+	return nature(t) != NO_NUMBER;
 }
 
 void type_fill_missing(enum column_type t, void *values, size_t n)

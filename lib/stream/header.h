@@ -128,6 +128,7 @@ char *header_print(const struct header *h);
 int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e);
 
 const char *kind_name(enum stream_kind k); /* in the header of a stream */
+const char *kind_matrix(enum stream_kind k); /* the column that is its matrix in AnnData and npy; NULL: none */
 int kind_sampled(enum stream_kind k); /* whether some of the rows are a stream of the kind, too */
 
 const struct column_kind *type_kind(enum column_type t);

@@ -41,7 +41,8 @@ void report_fit(struct results *to, const double *predicted, const double *truth
 	results_add_all(to, {"mse", missed / (double)n / unit / unit}, {"r2", varies ? 1 - missed / total : NAN});
 }
 
-static const char *const boot_key[] = {"accuracy", "balanced_accuracy", "macro_f1"};
+static const char *const boot_key[] = {
+	[BOOTSTRAP_ACCURACY] = "accuracy", [BOOTSTRAP_BALANCED] = "balanced_accuracy", [BOOTSTRAP_MACRO_F1] = "macro_f1"};
 EVERY_ROW(boot_key, BOOTSTRAP_SCORES);
 
 static void write_replicates(const char *path, const double *value, size_t n)

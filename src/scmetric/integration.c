@@ -24,9 +24,9 @@ static const struct preset {
 	const char *word;
 	int bit; /* in the rows of the table */
 	const char *total[3]; /* of BIO, BATCH, both */
-	size_t components; /* of PCR, or as many as there are */
+	size_t components; /* of PCR, or as many as there are; 0: all */
 } presets[] = {
-	{"scib-metrics", SCIB_METRICS, {"bio_conservation", "batch_correction", "total"}, SIZE_MAX},
+	{"scib-metrics", SCIB_METRICS, {"bio_conservation", "batch_correction", "total"}},
 	{"scib", SCIB, {"bio_conservation", "batch_correction", "total"}, 50},
 	{"bmfm", BMFM, {"avg_bio_swept", "avg_batch", "score_swept"}, 50},
 };
@@ -193,18 +193,22 @@ static int left_out(const struct row *r, const struct integration_scores *of, si
 	return r->mean == BIO && lacks;
 }
 
-/* The means of the metrics of embedding t of n. */
-static void means(const struct integration_scores *of, size_t t, size_t n, double mean[3])
+/* The means of the metrics of embedding t of n, and the least that they can be. */
+static void means(const struct integration_scores *of, size_t t, size_t n, double mean[3], double low[3])
 {
-	double sum[3] = {0}, metrics[3] = {0};
+	double sum[3] = {0}, lows[3] = {0}, metrics[3] = {0};
 	for (int r = 0; r < ROWS; r++)
 		if (shown(&rows[r]) && !left_out(&rows[r], of, n)) {
 			sum[rows[r].mean] += of[t].value[rows[r].metric];
+			lows[rows[r].mean] += integration_kind[rows[r].metric].low;
 			metrics[rows[r].mean]++;
 		}
-	mean[BIO] = sum[BIO] / metrics[BIO];
-	mean[BATCH] = sum[BATCH] / metrics[BATCH];
+	for (int m = BIO; m <= BATCH; m++) {
+		mean[m] = sum[m] / metrics[m];
+		low[m] = metrics[m] > 0 ? lows[m] / metrics[m] : 0;
+	}
 	mean[2] = 0.6 * mean[BIO] + 0.4 * mean[BATCH];
+	low[2] = 0.6 * low[BIO] + 0.4 * low[BATCH];
 }
 
 /* Of mean m; malloced */
@@ -234,7 +238,8 @@ static void integration_add_row(struct record *to, const struct integration_sets
 	record_text(to, "metric", name);
 	for (size_t t = 0; t < s->n; t++)
 		add_value(to, s->set[t].name, value[t]);
-	record_text(to, "range", kind->range);
+	FREED char *range = xasprintf("%.2g to 1", kind->low);
+	record_text(to, "range", range);
 	record_text(to, "better", kind->lower ? "lower" : "higher");
 	record_text(to, "note", note ? note : "");
 	record_end(to);
@@ -256,16 +261,16 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 {
 	for (int m = 0; m < 3; m++) {
 		int known = 1;
+		double mean[3], low[3];
 		for (size_t t = 0; t < s->n; t++) {
-			double mean[3];
-			means(of, t, s->n, mean);
+			means(of, t, s->n, mean, low);
 			value[t] = mean[m];
 			known &= !isnan(mean[m]);
 			FREED char *key = tsv_escaped(s->set[t].name), *name = xasprintf("%s:%s", key, presets[preset].total[m]);
 			cli_measured(name, mean[m]);
 		}
 		FREED char *note = note_of_mean(of, s->n, m, known);
-		integration_add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.range = "0 to 1"}, note);
+		integration_add_row(to, s, presets[preset].total[m], value, &(struct integration_kind){.low = low[m]}, note);
 	}
 }
 

@@ -62,7 +62,8 @@ struct cli scsample_cli = {.name = "scsample",
 	.summary = "Sample, split, filter, balance and join streams of cells (counts, tokens, embedding, prediction)."};
 #define cli scsample_cli
 
-static const char *const reason_text[] = {[BY_WHERE] = "--where",
+static const char *const reason_text[] = {[KEPT] = "",
+	[BY_WHERE] = "--where",
 	[BY_GENES] = "--min-genes",
 	[BY_MITO] = "--max-mito",
 	[BY_NO_LABEL] = "missing labels",

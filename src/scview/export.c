@@ -21,7 +21,7 @@ static int npy_column(const struct header *h, const char *file)
 	char **name = opt_list(view_set.columns, &n);
 	if (n > 1)
 		usage_error("-O npy writes one array: name one column");
-	const char *want = n ? name[0] : h->kind == STREAM_EMBEDDING ? "x" : h->kind == STREAM_PREDICTION ? "logit" : NULL;
+	const char *want = n ? name[0] : kind_matrix(h->kind);
 	if (!want)
 		usage_error("-O npy: a %s stream has no matrix: name a column with --columns", kind_name(h->kind));
 	int c = header_find(h, want);

@@ -29,11 +29,11 @@ struct view view_set = {.limit = -1};
 static const struct {
 	const char *word;
 	void (*show)(struct stream *in);
-	int binary; /* is not written to a terminal */
+	int text; /* may be written to a terminal */
 } formats[] = {
-	[TSV] = {"tsv", view_table},
-	[NPY] = {"npy", view_npy, .binary = 1},
-	[H5AD] = {"h5ad", view_h5ad, .binary = 1},
+	[TSV] = {"tsv", view_table, .text = 1},
+	[NPY] = {"npy", view_npy},
+	[H5AD] = {"h5ad", view_h5ad},
 };
 EVERY_ROW(formats, FORMATS);
 static int format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	view_set.output = cli.output;
 	view_set.file = cli.noperand == 1 ? cli.operand[0] : NULL;
-	if (formats[format].binary && !view_set.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+	if (!formats[format].text && !view_set.into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format].word);
 	if (want_check) {
 		int bad = 0;

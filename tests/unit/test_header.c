@@ -238,6 +238,9 @@ static void types(void **state)
 	for (int t = 0; t < COLUMN_TYPES; t++) {
 		assert_string_equal(type_name((enum column_type)t), want[t].name);
 		assert_int_equal(type_size((enum column_type)t), want[t].size);
+		enum column_values values = type_kind((enum column_type)t)->values;
+		assert_true(values != VALUES_FLOAT || want[t].size == sizeof(float));
+		assert_true(values != VALUES_DOUBLE || want[t].size == sizeof(double));
 		uint64_t bits[2];
 		memset(bits, 0x55, sizeof bits);
 		type_fill_missing((enum column_type)t, bits, 2); /* two values: NaN, the code, or 0 */
