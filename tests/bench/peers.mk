@@ -1,9 +1,7 @@
-# corrmask beside the newest Python libraries: make bench-peers [ROUNDS=3] [THREADS=1] [PEER_CELLS=8192], make bench-loaders [ROUNDS=3]
-# [LOADER_CELLS=49152]. The newest anndata, scanpy and annbatch need Python 3.12: PEER_BASE=python3.13 (Debian 13 has it as python3). Older ones
+# From a file to PyTorch beside the newest Python libraries: make bench-loaders [ROUNDS=3] [LOADER_CELLS=49152]. The newest anndata, scanpy and annbatch need Python 3.12: PEER_BASE=python3.13 (Debian 13 has it as python3). Older ones
 # get older libraries, and no annbatch. The virtual environments lie in build/ (7 GB; PIP_EXTRA_INDEX_URL can name an index of torch without
 # CUDA); delete them to have newer versions. SLAF needs an older pandas, and its own folder. Its packages for clouds are left out, as pip
 # found no versions of them that go together.
-PEER_CELLS   ?= 8192
 LOADER_CELLS ?= 49152
 PEER_BASE    ?= $(shell for p in python3.14 python3.13 python3.12 python3; do $$p -c 0 2>/dev/null && echo $$p && break; done)
 PEERS := $(BUILD)/peers
@@ -23,16 +21,8 @@ $(PEERS)-slaf/ready: $(PEERS)/ready
 	$(@D)/bin/python -c 'import sysconfig as s; p = s.get_path("purelib"); open(p + "/zz-peers.pth", "w").write(p.replace("peers-slaf", "peers"))'
 	@touch $@
 
-peers: $(PEERS)/ready ## make the virtual environment with the newest Python libraries, for bench-peers and tests/python.bats
+peers: $(PEERS)/ready ## make the virtual environment with the newest Python libraries, for bench-loaders and tests/python.bats
 .PHONY: peers
-
-bench-peers: ROUNDS ?= 3
-bench-peers: THREADS = 1
-bench-peers: $(PEERS)/ready $(B)/bench/bench_sctrain | all ## speed beside PyTorch, transformers, anndata, pandas: one table with versions
-	@[ -e $(BUILD)/bench/tok-$(PEER_CELLS).h5ad ] || $(MAKE) --no-print-directory BENCH_CELLS=$(PEER_CELLS) $(BUILD)/bench/tok-$(PEER_CELLS).h5ad
-	@mkdir -p $(BENCH_DIR)
-	@$(PEERS)/bin/python tests/bench/peers.py run $(BIN) $(B)/bench/bench_sctrain $(BUILD)/bench/tok-$(PEER_CELLS).h5ad $(BENCH_DIR) $(THREADS) $(ROUNDS)
-.PHONY: bench-peers
 
 $(TAHOE): tests/bench/make_cells.py $(PEERS)/ready
 	@mkdir -p $(@D)

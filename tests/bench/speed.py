@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""corrmask beside today's Python libraries, in turns:    make bench-peers [ROUNDS=3] [THREADS=1]
+"""Every speed of README's picture and of the table in docs/benchmarks.md, in one run:    make bench-all [WORKS="tokens graph"]
 
-    peers.py run BIN BENCH_SCTRAIN CELLS.h5ad DIR THREADS ROUNDS       the table
-    peers.py tokens CELLS.h5ad | spearman TOKENS.txt one peer: prints "wall SECONDS cpu SECONDS" of its work
+    speed.py run BIN BENCH_FOLDER CELLS.h5ad DIR OUT.tsv TRANSFER_PYTHON [WORK...]     all works, or these; OUT.tsv keeps the rows of the others
+    speed.py page OUT.tsv PAGE.md                                           PAGE with the table below its line <!-- speed -->
+    speed.py tokens CELLS.h5ad | spearman TOKENS.txt                        one peer: prints "wall SECONDS cpu SECONDS" of its work
 
-Ours is timed from start to exit, with files read and written. A peer is timed without its imports, and where it says so without reading.
+CPU seconds of one thread, the best of ROUNDS in which both run in turns. Ours is timed from start to exit, with files read and written, but training,
+which is a step. A peer is timed without its imports, and where it says so without reading. The limit is what the processor's multiplications (FMA), or
+inflating alone, would take.
 """
+import datetime
+import importlib.metadata
 import os
 import re
 import resource
@@ -14,6 +19,8 @@ import sys
 import time
 
 here = os.path.dirname(os.path.abspath(__file__))
+COLUMNS = "work job result corrmask limit other version other_seconds note processor date".split()
+ROUNDS = 2
 
 
 def clock():
@@ -66,77 +73,175 @@ def spearman(path):
 
 # ---- turns ----
 
+class Bench:
+    """Where the programs and files are."""
+
+    def __init__(self, bin, bench, cells, folder, transfer_python):
+        self.bin, self.bench, self.cells, self.folder = map(os.path.abspath, (bin, bench, cells, folder))
+        self.transfer_python = transfer_python
+        os.makedirs(folder, exist_ok=True)
+
+    def tool(self, name):
+        return os.path.join(self.bin, name)
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+
 def run(command, **more):
-    """Wall and CPU seconds of a command, and what it printed."""
-    a, t = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **more).stdout
-    t, b = time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return t, b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime, out
+    """CPU seconds of a command and of those that it ran, and what it printed."""
+    a = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True, **more).stdout
+    b = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime, out
 
 
-def told(out):
-    return tuple(float(re.search(name + r" ([\d.]+)", out)[1]) for name in ("wall", "cpu"))
+def told(out, name="cpu"):
+    return float(re.search(rf"\b{name} ([\d.]+)", out)[1])
 
 
-def turns(rounds, *works):
-    """[(wall of every round, cpu of every round)] for each work."""
-    seen = [([], []) for _ in works]
-    for _ in range(rounds):
-        for w, s in zip(works, seen):
-            wall, cpu = w()
-            s[0].append(wall)
-            s[1].append(cpu)
-    return [tuple(sorted(x) for x in s) for s in seen]
+def script(name, *args):
+    return run([sys.executable, f"{here}/{name}", *args])[1]
 
 
-def row(name, peer, seen):
-    ours, theirs = seen
-    middle = len(ours[0]) // 2
-    print(name, peer, *(f"{s[i][0]:.2f} ({s[i][middle]:.2f})" for i in (1, 0) for s in (ours, theirs)),
-          f"{theirs[1][0] / ours[1][0]:.1f}", f"{theirs[0][0] / ours[0][0]:.1f}", sep="\t", flush=True)
+def turns(*works):
+    """The least CPU seconds of each, of ROUNDS in which they run one after another."""
+    seen = [[w() for w in works] for _ in range(ROUNDS)]
+    return [min(s) for s in zip(*seen)]
 
 
-def table(bin, bench, cells, folder, threads, rounds):
-    import importlib.metadata as m
-    tool = lambda name: os.path.join(bin, name)
-    env = dict(os.environ, OMP_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads, NUMBA_NUM_THREADS=threads)
-    me = [sys.executable, os.path.abspath(__file__)]
-    peer = lambda *args: (lambda: told(run([*me, *args], env=env)[2]))
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    print(f"# {cpu}, {threads} threads; " + ", ".join(
-        f"{p} {m.version(p)}" for p in ("torch", "transformers", "scikit-learn", "scanpy", "anndata", "pandas", "numpy")))
-    print("work\tpeer\tours, CPU s\tpeer, CPU s\tours, wall s\tpeer, wall s\tratio, CPU\tratio, wall", flush=True)
+# ---- works: (seconds, limit or None, the other's seconds, result, note) ----
 
-    for length, batch in (("256", "12"), ("2048", "1")):
-        def ours():
-            out = run([bench, threads, "2", length, batch])[2]
-            return tuple(float(re.search(name + r" ([\d.]+)", out)[1]) for name in ("step_s", "step_cpu_s"))
-        row(f"training step, {batch} x {length}", "BertForMaskedLM", turns(
-            rounds, ours, lambda: told(run([sys.executable, f"{here}/sctrain_torch.py", threads, "2", length, batch])[2])))
+def training(b, length, batch, *how):
+    shares = []
 
-    tok = f"{folder}/peers.tok"
-    def tokenise():
-        return run(["sh", "-c", f'"{tool("h5tok")}" -q -u -@{threads} "{cells}" | "{tool("rankenc")}" -q -m "{cells}.vocab.tsv" -@{threads} -o "{tok}"'])[:2]
-    row("tokens from .h5ad", "anndata, numpy", turns(rounds, tokenise, peer("tokens", cells)))
+    def ours():
+        out = run([b.bench + "/bench_sctrain", 1, 2, length, batch])[1]
+        shares.append(told(out, "fma_share_cpu"))
+        return told(out, "step_cpu_s")
+    a, other = turns(ours, lambda: told(script("sctrain_torch.py", *how, 1, 2, length, batch)))
+    return a, a * max(shares), other, "same network", ""
 
-    text = f"{folder}/peers.txt"
-    with open(text, "w") as f:
-        subprocess.run([tool("scview"), "-c", "token", tok], check=True, stdout=f)
-    items = int(re.search(r"^token\[\]\titems\t(\d+)", run([tool("scview"), "-s", tok])[2], re.M)[1])
-    few = f"{folder}/peers.few.txt"
-    open(few, "w").writelines(open(text).readlines()[1:2001])
-    def collate():
-        out = run([sys.executable, f"{here}/maskgen_torch.py", few, "0"], env=env)[2]
-        return 2 * (items / 1e6 / float(re.search(r"hf_collator_mtokens_per_s\t([\d.]+)", out)[1]),)
-    mask = lambda: run([tool("maskgen"), "-u", "-@", threads, "--bernoulli", "-o", f"{folder}/peers.masked", tok])[:2]
-    row("masks", "DataCollatorForLanguageModeling", turns(rounds, mask, collate))
 
-    graph = lambda: run([tool("depgraph"), "-q", "-@", threads, "-o", f"{folder}/peers.graph", tok])[:2]
-    row("graph of 2,000 genes; all correlations", "pandas", turns(rounds, graph, peer("spearman", text)))
+def tokenise(b):
+    ours = lambda: run([b.tool("h5tok"), "-q", "-u", "-@1", "--rank", b.cells + ".vocab.tsv", "-o", b.at("speed.tok"), b.cells])[0]
+    a, other, limit = turns(ours, lambda: told(script("speed.py", "tokens", b.cells)),
+                            lambda: float(run([b.bench + "/bench_inflate", b.cells, 1, 1])[1].split()[4]))
+    return a, limit, other, "same tokens", ""
+
+
+def tokens_of(b):
+    if not os.path.exists(b.at("speed.tok")):
+        run([b.tool("h5tok"), "-q", "-u", "-@1", "--rank", b.cells + ".vocab.tsv", "-o", b.at("speed.tok"), b.cells])
+    with open(b.at("speed.txt"), "w") as f:
+        f.write(run([b.tool("scview"), "-c", "token", b.at("speed.tok")])[1])
+    return b.at("speed.tok"), b.at("speed.txt")
+
+
+def masks(b):
+    tok, text = tokens_of(b)
+    lines = open(text).readlines()[1:]
+    open(b.at("few.txt"), "w").writelines(lines[:2000])
+    millions = sum(len(line.split()) for line in lines) / 1e6
+    ours = lambda: run([b.tool("maskgen"), "-q", "-u", "-@", 1, "--bernoulli", "-o", b.at("speed.masked"), tok])[0]
+    other = lambda: millions / float(re.search(r"hf_collator_mtokens_per_s\t([\d.]+)", script("maskgen_torch.py", b.at("few.txt"), 0))[1])
+    a, theirs = turns(ours, other)
+    return a, None, theirs, "same rule", "from 2,000 cells"
+
+
+def graph(b):
+    tok, text = tokens_of(b)
+    a, other = turns(lambda: run([b.tool("depgraph"), "-q", "-@", 1, "-o", b.at("speed.graph"), tok])[0], lambda: told(script("speed.py", "spearman", text)))
+    return a, None, other, "same strongest edges", ""
+
+
+def deletion(b):
+    lines = script("perturb.py", b.bin, b.cells, 1, 256, 1, ROUNDS, "v1").splitlines()
+    row = dict(zip(lines[1].split("\t"), lines[2].split("\t")))
+    return float(row["ours CPU s"]), None, float(row["peer CPU s"]), "within " + row["largest difference"].replace("e-0", "e-"), ""
+
+
+def embedding(b):
+    lines = script("embed.py", b.bin, b.cells, 32, 1, ROUNDS, "v1").splitlines()
+    row = dict(zip(lines[1].split("\t"), lines[2].split("\t")))
+    return float(row["ours CPU s"]), None, float(row["peer CPU s"]), "cosine above .99999" if float(row.popitem()[1]) > .99999 else "NA", ""
+
+
+def integration(b):
+    lines = script("integration.py", "run", b.tool("scmetric"), 2000, b.folder, 1, 1).splitlines()[-2:]
+    ours, other = (float(line.split("\t")[4]) for line in lines)
+    return ours, None, other, "same but k-means", "compiles"
+
+
+def transfer(b):
+    rows = [line.split("\t") for line in run([b.transfer_python, f"{here}/transfer_size.py", "recommended", b.bin, b.at("transfer"), 50000],
+                                             env=dict(os.environ, PYTHONPATH=f"{here}/../../python"))[1].splitlines()[1:]]
+    f1 = [row[4].lstrip("0") for row in rows]
+    return float(rows[0][2]), None, float(rows[1][2]), f"F1 {f1[0]}, theirs {f1[1]}", ""
+
+
+WORKS = {  # name: job, work, the other program, its package
+    "training": ("Training, 12 × 256 tokens", lambda b: training(b, 256, 12), "BertForMaskedLM", "transformers"),
+    "masked-rows": ("The same, masked tokens only", lambda b: training(b, 256, 12, "masked"), "PyTorch", "torch"),
+    "long": ("Training, 2 × 2,048 tokens", lambda b: training(b, 2048, 2), "BertForMaskedLM", "transformers"),
+    "tokens": ("Tokens from .h5ad, 8,192 cells", tokenise, "anndata, numpy", "anndata"),
+    "masks": ("Masks", masks, "DataCollator", "transformers"),
+    "graph": ("Dependency graph, 2,000 genes", graph, "pandas", "pandas"),
+    "embedding": ("Embeddings of 32 cells", embedding, "transformers", "transformers"),
+    "deletion": ("Deletion of each of 256 genes", deletion, "transformers", "transformers"),
+    "integration": ("Integration metrics, 2,000 cells", integration, "scib-metrics", "scib-metrics"),
+    "transfer": ("Label transfer, 50,000 cells", transfer, "CellTypist, SGD", "celltypist"),
+}
+
+
+def processor():
+    """As vendors write it, and its widest vectors: virtual machines hide the model."""
+    text = open("/proc/cpuinfo").read()
+    name, flags = (re.search(rf"^{k}\s*: (.*)", text, re.M)[1] for k in ("model name", "flags"))
+    return f"{name.strip()}, " + next((word for flag, word in (("avx512_bf16", "AVX512-BF16"), ("avx512f", "AVX-512")) if flag in flags.split()), "AVX2")
+
+
+def rows_of(table):
+    if not os.path.exists(table):
+        return {}
+    rows = [dict(zip(COLUMNS, line.rstrip("\n").split("\t"))) for line in list(open(table))[1:]]
+    return {r["work"]: r for r in rows}
+
+
+def run_all(bin, bench, cells, folder, table, transfer_python, *names):
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"), PYTHONWARNINGS="ignore")
+    unknown = set(names) - set(WORKS)
+    if unknown:
+        sys.exit(f"speed: no work {', '.join(sorted(unknown))}: they are {', '.join(WORKS)}")
+    b, rows = Bench(bin, bench, cells, folder, transfer_python), rows_of(table)
+    for name, (job, work, other, package) in WORKS.items():
+        if names and name not in names:
+            continue
+        ours, limit, theirs, result, note = work(b)
+        version = run([transfer_python, "-c", "import importlib.metadata as m; print(m.version('celltypist'))"])[1].strip() if name == "transfer" \
+            else importlib.metadata.version(package)
+        digits = lambda v: "NA" if v is None else f"{v:.2f}" if v < 10 else f"{v:.1f}"
+        rows[name] = dict(zip(COLUMNS, (name, job, result, digits(ours), digits(limit), other, version, digits(theirs), note or "NA", processor(),
+                                        datetime.date.today().isoformat())))
+        print(*rows[name].values(), sep="\t", file=sys.stderr, flush=True)
+        with open(table, "w") as f:
+            f.write("\n".join("\t".join(r) for r in [COLUMNS] + [list(rows[w].values()) for w in WORKS if w in rows]) + "\n")
+
+
+def page(table, path):
+    body = ["| job | corrmask | limit | other program | its time | ratio |", "|---|---|---|---|---|---|"]
+    for r in rows_of(table).values():
+        limit = "" if r["limit"] == "NA" else r["limit"]
+        body.append(f"| {r['job']} | {r['corrmask']} | {limit} | {r['other']} {r['version']} | {r['other_seconds']} | "
+                    f"{float(r['other_seconds']) / float(r['corrmask']):.1f} |")
+    lines = open(path).read().split("\n")
+    at = lines.index("<!-- speed -->") + 1
+    end = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), at)
+    print("\n".join(lines[:at] + body + lines[end:]), end="")
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "run":
-        table(*sys.argv[2:7], int(sys.argv[7]))
-    else:
-        {"tokens": tokens, "spearman": spearman}[sys.argv[1]](*sys.argv[2:])
+    verbs = {"run": run_all, "page": page, "tokens": tokens, "spearman": spearman}
+    if len(sys.argv) < 3 or sys.argv[1] not in verbs:
+        sys.exit(__doc__)
+    verbs[sys.argv[1]](*sys.argv[2:])

@@ -2,6 +2,7 @@
 """ctaprobe transfer beside CellTypist by the number of reference cells, simulated:    make bench-transfer-size SIZES="5000 50000 200000"
 
     transfer_size.py run BIN FOLDER SIZE...      a row for each size and program; the new cells are of other donors
+    transfer_size.py recommended BIN FOLDER SIZE...      the same, but CellTypist on mini-batches alone
     transfer_size.py many BIN FOLDER FILE.h5ad CELLS    ours alone, with so many reference cells that are mixed of real ones (MANY=FILE.h5ad CELLS=1000000)
     transfer_size.py celltypist REF.h5ad NEW.h5ad [batches]      batches: stochastic gradient descent, as CellTypist recommends for many cells
 
@@ -52,7 +53,10 @@ def ours(at, cells):
     row(cells, "ctaprobe transfer", seconds, memory, scores["macro_f1"])
 
 
-def run(bin_dir, folder, *sizes):
+WAYS = (("CellTypist, mini-batches", ["batches"]), ("CellTypist", []))
+
+
+def run(bin_dir, folder, *sizes, ways=WAYS):
     at = start(bin_dir, folder)
     for size in map(int, sizes):
         tool("scsim", "-q", "--cells", size * 5 // 4, *SIMULATED, "-o", at("all.counts"))
@@ -63,7 +67,7 @@ def run(bin_dir, folder, *sizes):
             tool("scview", "-q", "-O", "h5ad", "-o", at(name + ".h5ad"), at(name + ".counts"))
         cells = tool("scview", "-q", "-c", "cell", at("ref.counts"))[0].count("\n") - 1
         ours(at, cells)
-        for name, how in ("CellTypist, mini-batches", ["batches"]), ("CellTypist", []):
+        for name, how in ways:
             out, _, memory = measured(sys.executable, __file__, "celltypist", at("ref.h5ad"), at("new.h5ad"), *how)
             seconds, f1 = map(float, out.splitlines()[-1].split()) if out else (0, None)
             row(cells, name, seconds, memory, f1)
@@ -124,4 +128,4 @@ def celltypist(reference, new, how=None):
 
 
 if __name__ == "__main__":
-    {"run": run, "many": many, "celltypist": celltypist}[sys.argv[1]](*sys.argv[2:])
+    {"run": run, "recommended": lambda *a: run(*a, ways=WAYS[:1]), "many": many, "celltypist": celltypist}[sys.argv[1]](*sys.argv[2:])
