@@ -3,6 +3,9 @@
  * The clipping factor comes from *norm2 on the device.
  */
 #include "device.cuh"
+extern "C" {
+#include "nn/optim.h"
+}
 
 #include <math.h>
 
@@ -52,7 +55,7 @@ void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, siz
 {
 	struct cuda *c = cuda_of(o);
 	double c1 = 1 - pow(a->beta1, (double)a->t), c2 = 1 - pow(a->beta2, (double)a->t), decay = 1 - (double)(float)(a->lr * a->decay);
-	int l2 = a->variant == ADAMW_L2;
+	int l2 = adamw_is_l2(a->variant);
 	struct update u = {};
 	u.b1 = (float)a->beta1, u.b2 = (float)a->beta2, u.one_b1 = (float)(1 - a->beta1), u.one_b2 = (float)(1 - a->beta2);
 	u.eps = (float)a->eps;

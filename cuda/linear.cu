@@ -8,13 +8,27 @@ enum {
 	THREADS = 256,
 };
 
-template <class A> static __global__ void act_kernel(A *y, const A *x, size_t n, int act)
+static __device__ __forceinline__ float activated(float v, enum act act)
+{
+	switch (act) {
+	case ACT_GELU:
+		return 0.5f * v * (1 + erff(v * 0.70710678f));
+	case ACT_TANH:
+		return tanhf(v);
+	case ACT_LEAKY:
+		return leaky(v);
+	case ACT_NONE:
+	case ACT_RELU: /* is done */
+		break;
+	}
+	return v;
+}
+
+template <class A> static __global__ void act_kernel(A *y, const A *x, size_t n, enum act act)
 {
 	size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
-	if (i < n) {
-		float v = to_float(x[i]);
-		y[i] = of<A>::from(act == ACT_GELU ? 0.5f * v * (1 + erff(v * 0.70710678f)) : act == ACT_LEAKY ? leaky(v) : tanhf(v));
-	}
+	if (i < n)
+		y[i] = of<A>::from(activated(to_float(x[i]), act));
 }
 
 template <class A> static void activate(struct cuda *c, void *y, const void *x, size_t n, enum act act)
@@ -42,7 +56,7 @@ void cuda_linear(
 		.bias = b ? weights(c, b, N, SCRATCH_BIAS) : NULL,
 		.relu = act == ACT_RELU};
 	gemm(c, &p);
-	if (act == ACT_GELU || act == ACT_TANH || act == ACT_LEAKY)
+	if (act != ACT_NONE && act != ACT_RELU)
 		BY_TYPE(c, activate, c, y, z, T * N, act);
 	else if (z != y)
 		cuda_fault(c, "linear", cudaMemcpyAsync(y, z, T * N * o->act_size, cudaMemcpyDeviceToDevice, c->stream));

@@ -47,14 +47,18 @@ void add_parts_each(struct cuda *c, float *const out[3], const float *part, size
 /* x: the activation's value, of GELU its argument. */
 template <int ACT> static __device__ __forceinline__ float slope(float dy, float x)
 {
-	if (ACT == ACT_RELU)
+	switch ((enum act)ACT) {
+	case ACT_RELU:
 		return x > 0 ? dy : 0;
-	if (ACT == ACT_TANH)
+	case ACT_TANH:
 		return dy * (1 - x * x);
-	if (ACT == ACT_GELU)
+	case ACT_GELU:
 		return dy * (0.5f * (1 + erff(x * 0.70710678f)) + x * expf(-0.5f * x * x) * 0.39894228f);
-	if (ACT == ACT_LEAKY)
+	case ACT_LEAKY:
 		return x > 0 ? dy : 0.01f * dy;
+	case ACT_NONE:
+		break;
+	}
 	return dy;
 }
 
@@ -119,19 +123,34 @@ static __global__ void __launch_bounds__(256, 3) columns_kernel(float *part, A *
 template <class A>
 static void columns(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act)
 {
-	/* all blocks run at once: four a multiprocessor, three of GELU's, which has more registers */
-	const size_t wide = blocks(N, 256), slots = (act == ACT_GELU ? 3 : 4) * WAVE, chunks = wide < slots ? slots / wide : 1;
+	void (*kernel)(float *, A *, const A *, uint32_t, uint32_t, uint32_t) = columns_kernel<A, ACT_NONE>;
+	const void *x = y;
+	size_t each = 4;
+	switch (act) {
+	case ACT_NONE:
+		break;
+	case ACT_RELU:
+		kernel = columns_kernel<A, ACT_RELU>;
+		break;
+	case ACT_GELU:
+		kernel = columns_kernel<A, ACT_GELU>;
+		x = pre;
+		each = 3; /* it has more registers */
+		break;
+	case ACT_TANH:
+		kernel = columns_kernel<A, ACT_TANH>;
+		break;
+	case ACT_LEAKY:
+		kernel = columns_kernel<A, ACT_LEAKY>;
+		break;
+	}
+	/* all blocks run at once: so many a multiprocessor */
+	const size_t wide = blocks(N, 256), slots = each * WAVE, chunks = wide < slots ? slots / wide : 1;
 	size_t rows = (T + chunks - 1) / chunks;
 	rows = rows < CHUNK_MIN ? CHUNK_MIN : rows;
 	unsigned n = blocks(T, rows);
 	float *part = db ? (float *)scratch(c, SCRATCH_PART, n * N * sizeof(float)) : NULL;
-	void (*kernel)(float *, A *, const A *, uint32_t, uint32_t, uint32_t) = act == ACT_RELU ? columns_kernel<A, ACT_RELU>
-		: act == ACT_GELU                                                               ? columns_kernel<A, ACT_GELU>
-		: act == ACT_TANH                                                               ? columns_kernel<A, ACT_TANH>
-		: act == ACT_LEAKY                                                              ? columns_kernel<A, ACT_LEAKY>
-												: columns_kernel<A, ACT_NONE>;
-	launch(c, "column_sums", kernel, dim3(blocks(N, 256), n), 256, 0, part, (A *)dy, (const A *)(act == ACT_GELU ? pre : y), T, N,
-		rows);
+	launch(c, "column_sums", kernel, dim3(blocks(N, 256), n), 256, 0, part, (A *)dy, (const A *)x, T, N, rows);
 	if (db)
 		add_parts(c, db, part, n, N, N);
 }

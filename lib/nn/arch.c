@@ -1,6 +1,7 @@
 #include "nn/arch.h"
 
 static const struct arch *const all[] = {&arch_bert, &arch_bmfm_llama, &arch_mlp_nb};
+const char *const act_words[ACT_WORDS] = {[ACT_RELU] = "relu", [ACT_GELU] = "gelu"};
 
 const struct arch *arch_at(size_t i)
 {
@@ -32,7 +33,7 @@ int arch_check_encoder(const struct model_config *c, struct error *e)
 		return -1;
 	if (c->hidden_size % c->num_attention_heads)
 		return error_set(e, "hidden_size %u is not a multiple of num_attention_heads %u", c->hidden_size, c->num_attention_heads);
-	if (c->hidden_act != ACT_RELU && c->hidden_act != ACT_GELU)
+	if (c->hidden_act >= ACT_WORDS || !act_words[c->hidden_act])
 		return error_set(e, "hidden_act: expected relu or gelu");
 	return 0;
 }

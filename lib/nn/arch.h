@@ -35,6 +35,7 @@ enum value_kind {
 	VALUE_PERIODIC,
 	VALUE_MLP,
 	VALUE_MLP_SPECIAL,
+	VALUE_KINDS
 };
 
 struct value_config {
@@ -46,6 +47,9 @@ struct value_config {
 	uint32_t zero_is_number; /* 1: 0 has no vector of its own */
 };
 
+#define ACT_WORDS (ACT_GELU + 1)
+extern const char *const act_words[ACT_WORDS]; /* of enum act in config.json; NULL: no architecture has it */
+
 /* The fields of config.json, under their names there. The table of fields of an architecture says which of them it has. */
 struct model_config {
 	const struct arch *arch; /* NULL: the first of the table */
@@ -55,7 +59,7 @@ struct model_config {
 	uint32_t cls_tokens; /* for the whole cell at the start of each; 0: not known */
 	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
 	double masked_least, masked_most; /* shares of the genes that the masks of the training hid; 0: not known */
-	enum act hidden_act; /* ACT_RELU or ACT_GELU */
+	enum act hidden_act; /* one of act_words */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
 	double layer_norm_eps, initializer_range;
@@ -69,7 +73,7 @@ enum field_type {
 	FIELD_SOME, /* the same, written only if it is not 0 */
 	FIELD_REAL, /* double */
 	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
-	FIELD_ACT, /* enum act: relu or gelu; missing: gelu */
+	FIELD_ACT, /* enum act: one of act_words; missing: gelu */
 	FIELD_FLAG, /* uint32_t: 1 for true; written only then */
 	FIELD_CHOICE, /* uint32_t: which of the texts in `word`, which ends with an empty one */
 	FIELD_REALS, /* struct reals: a list of numbers; missing: none */

@@ -163,7 +163,7 @@ static void bert_carve(struct model *m, struct arena *a, const struct shape *s)
 	struct bert *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = s->T;
 	size_t keep = keep_bytes(m, s);
-	int gelu = m->c.hidden_act == ACT_GELU;
+	int pre = m->c.hidden_act != ACT_RELU; /* whose slope follows from its value */
 	n->x0 = arena_act(a, T * C);
 	m->input.stat = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
@@ -178,7 +178,7 @@ static void bert_carve(struct model *m, struct arena *a, const struct shape *s)
 		x->ctx = arena_act(a, T * C);
 		x->r1 = arena_act(a, T * C);
 		x->x1 = arena_act(a, T * C);
-		x->pre = gelu ? arena_act(a, T * F) : NULL;
+		x->pre = pre ? arena_act(a, T * F) : NULL;
 		x->up = arena_act(a, T * F);
 		x->r2 = arena_act(a, T * C);
 		x->x2 = arena_act(a, T * C);

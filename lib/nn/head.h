@@ -41,6 +41,7 @@ enum target {
 	TARGET_VALUE, /* goal.value: a number */
 	TARGET_COUNTS, /* goal.mask: the counts of the masked genes, which the batch has */
 	TARGET_CELL, /* goal.value: a number for every gene of the vocabulary */
+	TARGETS
 };
 
 /* Weights of the genes in the loss of counts, learned with the model (curriculum.h). */

@@ -11,6 +11,7 @@
  */
 #include "nn/ops_cpu.h"
 #include "nn/ops_cpu_bf16.h"
+#include "nn/optim.h"
 
 #include <assert.h>
 #include <math.h>
@@ -210,7 +211,7 @@ void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n
 	const real gs = (real)(a->gscale * (coef < 1 ? coef : 1));
 	const real b1 = (real)a->beta1, b2 = (real)a->beta2, one_b1 = (real)(1 - a->beta1), one_b2 = (real)(1 - a->beta2);
 	const real eps = (real)a->eps, decay = (real)(a->lr * a->decay);
-	const int l2 = a->variant == ADAMW_L2;
+	const int l2 = adamw_is_l2(a->variant);
 	const real root = (real)(1 / sqrt(c2)), rate = (real)(a->lr / c1);
 	const real before = l2 ? 1 : 1 - decay, pull = l2 ? (real)a->decay : 0;
 	if (!isfinite(norm))

@@ -23,11 +23,14 @@ double optim_factor(const struct optim *o, uint64_t done)
 {
 	if (done < o->warmup)
 		return (double)done / (double)o->warmup;
-	if (o->schedule == SCHEDULE_CONSTANT)
-		return 1;
-	double rest = o->total > o->warmup ? (double)(o->total - o->warmup) : 1;
-	if (o->schedule == SCHEDULE_LINEAR)
+	double rest = o->total > o->warmup ? (double)(o->total - o->warmup) : 1, x = (double)(done - o->warmup) / rest;
+	switch (o->schedule) {
+	case SCHEDULE_LINEAR:
 		return done < o->total ? (double)(o->total - done) / rest : 0;
-	double x = (double)(done - o->warmup) / rest; /* transformers lets the cosine rise again past the end; we stay at 0 */
-	return x < 1 ? 0.5 * (1 + cos(M_PI * x)) : 0;
+	case SCHEDULE_COSINE: /* transformers lets it rise again past the end; we stay at 0 */
+		return x < 1 ? 0.5 * (1 + cos(M_PI * x)) : 0;
+	case SCHEDULE_CONSTANT:
+		break;
+	}
+	return 1;
 }

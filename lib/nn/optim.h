@@ -15,6 +15,18 @@ enum schedule {
 	SCHEDULE_CONSTANT, /* warm-up, then 1 */
 };
 
+/* Is the decay a part of the gradient, which the moments then have too? */
+static inline int adamw_is_l2(enum adamw variant)
+{
+	switch (variant) {
+	case ADAMW_L2:
+		return 1;
+	case ADAMW_TORCH:
+		break;
+	}
+	return 0;
+}
+
 struct optim {
 	enum adamw variant;
 	enum schedule schedule;

@@ -138,3 +138,4 @@ const struct target_kind target_kind[] = {
 	[TARGET_CELL] = {check_cell, carve_cell, fill_cell, count_counts, NULL},
 	[TARGET_COUNTS] = {check_counts, carve_counts, fill_counts, count_counts, NULL},
 };
+EVERY_ROW(target_kind, TARGETS);

@@ -4,12 +4,23 @@
 
 #include "nn/model_impl.h"
 
+static const struct {
+	int periodic; /* else a layer of VALUE_UNITS lies between the value and the vector */
+	int table; /* special tokens have rows of it: vectors, or units of that layer */
+	enum act last;
+} kinds[] = {
+	[VALUE_NONE] = {.last = ACT_NONE},
+	[VALUE_PERIODIC] = {.periodic = 1, .table = 1},
+	[VALUE_MLP] = {.last = ACT_LEAKY},
+	[VALUE_MLP_SPECIAL] = {.table = 1},
+};
+EVERY_ROW(kinds, VALUE_KINDS);
+
 /* ---- configuration ---- */
 
 size_t value_rows(const struct model_config *c)
 {
-	const struct value_config *v = &c->value;
-	return v->kind == VALUE_PERIODIC || v->kind == VALUE_MLP_SPECIAL ? v->specials + !v->zero_is_number : 0;
+	return kinds[c->value.kind].table ? c->value.specials + !c->value.zero_is_number : 0;
 }
 
 uint32_t value_row(const struct model_config *c, double x)
@@ -22,14 +33,14 @@ uint32_t value_row(const struct model_config *c, double x)
 
 uint32_t value_pad(const struct model_config *c)
 {
-	uint32_t pad = c->value.kind == VALUE_PERIODIC ? c->pad_token_id : 2;
+	uint32_t pad = kinds[c->value.kind].periodic ? c->pad_token_id : 2;
 	return pad < value_rows(c) ? pad : ROW_NONE;
 }
 
 static size_t features(const struct model_config *c)
 {
 	const struct value_config *v = &c->value;
-	return v->kind == VALUE_PERIODIC ? 2 * (size_t)v->frequencies + v->center.n : VALUE_UNITS;
+	return kinds[c->value.kind].periodic ? 2 * (size_t)v->frequencies + v->center.n : VALUE_UNITS;
 }
 
 static int check_periodic(const struct value_config *v, struct error *e)
@@ -57,7 +68,7 @@ int value_check(const struct model_config *c, struct error *e)
 		return 0;
 	if (v->specials > 1 << 20)
 		return error_set(e, "value_specials is %u: expected at most %d", v->specials, 1 << 20);
-	return v->kind == VALUE_PERIODIC ? check_periodic(v, e) : 0;
+	return kinds[c->value.kind].periodic ? check_periodic(v, e) : 0;
 }
 
 static int check_value(const struct model_config *c, double x, struct error *e)
@@ -65,7 +76,7 @@ static int check_value(const struct model_config *c, double x, struct error *e)
 	const struct value_config *v = &c->value;
 	if (!isfinite(x))
 		return error_set(e, "value %g: expected a number", x);
-	if (x < 0 && v->kind != VALUE_MLP && (x != floor(x) || x < -(double)v->specials))
+	if (x < 0 && kinds[c->value.kind].table && (x != floor(x) || x < -(double)v->specials))
 		return error_set(e, "value %g: expected 0, a number above it, or -(id + 1) of one of %u special tokens", x, v->specials);
 	return 0;
 }
@@ -105,20 +116,20 @@ static void periodic_tensors(struct params *p, const struct model_config *c, con
 
 void value_tensors(struct params *p, const struct model_config *c, const char *name)
 {
-	enum value_kind kind = c->value.kind;
+	int periodic = kinds[c->value.kind].periodic;
 	size_t C = c->hidden_size, rows = value_rows(c);
 	char text[TENSOR_NAME];
 #define NAME(part) (snprintf(text, sizeof text, "%s." part, name), text)
 	if (rows) {
-		struct tensor *t = params_add(
-			p, INIT_NORMAL, 0, -1, rows, kind == VALUE_PERIODIC ? C : VALUE_UNITS, "%s.special_token_embeddings.weight", name);
+		struct tensor *t =
+			params_add(p, INIT_NORMAL, 0, -1, rows, periodic ? C : VALUE_UNITS, "%s.special_token_embeddings.weight", name);
 		t->std = 1;
 		t->zero_row = value_pad(c) == ROW_NONE ? NO_ROW : value_pad(c);
 	}
-	if (kind == VALUE_PERIODIC) {
+	if (periodic) {
 		periodic_tensors(p, c, name);
 		params_add_weight(p, -1, C, features(c), NAME("dense"));
-	} else if (kind != VALUE_NONE) {
+	} else if (c->value.kind != VALUE_NONE) {
 		params_add_linear(p, -1, VALUE_UNITS, 1, NAME("dense_1"));
 		params_add_linear(p, -1, C, VALUE_UNITS, NAME("dense_2"));
 	}
@@ -136,7 +147,7 @@ static size_t at(const struct model *m, const char *name, const char *part)
 
 void value_resolve(struct value_encoder *v, const struct model *m, const char *name)
 {
-	int periodic = m->c.value.kind == VALUE_PERIODIC;
+	int periodic = kinds[m->c.value.kind].periodic;
 	v->table = at(m, name, "special_token_embeddings.weight");
 	v->w = at(m, name, periodic ? "basis" : "dense_1.weight");
 	v->b = at(m, name, "dense_1.bias");
@@ -169,7 +180,7 @@ static real *grad(const struct model *m, size_t offset)
 
 static struct value_features parts(const struct value_encoder *v, const struct model *m)
 {
-	int periodic = m->c.value.kind == VALUE_PERIODIC;
+	int periodic = kinds[m->c.value.kind].periodic;
 	return (struct value_features){
 		.n = periodic ? m->c.value.frequencies : VALUE_UNITS,
 		.m = periodic ? m->c.value.center.n : 0,
@@ -182,11 +193,6 @@ static struct value_features parts(const struct value_encoder *v, const struct m
 	};
 }
 
-static enum act last_act(const struct model *m)
-{
-	return m->c.value.kind == VALUE_MLP ? ACT_LEAKY : ACT_NONE;
-}
-
 const void *value_forward(struct value_encoder *v, struct model *m)
 {
 	struct ops *o = m->o;
@@ -195,7 +201,7 @@ const void *value_forward(struct value_encoder *v, struct model *m)
 		return NULL;
 	struct value_features q = parts(v, m);
 	o->value_features(o, v->f, m->dev.value, m->dev.coded.row, &q, T);
-	o->linear(o, v->y, NULL, v->f, P(m, v->dense_w), param(m, v->dense_b), T, value_width(&q), C, last_act(m));
+	o->linear(o, v->y, NULL, v->f, P(m, v->dense_w), param(m, v->dense_b), T, value_width(&q), C, kinds[m->c.value.kind].last);
 	if (v->table != NO_ROW && !q.table)
 		o->bag(o, v->y, P(m, v->table), &m->coded, NULL, T, C, 1);
 	return v->y;
@@ -212,7 +218,7 @@ void value_backward(struct value_encoder *v, struct model *m, void *dy)
 	if (rows && !q.table)
 		o->bag_back(o, G(m, v->table), dy, &m->coded, NULL, rows, C);
 	o->linear_back(o, learned ? v->df : NULL, G(m, v->dense_w), grad(m, v->dense_b), dy, v->f, P(m, v->dense_w), v->y, NULL, T,
-		value_width(&q), C, last_act(m), 0);
+		value_width(&q), C, kinds[m->c.value.kind].last, 0);
 	if (learned)
 		o->value_features_back(o, grad(m, v->w), grad(m, v->b), v->df, m->dev.value, m->dev.coded.row, &q, T);
 	if (q.table)

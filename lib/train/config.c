@@ -39,11 +39,10 @@ static uint32_t flag_field(struct config_reader *r, const char *key)
 static enum act act_field(struct config_reader *r, const char *key)
 {
 	const cJSON *x = config_item(r, key);
-	if (!x || (cJSON_IsString(x) && strcmp(x->valuestring, "gelu") == 0))
-		return ACT_GELU;
-	if (cJSON_IsString(x) && strcmp(x->valuestring, "relu") == 0)
-		return ACT_RELU;
-	if (!r->bad)
+	for (enum act act = ACT_NONE; act < ACT_WORDS; act++)
+		if (cJSON_IsString(x) && act_words[act] && !strcmp(x->valuestring, act_words[act]))
+			return act;
+	if (x && !r->bad)
 		r->bad = error_set(r->e, "%s: %s is %s%.40s: expected relu or gelu", r->name, key, cJSON_IsString(x) ? "" : "no word",
 			cJSON_IsString(x) ? x->valuestring : "");
 	return ACT_GELU;
@@ -281,7 +280,7 @@ static void add_field(cJSON *j, const struct config_field *f, const struct model
 		json_add_real(j, f->key, *(const double *)from);
 		break;
 	case FIELD_ACT:
-		cJSON_AddStringToObject(j, f->key, *(const enum act *)from == ACT_RELU ? "relu" : "gelu");
+		cJSON_AddStringToObject(j, f->key, act_words[*(const enum act *)from]);
 		break;
 	case FIELD_FLAG:
 		if (*(const uint32_t *)from)
