@@ -117,16 +117,16 @@ static void read_corpus(struct corpus *c, struct stream *in)
 		die("%s: no cells", stream_name(in));
 }
 
-static const char *weight_name(void)
+static const struct graph_weight *made_weight(void)
 {
-	return within ? "score" : pmi ? "npmi" : "rho";
+	return &graph_weights[within ? GRAPH_SCORE : pmi ? GRAPH_NPMI : GRAPH_RHO];
 }
 
 static void depgraph_describe(struct header *h, uint32_t used, uint32_t genes, size_t edges)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "graph");
 	cJSON *o = cJSON_AddObjectToObject(h->extra, "graph");
-	cJSON_AddStringToObject(o, "weight", weight_name());
+	cJSON_AddStringToObject(o, "weight", made_weight()->name);
 	cJSON_AddNumberToObject(o, "cells", used);
 	cJSON_AddNumberToObject(o, "genes", genes);
 	cJSON_AddNumberToObject(o, "edges", (double)edges);
@@ -275,11 +275,11 @@ static void print_stats(FILE *f, const struct graph *g)
 	fprintf(f, "degree_mean\t%.4f\ncomponents\t%u\nlargest_component\t%u\n", s.mean_degree, s.components, s.largest);
 }
 
-static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const char *weight)
+static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const struct graph_weight *weight)
 {
-	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s", weight, graph_overlap(weight));
+	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s", weight->name, weight->overlap);
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		fprintf(f, "\t%s", graph_values(weight)[i].name);
+		fprintf(f, "\t%s", weight->value[i].name);
 	fputc('\n', f);
 	for (uint32_t a = 0; a < g->n; a++)
 		for (uint64_t k = g->offset[a]; k < g->offset[a + 1]; k++) {
@@ -313,7 +313,7 @@ static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, 
 }
 
 /* Write one of the texts. The file appears only when it is complete. */
-static void write_text(const struct graph *g, const struct vocab *v, const char *weight, const struct modules *m)
+static void write_text(const struct graph *g, const struct vocab *v, const struct graph_weight *weight, const struct modules *m)
 {
 	struct outfile out;
 	must(outfile_open(&out, cli.output, 0, &failure));
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 	RELEASED(header_release) struct header h = {0};
 	RELEASED(graph_release) struct graph g;
 	header_copy(&h, stream_header(in));
-	const char *weight = weight_name();
+	const struct graph_weight *weight = made_weight();
 	if (h.kind == STREAM_GRAPH) {
 		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);

@@ -32,7 +32,7 @@ static const struct strategy {
 	enum mask_strategy kind;
 	unsigned uses;
 	double lambda; /* default */
-	const char *weight; /* of the graph */
+	int weight; /* of the graph: GRAPH_RHO ... */
 	const char *no_value; /* why it does not go with --objective value */
 	const char *no_cell; /* the same of --objective cell */
 } strategies[] = {
@@ -40,12 +40,12 @@ static const struct strategy {
 	[RANDOM] = {"random", MASK_RANDOM, RATE | BERNOULLI},
 	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks", .no_cell = "needs tokens with ties"},
 	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts", .no_cell = "masks counts"},
-	{"columns-corrmask", MASK_COLUMNS, RATE | COUNTS | GRAPH | LAMBDA, 0.5, "rho", .no_value = "masks counts",
+	{"columns-corrmask", MASK_COLUMNS, RATE | COUNTS | GRAPH | LAMBDA, 0.5, GRAPH_RHO, .no_value = "masks counts",
 		.no_cell = "masks counts"},
-	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, "rho"},
-	{"pmi", MASK_PMI, RATE | GRAPH | LAMBDA, 1, "npmi"},
-	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, "npmi"},
-	{"probe", MASK_PROBE, GRAPH | TARGET, 0, "rho", .no_cell = "has one target"},
+	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, GRAPH_RHO},
+	{"pmi", MASK_PMI, RATE | GRAPH | LAMBDA, 1, GRAPH_NPMI},
+	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, GRAPH_NPMI},
+	{"probe", MASK_PROBE, GRAPH | TARGET, 0, GRAPH_RHO, .no_cell = "has one target"},
 };
 static int strategy_index = RANDOM;
 static const struct strategy *strategy;
@@ -253,14 +253,13 @@ static void match_genes(struct graph *g, const struct gene_tables *t)
 	graph_renumber(g, to, (uint32_t)t->to->n);
 }
 
-static void read_graph(struct graph *g, const char *path, const char *weight, const char *column, struct stream *tokens)
+static void read_graph(struct graph *g, const char *path, const struct graph_weight *weight, const char *column, struct stream *tokens)
 {
 	const char *name = stream_name(tokens);
 	const struct vocab *v = &stream_header(tokens)->vocab;
 	RELEASED(stream_free_at) struct stream *s = stream_open(path, &failure);
-	if (s && header_find(stream_header(s), weight) < 0 && stream_header(s)->kind == STREAM_GRAPH)
-		die("%s: it has no weights %s: %s", path, weight,
-			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "expected a graph of depgraph without --pmi and --within");
+	if (s && header_find(stream_header(s), weight->name) < 0 && stream_header(s)->kind == STREAM_GRAPH)
+		die("%s: it has no weights %s: %s", path, weight->name, weight->expected);
 	must(!s || graph_read(g, s, weight, column, &failure));
 	char of_tokens[33], of_graph[33];
 	if (strategy->uses & COUNTS)
@@ -355,9 +354,9 @@ static void open_inputs(struct run *r)
 	r->in = r->loader.in = cli_open_all(&cli);
 	make_headers(r);
 	if (graph_path)
-		read_graph(&r->graph, graph_path, strategy->weight, module, r->in);
+		read_graph(&r->graph, graph_path, &graph_weights[strategy->weight], module, r->in);
 	if (audit_path)
-		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
+		read_graph(&r->audit_graph, audit_path, &graph_weights[GRAPH_RHO], NULL, r->in);
 	make_plan(r);
 	if (panel)
 		read_panel(r);

@@ -6,6 +6,14 @@
 
 #include <math.h>
 
+const struct graph_weight graph_weights[] = {
+	[GRAPH_RHO] = {"rho", "overlap", "expected a graph of depgraph without --pmi and --within", {{"pooled", 0}}},
+	[GRAPH_SCORE] = {"score", "overlap", "expected a graph of depgraph --within",
+		{{"r", 0}, {"donors", 1}, {"agree", 1}, {"se", 0}, {"q", 0}}},
+	[GRAPH_NPMI] = {"npmi", "count", "pmi needs a graph of depgraph --pmi"},
+};
+EVERY_ROW(graph_weights, GRAPH_WEIGHTS);
+
 void graph_release(struct graph *g)
 {
 	free_each((void *const *)g->value, GRAPH_VALUES);
@@ -103,31 +111,22 @@ void graph_shuffle(struct graph *g, uint32_t seed)
 	free_all(order, to, linked);
 }
 
-const char *graph_overlap(const char *weight)
+const struct graph_weight *graph_weight(const struct header *h)
 {
-	return strcmp(weight, "npmi") == 0 ? "count" : "overlap";
+	const struct graph_weight *w = &graph_weights[GRAPH_WEIGHTS - 1];
+	while (w > graph_weights && header_find(h, w->name) < 0)
+		w--;
+	return w;
 }
 
-const char *graph_weight(const struct header *h)
-{
-	return header_find(h, "npmi") >= 0 ? "npmi" : header_find(h, "score") >= 0 ? "score" : "rho";
-}
-
-const struct graph_value *graph_values(const char *weight)
-{
-	static const struct graph_value of_rho[GRAPH_VALUES] = {{"pooled", 0}}, none[GRAPH_VALUES],
-					of_score[GRAPH_VALUES] = {{"r", 0}, {"donors", 1}, {"agree", 1}, {"se", 0}, {"q", 0}};
-	return strcmp(weight, "rho") == 0 ? of_rho : strcmp(weight, "score") == 0 ? of_score : none;
-}
-
-void graph_columns(struct header *h, const struct graph *g, const char *weight, char *const *name, size_t nmodule)
+void graph_columns(struct header *h, const struct graph *g, const struct graph_weight *weight, char *const *name, size_t nmodule)
 {
 	header_add(h, "token", U32);
 	header_add_ragged(h, "neighbour", id_type(h->vocab.n), "neighbour");
-	header_add_ragged(h, weight, F32, "neighbour");
-	header_add_ragged(h, graph_overlap(weight), U32, "neighbour");
+	header_add_ragged(h, weight->name, F32, "neighbour");
+	header_add_ragged(h, weight->overlap, U32, "neighbour");
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
-		header_add_ragged(h, graph_values(weight)[i].name, F32, "neighbour");
+		header_add_ragged(h, weight->value[i].name, F32, "neighbour");
 	for (size_t i = 0; i < nmodule; i++)
 		header_add(h, name[i], I32);
 }
@@ -219,21 +218,21 @@ static int check_both_rows(const struct graph *g, const char *name, struct error
 	return 0;
 }
 
-int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e)
+int graph_read(struct graph *g, struct stream *in, const struct graph_weight *weight, const char *module, struct error *e)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	int col[5 + GRAPH_VALUES] = {0};
 	if (header_kind(h, STREAM_GRAPH, name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
 		(col[1] = header_need(h, "neighbour", U32, RAGGED, name, e)) < 0 ||
-		(col[2] = header_need(h, weight, F32, RAGGED, name, e)) < 0 ||
-		(col[3] = header_need(h, graph_overlap(weight), U32, RAGGED, name, e)) < 0 ||
+		(col[2] = header_need(h, weight->name, F32, RAGGED, name, e)) < 0 ||
+		(col[3] = header_need(h, weight->overlap, U32, RAGGED, name, e)) < 0 ||
 		(module && (col[4] = header_need(h, module, I32, SCALAR, name, e)) < 0))
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
-		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, graph_overlap(weight));
+		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight->name, weight->overlap);
 	for (int i = 0; i < GRAPH_VALUES; i++) {
-		const char *value = graph_values(weight)[i].name;
+		const char *value = weight->value[i].name;
 		if ((col[5 + i] = value ? header_beside(h, value, F32, col[1], name, e) : -1) == -2)
 			return -1;
 	}

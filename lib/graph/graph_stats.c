@@ -159,20 +159,19 @@ static void put_text(FILE *f, const char *key, const char *text)
 	fputs("</data>\n", f);
 }
 
-void graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
-	size_t nmodule, FILE *f)
+void graph_graphml(const struct graph *g, const struct vocab *v, const struct graph_weight *weight, char *const *name,
+	int32_t *const *module, size_t nmodule, FILE *f)
 {
 	static const char *const text[] = {"gene", "symbol", "name"};
-	const char *overlap = graph_overlap(weight);
-	const struct graph_value *value = graph_values(weight);
+	const struct graph_value *value = weight->value;
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n", f);
 	put_key(f, "node", "token", "int");
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
 		put_key(f, "node", text[i], "string");
 	for (size_t k = 0; k < nmodule; k++)
 		put_key(f, "node", name[k], "int");
-	put_key(f, "edge", weight, "double");
-	put_key(f, "edge", overlap, "int");
+	put_key(f, "edge", weight->name, "double");
+	put_key(f, "edge", weight->overlap, "int");
 	for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
 		put_key(f, "edge", value[i].name, value[i].whole ? "int" : "double");
 	fputs("  <graph edgedefault=\"undirected\">\n", f);
@@ -193,8 +192,8 @@ void graph_graphml(const struct graph *g, const struct vocab *v, const char *wei
 			if (g->neighbour[k] < u)
 				continue;
 			fprintf(f, "    <edge source=\"n%u\" target=\"n%u\">\n", u, g->neighbour[k]);
-			put_number(f, weight, (double)g->weight[k]);
-			put_number(f, overlap, g->overlap[k]);
+			put_number(f, weight->name, (double)g->weight[k]);
+			put_number(f, weight->overlap, g->overlap[k]);
 			for (int i = 0; i < GRAPH_VALUES && g->value[i]; i++)
 				put_number(f, value[i].name, (double)g->value[i][k]);
 			fputs("    </edge>\n", f);

@@ -28,5 +28,5 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e);
  * The genes with neighbours as GraphML: vertices with token, gene, symbol and name, and one number for each of the nmodule arrays under its
  * name; edges with the weight under its name, the overlap (or count) and their further numbers. A number that is not known is left out.
  */
-void graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
-	size_t nmodule, FILE *f);
+void graph_graphml(const struct graph *g, const struct vocab *v, const struct graph_weight *weight, char *const *name,
+	int32_t *const *module, size_t nmodule, FILE *f);

@@ -51,20 +51,31 @@ static double line(const struct loader *l, uint64_t step, double a, double b)
 
 double mask_schedule_at(const struct mask_schedule *s, const struct loader *l, uint64_t epoch, uint64_t step)
 {
-	if (s->kind == MASK_SCHEDULE_FIXED)
-		return s->from;
-	if (s->kind == MASK_SCHEDULE_LINEAR)
+	struct rng r = rng_at(l->seed, RNG_RATE, l->per_epoch ? step % l->per_epoch : 0, (uint32_t)epoch);
+	switch (s->kind) {
+	case MASK_SCHEDULE_LINEAR:
 		return line(l, step, s->from, s->to);
-	struct rng r = rng_at(l->seed, RNG_RATE, step % l->per_epoch, (uint32_t)epoch);
-	if (s->kind == MASK_SCHEDULE_CHOICE)
+	case MASK_SCHEDULE_CHOICE:
 		return s->choice[rng_below(&r, (uint32_t)s->nchoice)];
-	double to = s->kind == MASK_SCHEDULE_SHRINK ? line(l, step, s->to, s->last) : s->to;
-	return s->from + (to - s->from) * rng_unit(&r);
+	case MASK_SCHEDULE_UNIFORM:
+		return s->from + (s->to - s->from) * rng_unit(&r);
+	case MASK_SCHEDULE_SHRINK:
+		return s->from + (line(l, step, s->to, s->last) - s->from) * rng_unit(&r);
+	case MASK_SCHEDULE_FIXED:
+	case MASK_SCHEDULES:
+		break;
+	}
+	return s->from;
 }
 
 void mask_schedule_json(cJSON *o, const char *name, const struct mask_schedule *s)
 {
-	static const char *const kind_name[] = {"fixed", "uniform", "linear", "shrink", "choice"};
+	static const char *const kind_name[] = {[MASK_SCHEDULE_FIXED] = "fixed",
+		[MASK_SCHEDULE_UNIFORM] = "uniform",
+		[MASK_SCHEDULE_LINEAR] = "linear",
+		[MASK_SCHEDULE_SHRINK] = "shrink",
+		[MASK_SCHEDULE_CHOICE] = "choice"};
+	EVERY_ROW(kind_name, MASK_SCHEDULES);
 	if (s->kind == MASK_SCHEDULE_FIXED) {
 		cJSON_AddNumberToObject(o, name, s->from);
 		return;

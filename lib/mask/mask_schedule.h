@@ -15,6 +15,7 @@ enum mask_schedule_kind {
 	MASK_SCHEDULE_LINEAR, /* from `from` at the first step to `to` at the last */
 	MASK_SCHEDULE_SHRINK, /* drawn from [from, x), where x changes linearly from `to` at the first step to `last` at the last */
 	MASK_SCHEDULE_CHOICE, /* one of choice[], drawn for each global batch */
+	MASK_SCHEDULES
 };
 
 #define MASK_CHOICES_MAX 64

@@ -82,7 +82,7 @@ int scgenes_network(int argc, char **argv)
 	vocab_copy(&h.vocab, &stream_header(in)->vocab);
 	cJSON_Delete(h.provenance);
 	h.provenance = cJSON_Duplicate(stream_header(in)->provenance, 1);
-	graph_columns(&h, &graph, "rho", NULL, 0);
+	graph_columns(&h, &graph, &graph_weights[GRAPH_RHO], NULL, 0);
 	cli_provenance(&network_cli, &h, "");
 	struct stream *out = cli_create(&network_cli, &h, ROWS_UNKNOWN);
 	must(graph_write(&graph, NULL, 0, out, &failure));
