@@ -33,16 +33,16 @@ static int by_id(const void *a, const void *b, void *vocab)
 /* Write the special tokens of the style, then the genes that have a median in order of their ids. */
 static size_t write_vocab(const struct fit_options *o, const struct vocab *genes, const struct medians *f)
 {
-	static const char *const special[] = {"<pad>", "<mask>", "<cls>", "<eos>"};
+	const struct style *s = &styles[o->style == STYLE_AUTO ? STYLE_V1 : o->style];
 	RELEASED(vocab_release) struct vocab v = {0};
 	struct outfile file;
 	FREED uint32_t *by = xmalloc(genes->n * sizeof *by);
 	for (size_t i = 0; i < genes->n; i++)
 		by[i] = (uint32_t)i;
 	qsort_r(by, genes->n, sizeof *by, by_id, (void *)genes);
-	for (int i = 0; o->style != STYLE_BMFM && i < (o->style == STYLE_V2 ? 4 : 2); i++)
-		vocab_push(&v, special[i], "", NAN);
-	if (o->style == STYLE_BMFM)
+	for (int i = 0; i < s->special; i++)
+		vocab_push(&v, vocab_token_name(&v, (enum token)i), "", NAN);
+	if (s->counted)
 		vocab_push_bmfm(&v);
 	for (size_t i = 0; i < genes->n; i++)
 		if (f->gene[by[i]].n >= (uint64_t)o->min_cells)

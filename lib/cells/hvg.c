@@ -14,6 +14,18 @@
 #define NO_MEAN 1e-12 /* stands for a mean of 0 */
 #define MAD_SCALE 0.6744897501960817 /* median absolute deviation of a standard normal distribution */
 
+static const struct flavor {
+	int counts; /* as they are, else normalised */
+	int logs; /* of 1 + these */
+	int fitted; /* scored by a curve, in two passes, and ordered by ranks; else by dispersions in bins */
+	int wide; /* bins: of equal width, of logs, with mean and deviation; else of percentiles, with medians */
+} flavors[] = {
+	[HVG_SEURAT] = {.wide = 1},
+	[HVG_SEURAT_V3] = {.counts = 1, .fitted = 1},
+	[HVG_CELL_RANGER] = {.logs = 1},
+};
+EVERY_ROW(flavors, HVG_FLAVORS);
+
 struct hvg_batch {
 	uint64_t cells;
 	double *sum, *square; /* [genes] of the values; in the second pass of the clipped ones */
@@ -48,17 +60,15 @@ void hvg_release(struct hvg *h)
 
 void hvg_add(struct hvg *h, size_t batch, const uint32_t *gene, const uint32_t *count, size_t n)
 {
+	const struct flavor *f = &flavors[h->flavor];
 	struct hvg_batch *b = batch_at(h, batch);
 	double total = 0;
 	for (size_t i = 0; i < n; i++)
 		total += count[i];
 	b->cells += !h->pass;
 	for (size_t i = 0; i < n; i++) {
-		double v = count[i];
-		if (h->flavor != HVG_SEURAT_V3)
-			v *= TARGET / total;
-		if (h->flavor == HVG_CELL_RANGER)
-			v = log1p(v);
+		double v = f->counts ? count[i] : count[i] * (TARGET / total);
+		v = f->logs ? log1p(v) : v;
 		if (b->clip)
 			v = fmin(v, b->clip[gene[i]]);
 		b->sum[gene[i]] += v;
@@ -90,27 +100,10 @@ static double quantile(const double *sorted, size_t n, double p)
 	return k + 1 < n ? sorted[k] + (at - (double)k) * (sorted[k + 1] - sorted[k]) : sorted[n - 1];
 }
 
-/* Upper ends of the bins of m numbers, the last one infinite: edge out. Returns how many. */
-static size_t bin_edges(enum hvg_flavor flavor, const double *x, size_t m, double edge[BINS])
-{
-	FREED double *sorted = xmalloc(m * sizeof *sorted);
-	memcpy(sorted, x, m * sizeof *x);
-	qsort(sorted, m, sizeof *sorted, compare_double);
-	size_t n = 0;
-	if (flavor == HVG_SEURAT)
-		for (; n < BINS - 1; n++)
-			edge[n] = sorted[0] + (double)(n + 1) * ((sorted[m - 1] - sorted[0]) / BINS);
-	else
-		for (; n < BINS - 1; n++)
-			edge[n] = quantile(sorted, m, 0.1 + 0.05 * (double)n);
-	edge[n++] = INFINITY;
-	return n;
-}
-
 /* Centre and scale of the n dispersions of a bin; d is sorted or not, and changed. */
-static void bin_scale(enum hvg_flavor flavor, double *d, size_t n, double *centre, double *scale)
+static void bin_scale(int wide, double *d, size_t n, double *centre, double *scale)
 {
-	if (flavor == HVG_SEURAT) {
+	if (wide) {
 		double sum = 0, square = 0;
 		for (size_t i = 0; i < n; i++)
 			sum += d[i];
@@ -132,20 +125,23 @@ static void bin_scale(enum hvg_flavor flavor, double *d, size_t n, double *centr
 	*scale = quantile(d, n, 0.5) / MAD_SCALE;
 }
 
-static void score_dispersions(struct hvg_batch *b, enum hvg_flavor flavor, const uint32_t *gene, size_t m)
+static void score_dispersions(struct hvg_batch *b, int wide, const uint32_t *gene, size_t m)
 {
 	double *mean = xmalloc(m * sizeof *mean), *disp = xmalloc(m * sizeof *disp), *in = xmalloc(m * sizeof *in), edge[BINS];
 	uint8_t *bin = xmalloc(m);
 	for (size_t i = 0; i < m; i++) {
 		double x = b->mean[gene[i]] > 0 ? b->mean[gene[i]] : NO_MEAN, d = b->var[gene[i]] / x;
-		mean[i] = flavor == HVG_SEURAT ? log1p(x) : x;
-		disp[i] = flavor != HVG_SEURAT ? d : d > 0 ? log(d) : NAN;
+		in[i] = mean[i] = wide ? log1p(x) : x;
+		disp[i] = !wide ? d : d > 0 ? log(d) : NAN;
 	}
-	size_t bins = bin_edges(flavor, mean, m, edge);
+	qsort(in, m, sizeof *in, compare_double);
+	for (size_t k = 0; k < BINS - 1; k++) /* upper ends of the bins */
+		edge[k] = wide ? in[0] + (double)(k + 1) * ((in[m - 1] - in[0]) / BINS) : quantile(in, m, 0.1 + 0.05 * (double)k);
+	edge[BINS - 1] = INFINITY;
 	for (size_t i = 0; i < m; i++)
 		for (bin[i] = 0; mean[i] > edge[bin[i]]; bin[i]++)
 			;
-	for (size_t k = 0; k < bins; k++) {
+	for (size_t k = 0; k < BINS; k++) {
 		size_t n = 0;
 		double centre, scale;
 		for (size_t i = 0; i < m; i++)
@@ -153,7 +149,7 @@ static void score_dispersions(struct hvg_batch *b, enum hvg_flavor flavor, const
 				in[n++] = disp[i];
 		if (!n)
 			continue;
-		bin_scale(flavor, in, n, &centre, &scale);
+		bin_scale(wide, in, n, &centre, &scale);
 		for (size_t i = 0; i < m; i++)
 			if (bin[i] == k)
 				b->score[gene[i]] = (disp[i] - centre) / scale;
@@ -175,7 +171,7 @@ static void score_batch(struct hvg *h, struct hvg_batch *b)
 			gene[m++] = (uint32_t)g;
 	}
 	if (m)
-		score_dispersions(b, h->flavor, gene, m);
+		score_dispersions(b, flavors[h->flavor].wide, gene, m);
 }
 
 /* seurat_v3, between the passes: the expected variance, and from it the largest value of each gene. */
@@ -223,12 +219,12 @@ int hvg_again(struct hvg *h, size_t *bad, struct error *e)
 			return error_set(
 				e, "%llu cell%s, but a variance needs at least 2", (unsigned long long)b->cells, b->cells == 1 ? "" : "s");
 		hvg_moments(b, h->genes);
-		if (h->flavor != HVG_SEURAT_V3)
+		if (!flavors[h->flavor].fitted)
 			score_batch(h, b);
 		else if (expect(b, h->genes, e))
 			return -1;
 	}
-	return h->flavor == HVG_SEURAT_V3 && !h->pass++;
+	return flavors[h->flavor].fitted && !h->pass++;
 }
 
 /* ---- choice ---- */
@@ -296,7 +292,7 @@ size_t hvg_choose(struct hvg *h, uint8_t *take)
 		for (size_t k = 0; k < h->batches; k++)
 			all[g].varies |= h->batch[k].var[g] > 0;
 	}
-	if (h->flavor == HVG_SEURAT_V3)
+	if (flavors[h->flavor].fitted)
 		order_by_rank(h, all);
 	else
 		order_by_score(h, all);

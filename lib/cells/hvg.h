@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-enum hvg_flavor { HVG_SEURAT, HVG_SEURAT_V3, HVG_CELL_RANGER };
+enum hvg_flavor { HVG_SEURAT, HVG_SEURAT_V3, HVG_CELL_RANGER, HVG_FLAVORS };
 
 struct hvg {
 	enum hvg_flavor flavor;

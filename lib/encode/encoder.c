@@ -2,6 +2,13 @@
 
 #include "base/sort.h"
 
+const struct style styles[] = {
+	[STYLE_V1] = {"v1", 2048, .special = 2},
+	[STYLE_V2] = {"v2", 4096, .special = 4, .around = 1},
+	[STYLE_BMFM] = {"bmfm", SIZE_MAX, .around = 1, .counted = 1},
+};
+EVERY_ROW(styles, STYLES);
+
 /* Scratch of each thread. */
 struct encoder_scratch {
 	struct rank_cell cell;
@@ -14,13 +21,14 @@ struct encoder_scratch {
 /* Which special tokens stand around the genes. */
 static int special_tokens(struct encoder *enc, const struct vocab *v, int64_t cls, int64_t eos, const char *vocab_name, struct error *e)
 {
-	if (enc->o.style == STYLE_V1)
+	const struct style *s = &styles[enc->o.style];
+	if (!s->around)
 		return 0;
 	if (cls < 0 || eos < 0)
 		return error_set(e, "%s: no token %s, which --vocab-style %s needs", vocab_name,
-			vocab_token_name(v, cls < 0 ? TOKEN_CLS : TOKEN_EOS), enc->o.style == STYLE_V2 ? "v2" : "bmfm");
+			vocab_token_name(v, cls < 0 ? TOKEN_CLS : TOKEN_EOS), s->word);
 	enc->first[0] = (uint32_t)cls;
-	enc->nfirst = enc->o.style == STYLE_BMFM && enc->o.cls ? (size_t)enc->o.cls : 1;
+	enc->nfirst = s->counted && enc->o.cls ? (size_t)enc->o.cls : 1;
 	for (unsigned k = 1; k < enc->nfirst; k++) {
 		int64_t more = vocab_cls(v, k);
 		if (more < 0)
@@ -38,15 +46,15 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	*enc = (struct encoder){.o = *o, .eos = -1, .narrow = id_type(v->n) == U16};
 	if (o->style == STYLE_AUTO)
 		enc->o.style = vocab_is_bmfm(v) ? STYLE_BMFM : cls >= 0 && eos >= 0 ? STYLE_V2 : STYLE_V1;
-	if ((enc->o.style == STYLE_BMFM) != vocab_is_bmfm(v))
+	int bmfm = enc->counted = styles[enc->o.style].counted;
+	if (bmfm != vocab_is_bmfm(v))
 		return error_set(e, "%s: %s", vocab_name,
 			vocab_is_bmfm(v)
 				? "it begins with [UNK], so its style is bmfm, not v1 or v2"
 				: "it does not begin with [UNK], as vocabularies of --vocab-style bmfm do (rankenc --fit --vocab-style bmfm)");
 	if (special_tokens(enc, v, cls, eos, vocab_name, e))
 		return -1;
-	int bmfm = enc->counted = enc->o.style == STYLE_BMFM;
-	enc->max_len = o->max_len ? (size_t)o->max_len : bmfm ? SIZE_MAX : enc->o.style == STYLE_V2 ? 4096 : 2048;
+	enc->max_len = o->max_len ? (size_t)o->max_len : styles[enc->o.style].max_len;
 	if (bmfm && o->ties != TIES_MEDIAN)
 		return error_set(e, "--ties random and group are for models of ranks, and --vocab-style bmfm is for models of values");
 	if (bmfm && o->max_len)
@@ -81,10 +89,7 @@ int encoder_match(struct encoder *enc, const struct gene_tables *t, struct gene_
 	FREED uint32_t *token = xmalloc((genes->n + 1) * sizeof *token);
 	if (gene_match(token, t, m, e))
 		return -1;
-	FREED double *same = xmalloc(v->n * sizeof *same);
-	for (size_t i = 0; i < v->n; i++)
-		same[i] = 1;
-	rank_table_init(&enc->table, token, genes->n, enc->o.style == STYLE_BMFM ? same : v->median);
+	rank_table_init(&enc->table, token, genes->n, enc->counted ? NULL : v->median);
 	for (int i = 0; i < enc->o.threads; i++)
 		enc->scratch[i].found = xcalloc(genes->n, 1);
 	return 0;
@@ -181,7 +186,7 @@ static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32
 static void put_values(struct encoder *enc, size_t r, const struct rank_cell *c, float *at, size_t k, size_t keep, size_t n)
 {
 	double divisor = (double)((uint64_t *)enc->block->col[enc->in.total].data)[r];
-	if (enc->o.style == STYLE_BMFM) {
+	if (enc->counted) {
 		divisor = 1;
 		for (size_t i = 0; i < c->n; i++)
 			divisor += c->count[i];

@@ -21,7 +21,16 @@
 
 #include <stdatomic.h>
 
-enum { STYLE_AUTO = -1, STYLE_V1, STYLE_V2, STYLE_BMFM };
+enum { STYLE_AUTO = -1, STYLE_V1, STYLE_V2, STYLE_BMFM, STYLES };
+struct style {
+	const char *word; /* of --vocab-style */
+	size_t max_len; /* usual; SIZE_MAX: cells are whole */
+	int special; /* its special tokens are so many of enum token, or BMFM's */
+	int around; /* some stand around the genes */
+	int counted; /* genes have counts, and no medians */
+};
+extern const struct style styles[];
+
 enum ties { TIES_MEDIAN, TIES_RANDOM, TIES_GROUP };
 
 #define TIE_MAX 65535 /* ties are u16 */

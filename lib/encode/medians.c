@@ -203,6 +203,7 @@ int medians_next(struct medians *m)
 			medians_finish(g, (g->max + g->min) / 2);
 			break;
 		case MEDIANS_DONE:
+		case MEDIANS_MODES:
 			break;
 		}
 	}

@@ -20,7 +20,8 @@ enum medians_mode {
 	MEDIANS_COARSE, /* pass 1 */
 	MEDIANS_DIVIDE, /* values of [lo, hi] are counted in bins */
 	MEDIANS_KEEP, /* values of [lo, hi] are kept */
-	MEDIANS_EDGE /* lo lies between the two middle values, which are searched */
+	MEDIANS_EDGE, /* lo lies between the two middle values, which are searched */
+	MEDIANS_MODES
 };
 
 /* What is known about the median of one gene. */

@@ -105,7 +105,7 @@ static const char *take_row(struct medians *m, size_t i, const struct block *b, 
 		.max = ((const double *)b->col[col[MAX]].data)[r],
 		.median = ((const double *)b->col[col[MEDIAN]].data)[r],
 		.kept = ((const uint32_t *)b->col[col[KEPT]].data)[r]};
-	if (mode > MEDIANS_EDGE || (mode == MEDIANS_COARSE) != (m->coarse != NULL))
+	if (mode >= MEDIANS_MODES || (mode == MEDIANS_COARSE) != (m->coarse != NULL))
 		return "unknown mode, or one of another pass";
 	if (!(g->lo >= 0 && g->hi >= g->lo && g->hi < INFINITY))
 		return "no interval";

@@ -20,7 +20,7 @@ void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, cons
 		t->median[i] = INFINITY;
 		if (token[i] == RANK_UNKNOWN)
 			continue;
-		t->median[i] = median[token[i]];
+		t->median[i] = median ? median[token[i]] : 1;
 		t->most = fmax(t->most, t->median[i]);
 		t->least = fmin(t->least, t->median[i]);
 		t->shared |= used[token[i]];

@@ -22,7 +22,7 @@ struct rank_table {
 	double least, most; /* median; most = 0: no gene has a token */
 };
 
-/* token [n] as above, median [V] of the vocabulary. */
+/* token [n] as above, median [V] of the vocabulary; NULL: all are 1. */
 void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median);
 void rank_table_release(struct rank_table *t); /* accepts a zeroed struct */
 
