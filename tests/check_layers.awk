@@ -13,7 +13,7 @@ BEGIN {
 	may["cells"] = "base stream genes label cells"
 	may["eval"] = "base network eval"
 	may["transfer"] = "base stream genes label cells eval transfer"
-	may["perturb"] = "base stream label eval perturb"
+	may["perturb"] = "base stream label cells eval perturb"
 	may["nn"] = "base nn"
 	may["train"] = "base stream label nn train"
 }

@@ -1,5 +1,6 @@
 #include "perturb/shift.h"
 
+#include "cells/copies.h"
 #include "stream/embedding.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@ struct shift_reader {
 	struct shift_names *names;
 	int x, x_original, similarity, cell, kind, label, control; /* columns, -1: none */
 	struct labels state, *group; /* group: borrowed, or NULL */
-	int *kind_of; /* [categories of kind] enum perturb_kind, or a BASE */
+	int *kind_of; /* [categories of kind] enum perturb_kind, or PERTURB_KINDS + enum base_row */
 	size_t d;
 
 	uint64_t base_cell, last; /* last: the cell of the last record */
@@ -32,8 +33,6 @@ struct shift_reader {
 	char *key;
 	size_t key_cap, key_length;
 };
-
-enum { BASE_WHOLE = PERTURB_KINDS, BASE_CUT };
 
 static double cosine_to(const float *x, const double *s, double norm, size_t d)
 {
@@ -124,9 +123,9 @@ static int name_kinds(struct shift_reader *in)
 		int k = 0;
 		while (k < PERTURB_KINDS && strcmp(c->category[i], perturb_name[k]))
 			k++;
-		if (k == PERTURB_KINDS && strcmp(c->category[i], "truncated") == 0)
-			k = BASE_CUT;
-		else if (k == PERTURB_KINDS && strcmp(c->category[i], "original"))
+		if (k == PERTURB_KINDS)
+			k += base_row_find(c->category[i]);
+		if (k == PERTURB_KINDS + BASE_ROWS)
 			return error_set(in->e, "%s: column 'perturbation' has the unknown kind '%.80s'", in->name, c->category[i]);
 		in->kind_of[i] = k;
 	}
@@ -246,9 +245,9 @@ static int read_row(struct shift_reader *in, const struct block *b, size_t i)
 	if (code == MISSING_CODE)
 		return error_set(in->e, "%s: cell %" PRIu64 ": no value in column 'perturbation'", in->name, cell_at(in, b, i));
 	int kind = in->kind_of[code];
-	if (kind == BASE_WHOLE || kind == BASE_CUT) {
+	if (kind >= PERTURB_KINDS) {
 		in->key_length = 0;
-		return take_base(in, b, i, kind == BASE_WHOLE);
+		return take_base(in, b, i, kind == PERTURB_KINDS + BASE_ORIGINAL);
 	}
 	if (cell_at(in, b, i) != in->base_cell)
 		return error_set(in->e, "%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb",
@@ -357,7 +356,7 @@ static int check_states(struct states *t, const size_t *cells, const char *name,
 static int add_state(struct shift_reader *in, struct states *t, size_t i, size_t *cells)
 {
 	uint32_t code = in->kind < 0 ? 0 : ((const uint32_t *)in->b.col[in->kind].data)[i];
-	if (in->kind >= 0 && (code == MISSING_CODE || in->kind_of[code] != BASE_WHOLE))
+	if (in->kind >= 0 && (code == MISSING_CODE || in->kind_of[code] != PERTURB_KINDS + BASE_ORIGINAL))
 		return 0;
 	const char *state = state_at(in, &in->b, i);
 	const float *x = NULL;

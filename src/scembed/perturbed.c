@@ -4,6 +4,8 @@
  */
 #include "scembed.h"
 
+#include "cells/copies.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -24,23 +26,16 @@ struct perturbed {
 	int x, x_original, mean, token, cosine, out_group; /* columns of the output, -1: none */
 };
 
-static int is_perturbed(const struct header *h)
-{
-	int kind = header_find(h, "perturbation"), gene = header_find(h, "gene");
-	return kind >= 0 && gene >= 0 && h->col[kind].type == CATEGORICAL && h->col[gene].shape == RAGGED;
-}
-
 static void open_input(struct perturbed *p, const struct header *h, const char *name)
 {
-	if (!is_perturbed(h))
-		die("%s: not perturbed cells: expected those of scperturb", name);
 	p->kind = header_find(h, "perturbation");
 	p->gene = header_find(h, "gene");
+	if (p->kind < 0 || p->gene < 0 || h->col[p->kind].type != CATEGORICAL || h->col[p->gene].shape != RAGGED)
+		die("%s: not perturbed cells: expected those of scperturb", name);
 	p->group = h->col[p->gene].group;
 	p->base_kind = xcalloc(h->col[p->kind].ncategory + 1, 1);
 	for (size_t i = 0; i < h->col[p->kind].ncategory; i++)
-		p->base_kind[i] =
-			strcmp(h->col[p->kind].category[i], "original") == 0 || strcmp(h->col[p->kind].category[i], "truncated") == 0;
+		p->base_kind[i] = base_row_find(h->col[p->kind].category[i]) < BASE_ROWS;
 	if (!header_is_id(&h->col[p->gene]))
 		die("%s: column 'gene' does not hold ids of genes", name);
 	p->special = h->vocab.nspecial;

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "base/digest.h"
 #include "base/option.h"
+#include "cells/copies.h"
 #include "cells/where.h"
 
 #include <inttypes.h>
@@ -39,9 +40,6 @@ struct cli apply_cli = {.name = "scperturb apply",
 	.summary = "Write each cell, and copies of it without or with more of some genes.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED};
-
-/* Categories of the column perturbation: these two, then the kinds. */
-enum { ORIGINAL, TRUNCATED, FIRST_KIND };
 
 struct run {
 	const char *name; /* of the input */
@@ -106,8 +104,8 @@ static void put_perturbed(struct run *r, const struct block *b, uint32_t row, en
 {
 	const struct perturb *p = &r->p;
 	if (p->nbase != r->nbase || memcmp(p->base, r->base, p->nbase * sizeof *p->base))
-		put_base(r, b, row, p->lost ? TRUNCATED : ORIGINAL, p->base, p->nbase);
-	apply_put_row(r, b, row, FIRST_KIND + kind, set, control, gene, p->out, p->nout);
+		put_base(r, b, row, p->lost ? BASE_TRUNCATED : BASE_ORIGINAL, p->base, p->nbase);
+	apply_put_row(r, b, row, BASE_ROWS + kind, set, control, gene, p->out, p->nout);
 }
 
 static void put_controls(struct run *r, const struct block *b, uint32_t row, enum perturb_kind kind, const struct set *set)
@@ -206,7 +204,7 @@ static void work(struct run *r, const struct block *b)
 			r->count_of[token[i]] = ((const uint32_t *)b->col[r->count].data)[offset[row] + i];
 		if (perturb_cell(&r->p, n, &failure))
 			die("%s: cell %" PRIu64 ": %s", r->name, ((const uint64_t *)b->col[r->cell].data)[row], failure.msg);
-		put_base(r, b, row, ORIGINAL, r->p.token, n);
+		put_base(r, b, row, BASE_ORIGINAL, r->p.token, n);
 		if (chosen[row])
 			perturb_row(r, b, row);
 		r->cells++;
@@ -281,10 +279,12 @@ static void refuse_column(const struct run *r, const struct header *h, const cha
 /* Scalars and vectors of the input, what was done, and the tokens. */
 static void apply_make_header(struct run *r, struct header *h, const struct header *from)
 {
-	char *category[FIRST_KIND + PERTURB_KINDS] = {(char *)"original", (char *)"truncated"};
+	char *category[BASE_ROWS + PERTURB_KINDS];
 	size_t beside = 0;
+	for (int k = 0; k < BASE_ROWS; k++)
+		category[k] = (char *)base_row_name[k];
 	for (int k = 0; k < PERTURB_KINDS; k++)
-		category[FIRST_KIND + k] = (char *)perturb_name[k];
+		category[BASE_ROWS + k] = (char *)perturb_name[k];
 	refuse_column(r, from, "perturbation");
 	refuse_column(r, from, "perturbed");
 	refuse_column(r, from, "control");
@@ -295,7 +295,7 @@ static void apply_make_header(struct run *r, struct header *h, const struct head
 	if (beside > 1 && r->screened < 0 && r->count < 0)
 		warn("%s: the other lists of the tokens are left out: they would not fit perturbed cells", r->name);
 	header_derive(h, STREAM_TOKENS, from);
-	r->kind = header_add_categorical(h, "perturbation", category, FIRST_KIND + PERTURB_KINDS);
+	r->kind = header_add_categorical(h, "perturbation", category, BASE_ROWS + PERTURB_KINDS);
 	r->label = header_add(h, "perturbed", STR);
 	r->control = controls ? header_add(h, "control", U32) : -1;
 	r->gene = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
