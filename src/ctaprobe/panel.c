@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-enum { POISSON, RIDGE, NEAREST, MEAN };
+enum method { POISSON, RIDGE, NEAREST, MEAN };
 static const char *const methods[] = {[POISSON] = "poisson", [RIDGE] = "ridge", [NEAREST] = "nearest", [MEAN] = "mean"};
 static const char *panel, *train_path, *group, *vectors, *genes_path;
 static int method = POISSON;
@@ -402,20 +402,28 @@ static void predict(struct task *t, float *mu)
 {
 	struct count_regression r;
 	size_t genes = t->genes;
-	if (method == NEAREST) {
-		nearest(t, mu);
-	} else if (method != MEAN) {
+	float least = 0; /* of the mean */
+	switch ((enum method)method) {
+	case RIDGE:
+		least = (float)LEAST; /* fall through */
+	case POISSON:
 		choose_penalty(t);
 		must(count_regression_fit(
 			&r, method == RIDGE, t->train.x, t->train.n, t->d, t->train.y, genes, t->train.s, t->penalty, &failure));
 		count_regression_predict(&r, t->test.x, t->test.n, t->test.s, mu);
 		count_regression_release(&r);
+		break;
+	case NEAREST:
+		least = (float)LEAST;
+		nearest(t, mu);
+		break;
+	case MEAN:
+		least = 1; /* mu is 0 */
+		break;
 	}
-	for (size_t i = 0; i < t->test.n && method != POISSON; i++)
-		for (size_t g = 0; g < genes; g++) {
-			float mean = (float)(t->test.s[i] * t->rate[g]);
-			mu[i * genes + g] = method == MEAN ? mean : fmaxf(mu[i * genes + g], (float)LEAST * mean);
-		}
+	for (size_t i = 0; i < t->test.n; i++)
+		for (size_t g = 0; g < genes; g++)
+			mu[i * genes + g] = fmaxf(mu[i * genes + g], least * (float)(t->test.s[i] * t->rate[g]));
 }
 
 /* ---- scores ---- */

@@ -52,7 +52,6 @@ static enum input input_of(const struct header *h)
 	return value >= 0 && h->col[value].shape == RAGGED ? INPUT_VALUES : INPUT_TOKENS;
 }
 
-/* Does this kind of objective find its targets in such a stream, without columns? */
 /* What head s of a column learned, if the stream has this column and the model what it takes; NULL: it cannot be evaluated. */
 static const struct objective_kind *column_kind(const struct head_spec *s, const struct header *h)
 {
@@ -113,11 +112,9 @@ static void need_column(const struct config_heads *heads)
  */
 static void choose_objectives(struct objectives *list, struct config_heads *heads, enum input input, const struct header *h)
 {
-	const struct objective_kind *kind;
+	const struct objective_kind *kind = objective_reading(input);
 	FREED char *config = xasprintf("%s/config.json", model_dir);
-	size_t i = 0, k = 0, columns = 0;
-	while ((kind = objective_kind_at(i))->input != input || (kind->label && input != INPUT_COUNTS))
-		i++;
+	size_t i, k = 0, columns = 0;
 	if (kind->valued && header_find(h, "input_value") >= 0)
 		kind = kind->valued;
 	must(config_folder(model_dir, &failure));

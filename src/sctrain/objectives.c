@@ -46,15 +46,6 @@ void objective_add_losses(const struct objective *o, cJSON *j)
 
 /* ---- what they read ---- */
 
-/* The subcommand that trains on such a stream: where to go with it. */
-static const char *trains_on(enum input input)
-{
-	size_t i = 0;
-	while (objective_kind_at(i)->input != input)
-		i++;
-	return objective_kind_at(i)->name;
-}
-
 void objectives_choose(struct objectives *list, const struct header *h)
 {
 	if (header_find(h, "input_value") < 0)
@@ -84,13 +75,14 @@ static int check_source(const struct masked_source *s, const struct objectives *
 	if (k->input == INPUT_CELLS && !cells)
 		return error_set(e, "%s: its targets are single tokens: %s needs a stream of maskgen --objective cell", s->name, program);
 	if (k->input != INPUT_CELLS && cells && !k->label)
-		return error_set(e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
+		return error_set(
+			e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, objective_reading(INPUT_CELLS)->name);
 	if (k->input == INPUT_VALUES && !values)
 		return error_set(
 			e, "%s: no list 'value' next to the targets: %s needs a stream of maskgen --objective value", s->name, program);
 	if (k->input == INPUT_TOKENS && values && !hides_genes(stream_header(s->in)))
 		return error_set(e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain %s",
-			s->name, trains_on(INPUT_VALUES));
+			s->name, objective_reading(INPUT_VALUES)->name);
 	return 0;
 }
 

@@ -12,6 +12,16 @@ const struct objective_kind *objective_kind_at(size_t i)
 	return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
 }
 
+const struct objective_kind *objective_reading(enum input input)
+{
+	static const struct objective_kind *const of[] = {[INPUT_TOKENS] = &mlm_objective,
+		[INPUT_VALUES] = &value_objective,
+		[INPUT_CELLS] = &wced_objective,
+		[INPUT_COUNTS] = &nb_objective};
+	EVERY_ROW(of, INPUTS);
+	return of[input];
+}
+
 static const struct train_task *const tasks[] = {&mlm_task, &value_task, &wced_task, &cells_task, &genes_task, &nb_task};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 

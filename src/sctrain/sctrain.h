@@ -41,6 +41,7 @@ enum input {
 	INPUT_VALUES, /* masked, with values beside the targets */
 	INPUT_CELLS, /* masked, with whole cells as targets */
 	INPUT_COUNTS, /* masked-counts */
+	INPUTS
 };
 
 /* A masked stream. */
@@ -95,6 +96,7 @@ struct objectives {
 extern const struct objective_kind mlm_objective, value_objective, expression_objective, wced_objective, label_objective, hce_objective,
 	number_objective, genes_objective, nb_objective;
 const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
+const struct objective_kind *objective_reading(enum input input); /* such a stream, without columns */
 /*
  * Add one. name: of its head, and of the column of its targets; NULL: the head of the training itself, which has the name of its kind. The first
  * of a training has no prefix. A column that is called like that kind is predicted by the head column.NAME. Usage error: the name occurs twice,
