@@ -49,14 +49,8 @@ static int64_t length(hid_t dataset)
 
 static void number_kind(struct dataframe_column *c, enum number_type type)
 {
-	static const char *const dtype[] = {[NUMBER_I8] = "int8",
-		[NUMBER_U8] = "uint8",
-		[NUMBER_I16] = "int16",
-		[NUMBER_U16] = "uint16",
-		[NUMBER_I32] = "int32",
-		[NUMBER_U32] = "uint32",
-		[NUMBER_F32] = "float32",
-		[NUMBER_F64] = NULL};
+	static const char *const dtype[] = {"int8", "uint8", "int16", "uint16", "int32", "uint32", NULL, NULL, "float32", NULL};
+	EVERY_ROW(dtype, NUMBER_TYPES);
 	c->kind = number_is_float(type) ? DATAFRAME_F64 : type == NUMBER_U64 ? DATAFRAME_U64 : DATAFRAME_I64;
 	c->dtype = dtype[type];
 }

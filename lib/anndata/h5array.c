@@ -22,16 +22,9 @@ static int element_type(struct h5array *a, hid_t type, int *direct, struct error
 	int number = class == H5T_FLOAT || ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8);
 	if (!number)
 		return error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
-	const hid_t of[] = {[NUMBER_I8] = H5T_NATIVE_INT8,
-		[NUMBER_U8] = H5T_NATIVE_UINT8,
-		[NUMBER_I16] = H5T_NATIVE_INT16,
-		[NUMBER_U16] = H5T_NATIVE_UINT16,
-		[NUMBER_I32] = H5T_NATIVE_INT32,
-		[NUMBER_U32] = H5T_NATIVE_UINT32,
-		[NUMBER_I64] = H5T_NATIVE_INT64,
-		[NUMBER_U64] = H5T_NATIVE_UINT64,
-		[NUMBER_F32] = H5T_NATIVE_FLOAT,
-		[NUMBER_F64] = H5T_NATIVE_DOUBLE};
+	const hid_t of[] = {H5T_NATIVE_INT8, H5T_NATIVE_UINT8, H5T_NATIVE_INT16, H5T_NATIVE_UINT16, H5T_NATIVE_INT32, H5T_NATIVE_UINT32,
+		H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_FLOAT, H5T_NATIVE_DOUBLE};
+	EVERY_ROW(of, NUMBER_TYPES);
 	a->type = class != H5T_FLOAT ? number_integer(size, H5Tget_sign(base) == H5T_SGN_2) : size <= 4 ? NUMBER_F32 : NUMBER_F64;
 	hid_t native = of[a->type];
 	*direct = H5Tequal(base, native) > 0;

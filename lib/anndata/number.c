@@ -1,5 +1,7 @@
 #include "anndata/number.h"
 
+#include "base/error.h"
+
 #include <math.h>
 
 /* the largest counts; as a float, the largest one below 2^31 */
@@ -82,33 +84,24 @@ static size_t counts_f32(const void *in, size_t n, uint32_t *restrict out)
 }
 
 static const struct {
+	size_t size;
 	size_t (*counts)(const void *in, size_t n, uint32_t *out);
 	size_t (*indices)(const void *in, size_t n, uint64_t limit, uint32_t *out);
 	void (*i64)(const void *in, size_t n, int64_t *out);
 	void (*f64)(const void *in, size_t n, double *out);
 } convert[] = {
-	[NUMBER_I8] = {counts_i8, indices_i8, i64_i8, f64_i8},
-	[NUMBER_U8] = {counts_u8, indices_u8, i64_u8, f64_u8},
-	[NUMBER_I16] = {counts_i16, indices_i16, i64_i16, f64_i16},
-	[NUMBER_U16] = {counts_u16, indices_u16, i64_u16, f64_u16},
-	[NUMBER_I32] = {counts_i32, indices_i32, i64_i32, f64_i32},
-	[NUMBER_U32] = {counts_u32, indices_u32, i64_u32, f64_u32},
-	[NUMBER_I64] = {counts_i64, indices_i64, i64_i64, f64_i64},
-	[NUMBER_U64] = {counts_u64, indices_u64, i64_u64, f64_u64},
-	[NUMBER_F32] = {counts_f32, NULL, NULL, f64_f32},
-	[NUMBER_F64] = {any_counts_f64, NULL, NULL, f64_f64},
+	[NUMBER_I8] = {1, counts_i8, indices_i8, i64_i8, f64_i8},
+	[NUMBER_U8] = {1, counts_u8, indices_u8, i64_u8, f64_u8},
+	[NUMBER_I16] = {2, counts_i16, indices_i16, i64_i16, f64_i16},
+	[NUMBER_U16] = {2, counts_u16, indices_u16, i64_u16, f64_u16},
+	[NUMBER_I32] = {4, counts_i32, indices_i32, i64_i32, f64_i32},
+	[NUMBER_U32] = {4, counts_u32, indices_u32, i64_u32, f64_u32},
+	[NUMBER_I64] = {8, counts_i64, indices_i64, i64_i64, f64_i64},
+	[NUMBER_U64] = {8, counts_u64, indices_u64, i64_u64, f64_u64},
+	[NUMBER_F32] = {4, counts_f32, NULL, NULL, f64_f32},
+	[NUMBER_F64] = {8, any_counts_f64, NULL, NULL, f64_f64},
 };
-
-static const size_t size_of[] = {[NUMBER_I8] = 1,
-	[NUMBER_U8] = 1,
-	[NUMBER_I16] = 2,
-	[NUMBER_U16] = 2,
-	[NUMBER_I32] = 4,
-	[NUMBER_U32] = 4,
-	[NUMBER_I64] = 8,
-	[NUMBER_U64] = 8,
-	[NUMBER_F32] = 4,
-	[NUMBER_F64] = 8};
+EVERY_ROW(convert, NUMBER_TYPES);
 
 size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *out)
 {
@@ -120,7 +113,7 @@ size_t number_rounded(enum number_type type, const void *in, size_t n, int round
 	double v[256];
 	for (size_t at = number_counts(type, in, n, out), k; at < n; at += k) {
 		k = n - at < 256 ? n - at : 256;
-		number_f64(type, (const char *)in + at * size_of[type], k, v);
+		number_f64(type, (const char *)in + at * convert[type].size, k, v);
 		for (size_t i = 0; i < k; i++) {
 			double whole = rint(v[i]), far = fabs(v[i] - whole);
 			if (!number_is_fraction(v[i]) || (!round && far > number_noise(v[i])))
@@ -154,7 +147,7 @@ void number_f64(enum number_type type, const void *in, size_t n, double *out)
 double number_at(enum number_type type, const void *in, size_t i)
 {
 	double v;
-	number_f64(type, (const char *)in + i * size_of[type], 1, &v);
+	number_f64(type, (const char *)in + i * convert[type].size, 1, &v);
 	return v;
 }
 

@@ -12,7 +12,19 @@
 
 #define NUMBER_COUNT_MAX INT32_MAX /* largest count */
 
-enum number_type { NUMBER_I8, NUMBER_U8, NUMBER_I16, NUMBER_U16, NUMBER_I32, NUMBER_U32, NUMBER_I64, NUMBER_U64, NUMBER_F32, NUMBER_F64 };
+enum number_type {
+	NUMBER_I8,
+	NUMBER_U8,
+	NUMBER_I16,
+	NUMBER_U16,
+	NUMBER_I32,
+	NUMBER_U32,
+	NUMBER_I64,
+	NUMBER_U64,
+	NUMBER_F32,
+	NUMBER_F64,
+	NUMBER_TYPES
+};
 
 static inline int number_is_float(enum number_type type)
 {

@@ -1,6 +1,7 @@
 #include "anndata/unlog.h"
 
 #include "anndata/number.h"
+#include "base/error.h"
 
 #include <math.h>
 
@@ -9,7 +10,9 @@ enum {
 	FEW = 2048
 }; /* of the smallest value that are tried; counts that narrow the unit before larger ones are looked at */
 
-const char *const unlog_formula[UNLOGS] = {"", "", "exp(value) - 1", "2^value - 1", "10^value - 1"};
+const char *const unlog_formula[] = {
+	[UNLOG_NOT] = "", [UNLOG_SAME] = "", [UNLOG_EXP] = "exp(value) - 1", [UNLOG_EXP2] = "2^value - 1", [UNLOG_EXP10] = "10^value - 1"};
+EVERY_ROW(unlog_formula, UNLOGS);
 
 double unlog_value(enum unlog by, double v)
 {

@@ -20,7 +20,7 @@
 
 enum unlog { UNLOG_NOT, UNLOG_SAME, UNLOG_EXP, UNLOG_EXP2, UNLOG_EXP10, UNLOGS };
 
-extern const char *const unlog_formula[UNLOGS]; /* "exp(value) - 1"; "" for UNLOG_NOT and UNLOG_SAME */
+extern const char *const unlog_formula[]; /* "exp(value) - 1"; "" for UNLOG_NOT and UNLOG_SAME */
 
 double unlog_value(enum unlog by, double v); /* y */
 

@@ -18,18 +18,14 @@
 
 const char *zarr_codec_add(struct zarr_codecs *c, const char *name)
 {
-	static const char *const names[] = {[ZARR_BLOSC] = "blosc",
-		[ZARR_ZSTD] = "zstd",
-		[ZARR_GZIP] = "gzip",
-		[ZARR_ZLIB] = "zlib",
-		[ZARR_LZ4] = "lz4",
-		[ZARR_CRC32C] = "crc32c"};
+	static const char *const names[] = {"blosc", "zstd", "gzip", "zlib", "lz4", "crc32c"};
+	EVERY_ROW(names, ZARR_CODECS);
 	size_t id = 0;
 	if (!strncmp(name, "numcodecs.", 10)) /* so zarr 3 calls those that the specification does not have */
 		name += 10;
-	while (id < sizeof names / sizeof *names && strcmp(name, names[id]))
+	while (id < ZARR_CODECS && strcmp(name, names[id]))
 		id++;
-	if (id == sizeof names / sizeof *names)
+	if (id == ZARR_CODECS)
 		return "which is not supported; write the store with zstd or blosc compression";
 #ifndef WITH_BLOSC
 	if (id == ZARR_BLOSC)
@@ -42,7 +38,7 @@ const char *zarr_codec_add(struct zarr_codecs *c, const char *name)
 	for (int i = 0; i < c->n && id != ZARR_CRC32C; i++)
 		if (c->id[i] != ZARR_CRC32C)
 			return "after another compression: expected one";
-	if (c->n == ZARR_CODECS)
+	if (c->n == ZARR_DEPTH)
 		return "after too many others";
 	c->id[c->n++] = (enum zarr_codec)id;
 	return NULL;
@@ -91,6 +87,7 @@ static size_t length_in(enum zarr_codec id, const unsigned char *in, size_t n)
 	case ZARR_GZIP:
 	case ZARR_ZLIB:
 	case ZARR_CRC32C:
+	case ZARR_CODECS:
 		break;
 	}
 	return size;

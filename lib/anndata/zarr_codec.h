@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum zarr_codec { ZARR_BLOSC, ZARR_ZSTD, ZARR_GZIP, ZARR_ZLIB, ZARR_LZ4, ZARR_CRC32C };
-enum { ZARR_CODECS = 4 };
+enum zarr_codec { ZARR_BLOSC, ZARR_ZSTD, ZARR_GZIP, ZARR_ZLIB, ZARR_LZ4, ZARR_CRC32C, ZARR_CODECS };
+enum { ZARR_DEPTH = 4 };
 
 struct zarr_codecs {
 	int n;
-	enum zarr_codec id[ZARR_CODECS]; /* in the order in which they were applied on writing; at most one compresses */
+	enum zarr_codec id[ZARR_DEPTH]; /* in the order in which they were applied on writing; at most one compresses */
 };
 
 /* Add the codec of this name. NULL, or why it cannot be read. */

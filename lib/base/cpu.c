@@ -3,7 +3,8 @@
 #define VARIABLE "CORRMASK_CPU"
 #define PORTABLE "portable" /* another name of avx2, which OpenBLAS follows */
 
-static const char *const names[] = {"generic", "avx2", "avx512"};
+static const char *const names[] = {[CPU_GENERIC] = "generic", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512"};
+EVERY_ROW(names, CPU_VECTORS);
 
 void cpu_features(struct cpu_features *f)
 {
@@ -39,7 +40,7 @@ int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const 
 {
 	char list[60] = "";
 	*v = built(CPU_GENERIC) ? CPU_GENERIC : CPU_AVX2;
-	for (enum cpu_vectors i = CPU_GENERIC; i <= CPU_AVX512; i++) {
+	for (enum cpu_vectors i = CPU_GENERIC; i < CPU_VECTORS; i++) {
 		if (!usable(i, f))
 			continue;
 		*v = i;

@@ -22,6 +22,7 @@ enum cpu_vectors {
 	CPU_GENERIC, /* what the compiler makes for the processor of the build: anywhere but on x86-64 with AVX2 */
 	CPU_AVX2, /* 8 floats */
 	CPU_AVX512, /* 16 floats */
+	CPU_VECTORS
 };
 
 /*

@@ -480,6 +480,8 @@ static void put(enum number_type type, void *p, size_t i, double v)
 	case NUMBER_F64:
 		((double *)p)[i] = v;
 		break;
+	case NUMBER_TYPES:
+		break;
 	}
 }
 
