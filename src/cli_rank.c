@@ -56,7 +56,7 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	must(rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &failure) : vocab_load(v, vocab, &failure));
 	rank_given.encode.threads = (int)c->threads;
 	must(encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &failure));
-	const int bmfm = r->enc.o.style == STYLE_BMFM;
+	const int bmfm = styles[r->enc.o.style].counted;
 	if (rank_given.encode.cls && !bmfm)
 		usage_error("--cls is for --vocab-style bmfm");
 	for (size_t i = v->nspecial; i < v->n && !bmfm; i++)

@@ -140,7 +140,11 @@ static void note_dtype(struct column_spec *s, const struct obs_column *c, int ga
 
 int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant, struct error *e)
 {
-	static const enum column_type type[] = {[DATAFRAME_STR] = STR, [DATAFRAME_I64] = I64, [DATAFRAME_U64] = U64, [DATAFRAME_F64] = F64};
+	static const enum column_type type[] = {[DATAFRAME_STR] = STR,
+		[DATAFRAME_I64] = I64,
+		[DATAFRAME_U64] = U64,
+		[DATAFRAME_F64] = F64,
+		[DATAFRAME_CATEGORICAL] = CATEGORICAL};
 	EVERY_ROW(type, DATAFRAME_OTHER); /* which no column of a stream is */
 	for (size_t i = 0; i < nwant; i++) {
 		int there = 0;

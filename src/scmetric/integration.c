@@ -261,7 +261,7 @@ static void add_means(struct record *to, const struct integration_sets *s, const
 {
 	for (int m = 0; m < 3; m++) {
 		int known = 1;
-		double mean[3], low[3];
+		double mean[3], low[3] = {0};
 		for (size_t t = 0; t < s->n; t++) {
 			means(of, t, s->n, mean, low);
 			value[t] = mean[m];
