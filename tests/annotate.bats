@@ -243,8 +243,8 @@ said() {
 	for new in 100 400; do not depth $donors $all transfer:depth:new=$new transfer:depth:reference=200 transfer:thinned=1; done
 	only depth-types transfer:depth_ratio:B=.3
 	not depth-types $donors $all transfer:depth_ratio:B=.6
-	only genes transfer:genes:shared=10 transfer:genes:share=.5
-	not genes $donors $all transfer:genes:shared=10 transfer:genes:share=1
+	only genes transfer:genes:shared=10 transfer:genes:fraction=.5
+	not genes $donors $all transfer:genes:shared=10 transfer:genes:fraction=1
 	only set-aside transfer:set_aside:unknown_label=3
 	only set-aside run:no_type=4
 	only rare run:rare=2
@@ -293,7 +293,7 @@ said() {
 		transfer:promise:coverage=1 transfer:promise:unknown=1 transfer:promise:accuracy=1 transfer:expected:accuracy=.876 held:accuracy=.912 held:macro_f1=.834 held:ece=.0123
 		transfer:shift=3.25 transfer:shift:limit=1.75 transfer:shift:false_alarm=5 transfer:shift:A=4 transfer:shift:B=2.5 transfer:shift:C=6 transfer:shift:D=9
 		transfer:depth:new=101 transfer:depth:reference=202 transfer:thinned=.5 transfer:depth_ratio:A=.3 transfer:depth_ratio:B=.2 transfer:depth_ratio:C=.6
-		transfer:genes:shared=1234 transfer:genes:share=.567 transfer:set_aside:no_label=3 run:no_type=6 transfer:set_aside:unknown_label=4
+		transfer:genes:shared=1234 transfer:genes:fraction=.567 transfer:set_aside:no_label=3 run:no_type=6 transfer:set_aside:unknown_label=4
 		transfer:set_aside:no_group=5 run:rare=7 transfer:in_reference=8 transfer:labels:coarse=2 transfer:labels:coarse_cells=77 transfer:units:fine=12
 		transfer:labels:no_term=11 transfer:untested_cells=13 transfer:untested:X=13 transfer:cells=500 transfer:unknown_cells=41 run:set_size=1.23
 		run:single=.876 transfer:term_classes=2.34 new:cells=300 new:unknown=100 new:accuracy=.5 new:coverage=.66 new:known_called_unknown=.055

@@ -314,7 +314,7 @@ agree() { # [FROM=REFERENCE] agree "OPTIONS" [OPTION for scikit-learn ...]
 		    close(np.flatnonzero(~out), x[out], held["predicted"][out].astype(str), held["logit"][out], shared | True)
 		check_shift("report", x, ref["donor"].astype(str), held["predicted"].astype(str), q, new["predicted"].astype(str), shared)
 		said = dict(line.rstrip("\n").split("\t") for line in open("report"))
-		want = {"genes:shared": len(own), "genes:share": len(own) / 400, "molecules:share": share, "depth:reference": depth_of_reference, "depth:new": np.median(new_depth), "thinned": 1}
+		want = {"genes:shared": len(own), "genes:fraction": len(own) / 400, "molecules:fraction": share, "depth:reference": depth_of_reference, "depth:new": np.median(new_depth), "thinned": 1}
 		for c in {c for c in set(new["predicted"].astype(str)) if (held["predicted"].astype(str) == c).any()}:
 		    want["depth_ratio:" + c] = np.exp(np.log(new_depth[new["predicted"] == c]).mean() - np.log(share * depth[held["predicted"] == c]).mean())
 		for k, v in want.items():
@@ -434,7 +434,7 @@ ctaprobe cells: genes that are found by symbol: 120"
 	told --group donor new.counts
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report) $(value unit report)" "1 1 donor"
 	assert_equal "$(value promise:unknown report) $(value units_needed:unknown report) $(value units_needed:coverage report) $(value thinned report)" "0 19 9 1"
-	assert_equal "$(value genes:shared report) $(value genes:share report)" "300 1"
+	assert_equal "$(value genes:shared report) $(value genes:fraction report)" "300 1"
 	# the type that the fewest donors have, of those whose cells were held out
 	few=$(ctaprobe transfer -q --reference ref.counts -l cell_type --group donor --held-out held.s -o few.s new.counts && scview -c predicted,donor held.s | sed 1d | sort -u |
 		cut -f 1 | sort | uniq -c | sort -n | awk '{ print $2, $1; exit }')

@@ -115,10 +115,10 @@ class Sentences:
                ", which are not molecules (transcripts per million, reads?): the reference was not thinned" if no_molecules else "") + ".")
         shallow = furthest([(-n(v), c, n(v)) for c, v in self.of_types("depth_ratio:").items() if n(v) < 0.5], shown)
         yield "depth-types", shallow, f"Types whose new cells have less than half the molecules of the reference (ratio): {shallow}."
-        named, few = t("genes:by_symbol"), self.has("genes:shared") and self.n("genes:share") < 0.995
+        named, few = t("genes:by_symbol"), self.has("genes:shared") and self.n("genes:fraction") < 0.995
         yield "genes", few or n(named) > 0, (
-            f"Your file has {several(t('genes:shared'), 'gene')} of the reference ({percent(self.n('genes:share'))})"
-            + (f", {'all' if n(named) == self.n('genes:shared') else named + ' of them'} found by symbol" if n(named) > 0 else "") + (f", which have {percent(self.n('molecules:share'))} of its molecules." if few and 0 < self.n("molecules:share") < 1 else "; only these are used." if few else "."))
+            f"Your file has {several(t('genes:shared'), 'gene')} of the reference ({percent(self.n('genes:fraction'))})"
+            + (f", {'all' if n(named) == self.n('genes:shared') else named + ' of them'} found by symbol" if n(named) > 0 else "") + (f", which have {percent(self.n('molecules:fraction'))} of its molecules." if few and 0 < self.n("molecules:fraction") < 1 else "; only these are used." if few else "."))
 
     def left_out(self):
         """What was, or what was not tested."""

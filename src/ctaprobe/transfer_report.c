@@ -51,8 +51,8 @@ static void report_promises(const struct reference *r)
 		{"shift", shift}, {"shift:limit", s->limit}, {"shift:false_alarm", SHIFT_FALSE_ALARM}, {"shift:unseen", shift_unseen(s)});
 	if (r->genes) {
 		cli_measured_all({"depth:reference", r->depth}, {"depth:new", r->new_depth}, {"thinned", r->fit.share},
-			{"molecules", r->molecules}, {"genes:shared", (double)r->shared_genes}, {"molecules:share", r->shared_share},
-			{"genes:by_symbol", (double)r->by_symbol}, {"genes:share", (double)r->shared_genes / (double)r->genes->n});
+			{"molecules", r->molecules}, {"genes:shared", (double)r->shared_genes}, {"molecules:fraction", r->shared_share},
+			{"genes:by_symbol", (double)r->by_symbol}, {"genes:fraction", (double)r->shared_genes / (double)r->genes->n});
 	}
 }
 

@@ -33,6 +33,7 @@ def peer(model, path, precision, threads, out):
     from transformers import BertModel
     torch.set_num_threads(int(threads))
     net = BertModel.from_pretrained(model, add_pooling_layer=False).eval()
+    net.encoder.layer = net.encoder.layer[:-1]  # scembed computes no layer that it does not read
     cells = [[int(t) for t in line.split()] for line in list(open(path))[1:]]
     order = sorted(range(len(cells)), key=lambda i: len(cells[i]))
     special = {t for t in (2, 3) if "v2" in os.path.basename(model)}
@@ -53,7 +54,7 @@ def peer(model, path, precision, threads, out):
                 ids[k, :len(cells[i])] = torch.tensor(cells[i])
                 mask[k, :len(cells[i])] = 1
                 gene[k, :len(cells[i])] = torch.tensor([t not in special for t in cells[i]])
-            state = net(ids, attention_mask=mask, output_hidden_states=True).hidden_states[-2].float()
+            state = net(ids, attention_mask=mask).last_hidden_state.float()
             got[some] = ((state * gene[..., None]).sum(1) / gene.sum(1, keepdim=True)).numpy()
             at += n
     print(f"wall {time.perf_counter() - start[0]:.3f} cpu {time.process_time() - start[1]:.3f} "
@@ -132,7 +133,7 @@ def table(bin, data, cells, threads, rounds, *names):
                 exact = np.load(f"{tmp}/peer.npy") if exact is None else exact
                 a, b = [[min(x) for x in zip(*side)] for side in (us, them)]
                 n = len(exact)
-                print(name, precision, tokens, f"{n / a[0]:.1f}", f"{n / b[0]:.1f}", f"{b[0] / a[0]:.1f}", f"{a[1]:.1f}", f"{b[1]:.1f}", f"{b[1] / a[1]:.1f}",
+                print(name, precision, tokens, f"{n / a[0]:.1f}", f"{n / b[0]:.1f}", f"{b[0] / a[0]:.1f}", f"{a[1]:.2f}", f"{b[1]:.2f}", f"{b[1] / a[1]:.1f}",
                       f"{a[2]:.0f}", f"{b[2]:.0f}", f"{cosine(embedding(bin, f'{tmp}/emb'), exact):.6f}", sep="\t", flush=True)
 
 

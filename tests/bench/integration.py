@@ -73,7 +73,7 @@ def run(scmetric, cells, folder, threads, rounds):
     print("program\tcells\tthreads\twall_seconds\tcpu_seconds\tpeak_mb")
     for name, v in seconds.items():
         wall, cpu, peak = (sorted(s[i] for s in v)[len(v) // 2] for i in (0, 1, 2))
-        print(f"{name}\t{cells}\t{threads}\t{wall:.1f}\t{cpu:.1f}\t{peak:.0f}")
+        print(f"{name}\t{cells}\t{threads}\t{wall:.1f}\t{cpu:.2f}\t{peak:.0f}")
 
 
 if __name__ == "__main__":

@@ -42,5 +42,5 @@ def padded(b):
 
 whole = rate(rows, lambda b: collate([dict(r) for r in b]))
 masks = rate(padded, lambda b: collate.torch_mask_tokens(b[0].clone(), b[1]))
-print(f"hf_collator_mtokens_per_s\t{whole:.1f}\nhf_masks_alone_mtokens_per_s\t{masks:.1f}")
+print(f"hf_collator_mtokens_per_s\t{whole:.3f}\nhf_masks_alone_mtokens_per_s\t{masks:.3f}")
 print(f"ratio_to_hf_collator\t{float(sys.argv[2]) / whole:.1f}\nratio_to_hf_masks_alone\t{float(sys.argv[2]) / masks:.1f}")

@@ -30,6 +30,7 @@ def peer(model, path, precision, threads, out):
     from transformers import BertModel
     torch.set_num_threads(int(threads))
     net = BertModel.from_pretrained(model, add_pooling_layer=False).eval()
+    net.encoder.layer = net.encoder.layer[:-1]  # scembed computes no layer that it does not read
     cells = [[int(t) for t in line.split()] for line in list(open(path))[1:]]
     ends = "v2" in os.path.basename(model)
     start = time.perf_counter(), time.process_time()
@@ -38,11 +39,11 @@ def peer(model, path, precision, threads, out):
         for cell in cells:
             cell = torch.tensor(cell)
             genes = torch.arange(1, len(cell) - 1) if ends else torch.arange(len(cell))
-            whole = net(cell[None], output_hidden_states=True).hidden_states[-2][0]
+            whole = net(cell[None]).last_hidden_state[0]
             most = max(1, BATCH_TOKENS // len(cell))
             for some in genes.split(most):
                 keep = torch.stack([torch.cat([torch.arange(int(i)), torch.arange(int(i) + 1, len(cell))]) for i in some])
-                state = net(cell[keep], output_hidden_states=True).hidden_states[-2]
+                state = net(cell[keep]).last_hidden_state
                 cosine = torch.nn.functional.cosine_similarity(state.float(), whole[keep].float(), dim=2)
                 got += (cosine[:, 1:-1] if ends else cosine).mean(1).tolist()
     print(f"wall {time.perf_counter() - start[0]:.3f} cpu {time.process_time() - start[1]:.3f} "
@@ -103,7 +104,7 @@ def table(bin, data, cells, length, threads, rounds, *names):
                 exact = want if exact is None else exact
                 assert len(want) == len(got) == len(exact), (len(want), len(got), len(exact))
                 a, b = [[min(x) for x in zip(*side)] for side in (us, them)]
-                print(name, precision, len(got), f"{len(got) / a[0]:.1f}", f"{len(got) / b[0]:.1f}", f"{b[0] / a[0]:.1f}", f"{a[1]:.1f}", f"{b[1]:.1f}",
+                print(name, precision, len(got), f"{len(got) / a[0]:.1f}", f"{len(got) / b[0]:.1f}", f"{b[0] / a[0]:.1f}", f"{a[1]:.2f}", f"{b[1]:.2f}",
                       f"{b[1] / a[1]:.1f}", f"{a[2]:.0f}", f"{b[2]:.0f}", f"{abs(exact - got).max():.1e}", f"{abs(exact - want).max():.1e}", sep="\t", flush=True)
 
 
