@@ -13,7 +13,7 @@ def docs_speed(t):
             continue
         times, note = r.number("other_seconds") / r.number("corrmask"), "" if r["note"] == "NA" else f" ({r['note']})"
         rows.append(Arm(f"{r['job']}: {r['corrmask']} s; {r['other']} {r['other_seconds']} s{note}", times, look="m-corrmask", words=f"{times:.{times < 9.95:d}f}"))
-    less = sum(r.value > 1 for r in rows)
+    less = sum(r.value >= 1.05 for r in rows)
     return "CPU seconds of the other program and of corrmask", [
         arms(f"corrmask took less CPU time in {'each' if less == len(rows) else less} of these {len(rows)} jobs", rows,
              "CPU seconds of the other program / corrmask's; one thread", log=True, line=1, x_range=(0.9, None),

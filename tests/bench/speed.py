@@ -149,7 +149,7 @@ def masks(b):
     ours = lambda: run([b.tool("maskgen"), "-q", "-u", "-@", 1, "--bernoulli", "-o", b.at("speed.masked"), tok])[0]
     other = lambda: millions / float(re.search(r"hf_masks_alone_mtokens_per_s\t([\d.]+)", script("maskgen_torch.py", b.at("few.txt"), 0))[1])
     a, theirs = turns(ours, other)
-    return a, None, theirs, "of tensors that are there; from 2,000 cells"
+    return a, None, theirs, "padded tensors"
 
 
 def graph(b):
@@ -174,7 +174,7 @@ def embedding(b):
 def integration(b):
     lines = script("integration.py", "run", b.tool("scmetric"), 20000, b.folder, 1, 1).splitlines()[-2:]
     ours, other = (float(line.split("\t")[4]) for line in lines)
-    return ours, None, other, "compiles"
+    return ours, None, other, "JAX compiles"
 
 
 def transfer(b):
@@ -212,8 +212,10 @@ def digits(v):
 def rows_of(table):
     if not os.path.exists(table):
         return {}
-    rows = [dict(zip(COLUMNS, line.rstrip("\n").split("\t"))) for line in list(open(table))[1:]]
-    return {r["work"]: r for r in rows}
+    head, *rows = (line.rstrip("\n").split("\t") for line in open(table))
+    if head != COLUMNS:
+        sys.exit(f"speed: {table}: its columns are others: delete it")
+    return {r[0]: dict(zip(COLUMNS, r)) for r in rows}
 
 
 def run_all(bin, bench, cells, folder, table, transfer_python, *names):
@@ -244,7 +246,8 @@ def page(table, path):
     for r in rows:
         ratio = float(r["other_seconds"]) / float(r["corrmask"])
         limit = "" if r["limit"] == "NA" else r["limit"]
-        body.append(f"| {r['job']} | {r['corrmask']} | {limit} | {r['other']} {r['version']} | {r['other_seconds']} | {ratio:.{ratio < 9.95:d}f} |")
+        note = "" if r["note"] == "NA" else f" ({r['note']})"
+        body.append(f"| {r['job']}{note} | {r['corrmask']} | {limit} | {r['other']} {r['version']} | {r['other_seconds']} | {ratio:.{ratio < 9.95:d}f} |")
     lines = open(path).read().split("\n")
     at = lines.index("<!-- speed -->") + 1
     end = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), at)
