@@ -290,14 +290,20 @@ void cli_init(struct cli *c, int argc, char **argv)
 	omp_set_num_threads((int)c->threads);
 }
 
-const struct option_def *cli_option(const void *to)
+static struct option_def *option_of(const void *to)
 {
 	for (struct option_def *const *t = tables; *t; t++)
-		for (const struct option_def *o = *t; o->name; o++)
+		for (struct option_def *o = *t; o->name; o++)
 			if (o->to == to)
 				return o;
-	assert(0);
 	return NULL;
+}
+
+const struct option_def *cli_option(const void *to)
+{
+	const struct option_def *o = option_of(to);
+	assert(o);
+	return o;
 }
 
 int given(const void *to)
@@ -337,10 +343,9 @@ void cli_rank(struct cli *c, int rank)
 
 void cli_decided(const void *to)
 {
-	for (struct option_def *const *table = tables; *table; table++)
-		for (struct option_def *o = *table; o->name; o++)
-			if (o->to == to)
-				o->seen = 1;
+	struct option_def *o = option_of(to);
+	if (o)
+		o->seen = 1;
 }
 
 char *cli_settings(const struct cli *c)

@@ -58,7 +58,8 @@ void cli_blas(const struct cli *c);
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);
-void cli_decided(const void *to); /* the program chose the value of this option: provenance has it, as if it was given */
+/* The program chose the value of this option, if there is one: provenance has it, as if it was given. */
+void cli_decided(const void *to);
 /* A usage error if an option was given that does not belong to this mode (opt_check_mode). */
 void cli_mode(unsigned mode, const char *why, ...) __attribute__((format(printf, 2, 3)));
 /* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */

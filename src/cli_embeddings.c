@@ -118,9 +118,10 @@ static int add_values(struct embeddings *d, const struct block *b, struct column
 	if (embedding_missing(x, d->d))
 		return 0;
 	grow(d->x, d->x_cap, (d->n + 1) * d->d);
-	for (size_t j = 0; j < d->d; j++)
-		d->x[d->n * d->d + j] = c->logits && x[j] == -INFINITY ? 0 : x[j];
-	embedding_check(d->x + d->n * d->d, d->d, cell, stream_name(d->s));
+	float *to = memcpy(d->x + d->n * d->d, x, d->d * sizeof *x);
+	for (size_t j = 0; c->logits && j < d->d; j++)
+		to[j] = to[j] == -INFINITY ? 0 : to[j];
+	embedding_check(to, d->d, cell, stream_name(d->s));
 	return 1;
 }
 

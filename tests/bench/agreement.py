@@ -358,6 +358,14 @@ def peer(name):
     print(*spent, n, off, *(v for pair in more for v in pair))
 
 
+def put_table(path, mark, body):
+    """The page with this table below its line <!-- mark -->, in place of the one that is there."""
+    lines = open(path).read().split("\n")
+    at = lines.index(f"<!-- {mark} -->") + 1
+    end = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), at)
+    print("\n".join(lines[:at] + body + lines[end:]), end="")
+
+
 def page(table, path):
     rows = [line.rstrip("\n").split("\t") for line in open(table)][1:]
     body = ["| result | other program | largest difference | CPU s, ours/theirs | MB |", "|---|---|---|---|---|"]
@@ -367,10 +375,7 @@ def page(table, path):
         off += f" of {int(r['values']):,} {r['unit']}" if r["unit"] in ("tokens", "genes") else "" if r["unit"] == "NA" else " " + r["unit"]
         spent = ["/".join(f"{float(r[k]):.{d}f}" for k in pair) if r[pair[0]] != "NA" else "" for pair, d in ((("cpu", "peer_cpu"), 1), (("mb", "peer_mb"), 0))]
         body.append(f"| {r['result']} | {r['program']} {r['version']} | {off} | {spent[0]} | {spent[1]} |")
-    lines = open(path).read().split("\n")
-    at = lines.index("<!-- agreement -->") + 1
-    end = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), at)
-    print("\n".join(lines[:at] + body + lines[end:]), end="")
+    put_table(path, "agreement", body)
 
 
 if __name__ == "__main__":

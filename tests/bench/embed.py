@@ -27,13 +27,19 @@ SHAPES = {
 BATCH_TOKENS = 16384
 
 
+def load_peer(model):
+    """transformers' network without its last layer: scembed computes no layer that it does not read."""
+    from transformers import BertModel
+    net = BertModel.from_pretrained(model, add_pooling_layer=False).eval()
+    net.encoder.layer = net.encoder.layer[:-1]
+    return net
+
+
 def peer(model, path, precision, threads, out):
     import numpy as np
     import torch
-    from transformers import BertModel
     torch.set_num_threads(int(threads))
-    net = BertModel.from_pretrained(model, add_pooling_layer=False).eval()
-    net.encoder.layer = net.encoder.layer[:-1]  # scembed computes no layer that it does not read
+    net = load_peer(model)
     cells = [[int(t) for t in line.split()] for line in list(open(path))[1:]]
     order = sorted(range(len(cells)), key=lambda i: len(cells[i]))
     special = {t for t in (2, 3) if "v2" in os.path.basename(model)}

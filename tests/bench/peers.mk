@@ -1,7 +1,7 @@
-# From a file to PyTorch beside the newest Python libraries: make bench-loaders [ROUNDS=3] [LOADER_CELLS=49152]. The newest anndata, scanpy and annbatch need Python 3.12: PEER_BASE=python3.13 (Debian 13 has it as python3). Older ones
-# get older libraries, and no annbatch. The virtual environments lie in build/ (7 GB; PIP_EXTRA_INDEX_URL can name an index of torch without
-# CUDA); delete them to have newer versions. SLAF needs an older pandas, and its own folder. Its packages for clouds are left out, as pip
-# found no versions of them that go together.
+# From a file to PyTorch beside the newest Python libraries: make bench-loaders [ROUNDS=3] [LOADER_CELLS=49152]. The newest anndata, scanpy and
+# annbatch need Python 3.12: PEER_BASE=python3.13 (Debian 13 has it as python3). Older ones get older libraries, and no annbatch. The virtual
+# environments lie in build/ (7 GB; PIP_EXTRA_INDEX_URL can name an index of torch without CUDA); delete them to have newer versions. SLAF needs an
+# older pandas, and its own folder. Its packages for clouds are left out, as pip found no versions of them that go together.
 LOADER_CELLS ?= 49152
 PEER_BASE    ?= $(shell for p in python3.14 python3.13 python3.12 python3; do $$p -c 0 2>/dev/null && echo $$p && break; done)
 PEERS := $(BUILD)/peers

@@ -21,16 +21,14 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from embed import BATCH_TOKENS, add_cls_and_eos, make_model, pipe  # noqa: E402
+from embed import BATCH_TOKENS, add_cls_and_eos, load_peer, make_model, pipe  # noqa: E402
 
 
 def peer(model, path, precision, threads, out):
     import numpy as np
     import torch
-    from transformers import BertModel
     torch.set_num_threads(int(threads))
-    net = BertModel.from_pretrained(model, add_pooling_layer=False).eval()
-    net.encoder.layer = net.encoder.layer[:-1]  # scembed computes no layer that it does not read
+    net = load_peer(model)
     cells = [[int(t) for t in line.split()] for line in list(open(path))[1:]]
     ends = "v2" in os.path.basename(model)
     start = time.perf_counter(), time.process_time()

@@ -3,14 +3,13 @@
 
     speed.py run BIN BENCH_FOLDER CELLS.h5ad DIR OUT.tsv TRANSFER_PYTHON [WORK...]     all works, or these; OUT.tsv keeps the rows of the others
     speed.py page OUT.tsv PAGE.md                                           PAGE with the table below its line <!-- speed -->
-    speed.py tokens CELLS.h5ad | spearman TOKENS.txt                        one peer: prints "wall SECONDS cpu SECONDS" of its work
+    speed.py tokens CELLS.h5ad | spearman TOKENS.txt                        one peer: prints "cpu SECONDS" of its work
 
 CPU seconds of one thread, the best of ROUNDS in turns (integration, transfer: one run). Ours is timed from start to exit, with files read and written; of
 training, a step is. A peer is timed without its imports and, but for tokens, without reading. The limit is what the processor's multiplications (FMA),
-or inflating alone, would take. Whether results agree is what make agreement says.
+or inflating alone, would take. Masks: the peer's rate is that of 2,000 of the cells. Whether results agree is what make agreement says.
 """
 import datetime
-import importlib.metadata
 import os
 import re
 import resource
@@ -18,18 +17,15 @@ import subprocess
 import sys
 import time
 
+from agreement import put_table
+
 here = os.path.dirname(os.path.abspath(__file__))
 COLUMNS = "work job corrmask limit other version other_seconds note processor date".split()
 ROUNDS = 2
 
 
-def clock():
-    return time.perf_counter(), time.process_time()
-
-
 def tell(start):
-    wall, cpu = clock()
-    print(f"wall {wall - start[0]:.4f} cpu {cpu - start[1]:.4f}")
+    print(f"cpu {time.process_time() - start:.4f}")
 
 
 # ---- peers ----
@@ -40,7 +36,7 @@ def tokens(path):
     import numpy as np
     medians = np.array([float(x) if x != "NA" else 1 for x in
                         (line.rstrip("\n").split("\t")[3] for line in list(open(path + ".vocab.tsv"))[3:])], dtype=float)
-    start = clock()
+    start = time.process_time()
     a = anndata.read_h5ad(path, backed="r")
     out = []
     for i in range(0, a.n_obs, 512):
@@ -66,7 +62,7 @@ def spearman(path):
     for i, c in enumerate(cells):
         j = column[c]
         x[i, j[j >= 0]] = (2048 - np.arange(len(c)))[j >= 0]
-    start = clock()
+    start = time.process_time()
     np.corrcoef(pd.DataFrame(x).rank().to_numpy().T)
     tell(start)
 
@@ -229,8 +225,8 @@ def run_all(bin, bench, cells, folder, table, transfer_python, *names):
         if names and name not in names:
             continue
         ours, limit, theirs, note = work(b)
-        version = run([transfer_python, "-c", "import importlib.metadata as m; print(m.version('celltypist'))"])[1].strip() if name == "transfer" \
-            else importlib.metadata.version(package)
+        python = transfer_python if package == "celltypist" else sys.executable
+        version = run([python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))"])[1].strip()
         rows[name] = dict(zip(COLUMNS, (name, job, digits(ours), digits(limit), other, version, digits(theirs), note or "NA", processor(),
                                         datetime.date.today().isoformat())))
         print(*rows[name].values(), sep="\t", file=sys.stderr, flush=True)
@@ -248,10 +244,7 @@ def page(table, path):
         limit = "" if r["limit"] == "NA" else r["limit"]
         note = "" if r["note"] == "NA" else f" ({r['note']})"
         body.append(f"| {r['job']}{note} | {r['corrmask']} | {limit} | {r['other']} {r['version']} | {r['other_seconds']} | {ratio:.{ratio < 9.95:d}f} |")
-    lines = open(path).read().split("\n")
-    at = lines.index("<!-- speed -->") + 1
-    end = next((i for i in range(at, len(lines)) if not lines[i].startswith("|")), at)
-    print("\n".join(lines[:at] + body + lines[end:]), end="")
+    put_table(path, "speed", body)
 
 
 if __name__ == "__main__":
