@@ -16,8 +16,8 @@ struct pool_loop { /* a loop that was started; for threads.c alone */
 
 /*
  * Call work(arg, i, thread) once for every i in [0, n), in any order, on up to `threads` threads including the caller's. `thread` is from
- * 0 to threads - 1. Returns when all calls have returned. The threads live until the program ends. work must not start a loop, and only one
- * thread of the program may.
+ * 0 to threads - 1. Returns when all calls have returned. The threads live until the program ends. work must not start a loop of more
+ * than one thread, and only one thread of the program may.
  */
 void pool_for(int threads, size_t n, void (*work)(void *arg, size_t i, int thread), void *arg);
 

@@ -282,24 +282,25 @@ static int score_graphs(struct work *w)
 
 /* ---- neighbours ---- */
 
-static double median_lisi(const struct work *w, const uint32_t *group, size_t groups)
+static void score_lisi(struct work *w)
 {
-	FREED double *lisi = xmalloc(w->c->n * sizeof *lisi);
-	mixing_lisi(lisi, w->neighbour, w->distance, w->c->n, NEAR_LISI - 1, group, groups, NEAR_LISI / 3);
-	return bootstrap_quantile(lisi, w->c->n, 0.5);
+	const struct integration_cells *c = w->c;
+	FREED double *of_label = xmalloc(c->n * sizeof *of_label), *of_batch = xmalloc(c->n * sizeof *of_batch);
+	const struct grouping by[] = {{c->y, c->k, of_label}, {c->batch, c->batches, of_batch}};
+	double *v = w->s->value;
+	mixing_lisi(by, c->batch ? 2 : 1, w->neighbour, w->distance, c->n, NEAR_LISI - 1, NEAR_LISI / 3, c->threads);
+	v[CLISI] = ((double)c->k - bootstrap_quantile(of_label, c->n, 0.5)) / (double)(c->k - 1);
+	if (c->batch)
+		v[ILISI] = (bootstrap_quantile(of_batch, c->n, 0.5) - 1) / (double)(c->batches - 1);
 }
 
 static void score_mixing(struct work *w)
 {
 	const struct integration_cells *c = w->c;
-	double *v = w->s->value, k = (double)c->k, batches = (double)c->batches;
-	if (w->width == NEAR_LISI - 1) {
-		v[CLISI] = (k - median_lisi(w, c->y, c->k)) / (k - 1);
-		if (c->batch)
-			v[ILISI] = (median_lisi(w, c->batch, c->batches) - 1) / (batches - 1);
-	}
+	if (w->width == NEAR_LISI - 1)
+		score_lisi(w);
 	if (c->batch && w->wanted[KBET] && w->width >= NEAR_KBET - 1)
-		v[KBET] = mixing_kbet(w->neighbour, c->n, w->width, NEAR_KBET, c->batch, c->batches);
+		w->s->value[KBET] = mixing_kbet(w->neighbour, c->n, w->width, NEAR_KBET, c->batch, c->batches);
 	if (c->batch && w->wanted[SBEE]) {
 		double *class = new_classes(w);
 		sbee(class, w->x, c->n, w->d, w->neighbour, w->width, c->y, c->k, c->batch, c->batches, w->of, w->m, c->threads);

@@ -182,16 +182,34 @@ static void search_task(void *arg, size_t number, int thread)
 
 /* ---- recall ---- */
 
-/* The share of the true neighbours, [TASKS_TRIED, ROWS_TRIED, k], that a search of the tasks finds. Equal distances count as found. */
-static double recall_of(struct inverted *f, const double *true_far, int threads)
+/* The distance from each row that is tried, [TASKS_TRIED, ROWS_TRIED], to the farthest of its k neighbours: the row itself is one more. */
+static double *true_distances(const struct inverted *f, int threads)
+{
+	size_t k = f->k + 1, m = 0;
+	FREED uint32_t *row = xmalloc((size_t)TASKS_TRIED * ROWS_TRIED * sizeof *row), *near = NULL;
+	for (size_t t = 0; t < TASKS_TRIED; t++)
+		for (size_t i = 0; i < ROWS_TRIED; i++) /* a short task repeats its last row */
+			row[m++] = f->row[f->todo[t].from + (i < f->todo[t].rows ? i : f->todo[t].rows - 1)];
+	FREED float *q = inverted_gather(f, row, m);
+	FREED double *far = xmalloc(m * k * sizeof *far);
+	double *farthest = xmalloc(m * sizeof *farthest);
+	near = xmalloc(m * k * sizeof *near);
+	nearest_rows(q, m, f->x, f->n, f->d, NULL, k, threads, near, far);
+	for (size_t i = 0; i < m; i++)
+		farthest[i] = far[i * k + f->k];
+	return farthest;
+}
+
+/* The share of the true neighbours that a search of the tasks finds. Equal distances count as found. */
+static double recall_of(struct inverted *f, const double *farthest, int threads)
 {
 	double found = 0, all = 0;
 	pool_for(threads, TASKS_TRIED, search_task, f);
 	for (size_t t = 0; t < TASKS_TRIED; t++)
 		for (size_t i = 0; i < ROWS_TRIED && i < f->todo[t].rows; i++) {
-			size_t at = (t * ROWS_TRIED + i) * f->k;
+			size_t at = t * ROWS_TRIED + i;
 			for (size_t j = 0; j < f->k; j++)
-				found += f->distance[at + j] <= true_far[at + f->k - 1];
+				found += f->distance[at * f->k + j] <= farthest[at];
 			all += (double)f->k;
 		}
 	return found / all;
@@ -203,7 +221,7 @@ static double choose_least(struct inverted *f, double recall, uint32_t seed, int
 	struct rng r = rng_at(seed, RNG_NEIGHBOURS, 1, 0);
 	struct task todo[TASKS_TRIED];
 	size_t values = (size_t)TASKS_TRIED * ROWS_TRIED * f->k;
-	double *true_far = xcalloc(values, sizeof *true_far), found;
+	double found;
 	f->neighbour = xmalloc(values * sizeof *f->neighbour);
 	f->distance = xmalloc(values * sizeof *f->distance);
 	f->todo = todo;
@@ -212,12 +230,10 @@ static double choose_least(struct inverted *f, double recall, uint32_t seed, int
 		size_t at = rng_below(&r, (uint32_t)f->n);
 		todo[t] = f->task[LEADING(f->tasks - 1, i, f->task[i + 1].from <= at)]; /* of the row `at` */
 	}
-	f->least = f->n;
-	recall_of(f, true_far, threads);
-	memcpy(true_far, f->distance, values * sizeof *true_far);
-	for (f->least = 16 * (f->k + 1); (found = recall_of(f, true_far, threads)) < recall && f->least < f->n; f->least += f->least / 2)
+	FREED double *farthest = true_distances(f, threads);
+	for (f->least = 16 * (f->k + 1); (found = recall_of(f, farthest, threads)) < recall && f->least < f->n; f->least += f->least / 2)
 		;
-	free_all(true_far, f->neighbour, f->distance);
+	free_all(f->neighbour, f->distance);
 	f->trial = 0;
 	return found;
 }

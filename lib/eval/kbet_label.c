@@ -1,12 +1,12 @@
 #include "eval/kbet_label.h"
 
+#include "base/threads.h"
+#include "eval/eigen.h"
 #include "eval/mixing.h"
 
-#include <lapacke.h>
 #include <math.h>
 
 enum { COMPONENTS = 100, LEAST_CELLS = 10, LEAST = 10, MOST = 70 };
-#define DENSE 400 /* up to so many cells, all eigenvectors at once are faster */
 
 /* A part of the graph: its vertices, renumbered, and the edges among them. */
 struct part {
@@ -58,32 +58,13 @@ static void divide(struct part *p, double power)
 		p->weight[i / 2] /= pow(sum[p->g.end[i]], power);
 }
 
-/* network_eigen by LAPACK. */
-static int eigen_dense(const struct part *p, size_t k, double *value, double *vector, struct error *e)
-{
-	size_t n = p->g.n, low = 0, high = n;
-	FREED double *a = xcalloc(n * n, sizeof *a), *all = xmalloc(n * sizeof *all);
-	for (size_t i = 0; i < p->g.m; i++) {
-		size_t r = p->g.end[2 * i], c = p->g.end[2 * i + 1];
-		a[r * n + c] = a[c * n + r] = p->weight[i];
-	}
-	int bad = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)n, a, (int)n, all); /* rising */
-	for (size_t c = 0; !bad && c < k; c++) {
-		size_t at = fabs(all[low]) > fabs(all[high - 1]) ? low++ : --high;
-		value[c] = all[at];
-		for (size_t i = 0; i < n; i++)
-			vector[i * k + c] = a[at * n + i];
-	}
-	return bad ? error_set(e, "no eigenvectors of %zu cells (dsyevd: %d)", n, bad) : 0;
-}
-
 /* The cells of p by the k components of diffusion, [n, k]. */
 static int diffuse(struct part *p, size_t k, float *at, struct error *e)
 {
 	FREED double *value = xmalloc(k * sizeof *value), *vector = xmalloc(p->g.n * k * sizeof *vector);
 	divide(p, 1);
 	divide(p, 0.5);
-	int bad = p->g.n <= DENSE ? eigen_dense(p, k, value, vector, e) : network_eigen(&p->g, p->weight, k, value, vector, e);
+	int bad = eigen_largest(&p->g, p->weight, k, value, vector, e);
 	for (size_t i = 0; !bad && i < p->g.n * k; i++) {
 		float l = (float)value[i % k]; /* 1 is met by its float32 */
 		at[i] = (float)vector[i] * (l >= 1 ? 1 : l / (1 - l));
@@ -106,59 +87,113 @@ static int score_part(double *score, struct part *p, size_t k, size_t components
 	return bad;
 }
 
-/* Keep the components of `least` cells and more; returns how many cells that are. */
-static size_t large_components(const struct part *p, const uint32_t *member, uint32_t components, size_t least, uint8_t *keep)
+struct class
 {
-	size_t *size = xcalloc(components, sizeof *size), kept = 0;
-	for (uint32_t i = 0; i < p->g.n; i++)
-		size[member[i]]++;
-	for (uint32_t i = 0; i < p->g.n; i++)
-		kept += keep[i] = size[member[i]] >= least;
-	free(size);
-	return kept;
+	size_t cells, kept; /* of components of its graph that are large enough */
+	size_t components, near; /* of diffusion, 0: it has its score; neighbours */
+	int whole; /* its graph is one component */
+	int bad;
+	struct error e;
+};
+
+struct classes {
+	const struct network *g;
+	const double *weight;
+	const uint32_t *label, *batch;
+	size_t batches;
+	uint32_t *member; /* [n] component of the graph without pairs of two classes: one of its vertices */
+	uint32_t *size; /* [n] of the component that is called so */
+	struct class *class; /* [labels] */
+	double *score; /* [labels] */
+	struct search_settings search;
+};
+
+static uint32_t component_of(uint32_t *member, uint32_t i)
+{
+	while (member[i] != i)
+		i = member[i] = member[member[i]];
+	return i;
 }
 
-/* Of one class; *most components, of which it may leave fewer. */
-static int score_class(double *score, struct part *p, size_t *most, const struct search_settings *s, struct error *e)
+static void find_components(struct classes *s)
 {
-	size_t n = p->g.n, quarter = n / p->batches / 4, k = quarter < LEAST ? LEAST : quarter > MOST ? MOST : quarter;
-	uint32_t *member = xmalloc(n * sizeof *member), components;
-	uint8_t *keep = xcalloc(n, 1);
-	int bad = network_members(&p->g, 0, member, &components, e);
-	if (!bad && components == 1) {
-		*most = *most < n - 1 ? *most : n - 1;
-		bad = score_part(score, p, k, *most, s, e);
-	} else if (!bad) {
-		size_t kept = large_components(p, member, components, 3 * k, keep);
-		*score = 0;
-		if (4 * kept >= 3 * n) {
-			struct part large;
-			take_part(&large, &p->g, p->weight, p->batch, p->batches, keep);
-			*most = *most < kept - 1 ? *most : kept - 1;
-			if (large.batches > 1)
-				bad = score_part(score, &large, k, *most, s, e);
-			part_release(&large);
-		}
+	for (uint32_t i = 0; i < s->g->n; i++)
+		s->member[i] = i;
+	for (size_t i = 0; i < s->g->m; i++) {
+		uint32_t a = s->g->end[2 * i], b = s->g->end[2 * i + 1];
+		if (s->label[a] == s->label[b])
+			s->member[component_of(s->member, a)] = component_of(s->member, b);
 	}
-	free_all(member, keep);
-	return bad;
+	for (uint32_t i = 0; i < s->g->n; i++)
+		s->size[s->member[i] = component_of(s->member, i)]++;
+}
+
+/* Is cell i in a component that is large enough? */
+static int is_kept(const struct classes *s, size_t i)
+{
+	const struct class *c = &s->class[s->label[i]];
+	return c->whole || s->size[s->member[i]] >= 3 * c->near;
+}
+
+/* Count the cells of class number l; score it if it needs no diffusion. most: components, of which it may leave fewer to later classes. */
+static void plan_class(struct classes *s, uint32_t l, size_t *most)
+{
+	struct class *c = &s->class[l];
+	FREED uint8_t *seen = xcalloc(s->batches, 1);
+	size_t batches = 0, component = 0;
+	for (uint32_t i = 0; i < s->g->n; i++)
+		if (s->label[i] == l) {
+			batches += !seen[s->batch[i]];
+			seen[s->batch[i]] = 1;
+			c->cells++;
+			component = s->size[s->member[i]];
+		}
+	s->score[l] = NAN;
+	if (c->cells < LEAST_CELLS || batches < 2)
+		return;
+	size_t quarter = c->cells / batches / 4;
+	c->near = quarter < LEAST ? LEAST : quarter > MOST ? MOST : quarter;
+	c->whole = component == c->cells;
+	for (uint32_t i = 0; i < s->g->n; i++)
+		c->kept += s->label[i] == l && is_kept(s, i);
+	s->score[l] = 0;
+	if (4 * c->kept >= 3 * c->cells)
+		c->components = *most = *most < c->kept - 1 ? *most : c->kept - 1;
+}
+
+static void score_class(void *arg, size_t l, int thread)
+{
+	struct classes *s = arg;
+	struct class *c = &s->class[l];
+	struct part p;
+	(void)thread;
+	if (!c->components)
+		return;
+	FREED uint8_t *keep = xmalloc(s->g->n);
+	for (size_t i = 0; i < s->g->n; i++)
+		keep[i] = s->label[i] == l && is_kept(s, i);
+	take_part(&p, s->g, s->weight, s->batch, s->batches, keep);
+	if (p.batches > 1)
+		c->bad = score_part(&s->score[l], &p, c->near, c->components, &s->search, &c->e);
+	part_release(&p);
 }
 
 int kbet_label(double *score, const struct network *g, const double *weight, const uint32_t *label, size_t labels, const uint32_t *batch,
-	size_t batches, const struct search_settings *s, struct error *e)
+	size_t batches, const struct search_settings *search, struct error *e)
 {
-	FREED uint8_t *keep = xmalloc(g->n);
+	FREED uint32_t *member = xmalloc(g->n * sizeof *member), *size = xcalloc(g->n, sizeof *size);
+	FREED struct class *class = xcalloc(labels, sizeof *class);
+	struct classes s = {g, weight, label, batch, batches, member, size, class, score, *search};
 	size_t most = COMPONENTS;
-	int bad = 0;
-	for (size_t c = 0; !bad && c < labels; c++) {
-		struct part p;
-		for (uint32_t i = 0; i < g->n; i++)
-			keep[i] = label[i] == c;
-		take_part(&p, g, weight, batch, batches, keep);
-		score[c] = NAN;
-		if (p.g.n >= LEAST_CELLS && p.batches > 1)
-			bad = score_class(&score[c], &p, &most, s, e);
-		part_release(&p);
-	}
-	return bad;
+	s.search.threads = 1;
+	find_components(&s);
+	for (uint32_t l = 0; l < labels; l++)
+		plan_class(&s, l, &most);
+	pool_for(search->threads, labels, score_class, &s);
+	for (size_t l = 0; l < labels; l++)
+		if (class[l].bad) {
+			*e = class[l].e;
+			return -1;
+		}
+	return 0;
 }

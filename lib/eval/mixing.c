@@ -1,9 +1,12 @@
 #include "eval/mixing.h"
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "eval/distribution.h"
 
 #include <math.h>
+
+enum { ROWS = 512 };
 
 /* p [k] of the distances d [k], rising, and beta; returns the entropy. The nearest has the weight 1 before the division, so nothing
  * underflows. */
@@ -42,22 +45,47 @@ static void find_shares(double *p, const double *d, size_t k, double perplexity)
 	}
 }
 
-void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance, size_t n, size_t k, const uint32_t *group, size_t groups,
-	double perplexity)
+/* The effective number of groups of the neighbours near [k] with the shares p [k]; sum [groups] is 0 before and after. */
+static double effective(const double *p, const uint32_t *near, size_t k, const uint32_t *group, double *sum)
 {
-	FREED double *p = xmalloc(k * sizeof *p), *sum = xcalloc(groups, sizeof *sum);
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t *near = neighbour + i * k;
-		double simpson = 0;
-		find_shares(p, distance + i * k, k, perplexity);
-		for (size_t j = 0; j < k; j++)
-			sum[group[near[j]]] += p[j];
-		for (size_t j = 0; j < k; j++) { /* each group is counted where it is met first, and is 0 then, as the next cell needs it */
-			simpson += sum[group[near[j]]] * sum[group[near[j]]];
-			sum[group[near[j]]] = 0;
-		}
-		lisi[i] = 1 / simpson;
+	double simpson = 0;
+	for (size_t j = 0; j < k; j++)
+		sum[group[near[j]]] += p[j];
+	for (size_t j = 0; j < k; j++) { /* each group is counted where it is met first */
+		simpson += sum[group[near[j]]] * sum[group[near[j]]];
+		sum[group[near[j]]] = 0;
 	}
+	return 1 / simpson;
+}
+
+struct lisi {
+	const uint32_t *neighbour;
+	const double *distance;
+	size_t n, k;
+	double perplexity;
+	const struct grouping *by;
+	size_t m, most; /* groupings; groups of one */
+};
+
+static void lisi_rows(void *arg, size_t block, int thread)
+{
+	const struct lisi *s = arg;
+	FREED double *p = xmalloc(s->k * sizeof *p), *sum = xcalloc(s->most, sizeof *sum);
+	(void)thread;
+	for (size_t i = block * ROWS; i < s->n && i < (block + 1) * ROWS; i++) {
+		find_shares(p, s->distance + i * s->k, s->k, s->perplexity);
+		for (size_t g = 0; g < s->m; g++)
+			s->by[g].lisi[i] = effective(p, s->neighbour + i * s->k, s->k, s->by[g].group, sum);
+	}
+}
+
+void mixing_lisi(const struct grouping *by, size_t m, const uint32_t *neighbour, const double *distance, size_t n, size_t k,
+	double perplexity, int threads)
+{
+	struct lisi s = {neighbour, distance, n, k, perplexity, by, m, 1};
+	for (size_t g = 0; g < m; g++)
+		s.most = by[g].groups > s.most ? by[g].groups : s.most;
+	pool_for(threads, (n + ROWS - 1) / ROWS, lisi_rows, &s);
 }
 
 double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups)

@@ -13,13 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * neighbour, distance [n, k]  the nearest rows of each row, without itself
- * group [n] < groups
- * lisi [n]                    out, from 1 to `groups`
- */
-void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance, size_t n, size_t k, const uint32_t *group, size_t groups,
-	double perplexity);
+struct grouping {
+	const uint32_t *group; /* [n] < groups */
+	size_t groups;
+	double *lisi; /* [n] out, from 1 to `groups` */
+};
+
+/* LISI by m groupings. neighbour, distance [n, k]: the nearest rows of each row, without itself. */
+void mixing_lisi(const struct grouping *by, size_t m, const uint32_t *neighbour, const double *distance, size_t n, size_t k,
+	double perplexity, int threads);
 
 /* neighbour [n, width], of which the first k - 1 are used, k > 1; group [n] < groups, each group has a cell, groups > 1 */
 double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups);

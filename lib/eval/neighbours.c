@@ -136,14 +136,14 @@ static void search_rows(void *arg, size_t block, int thread)
 	}
 }
 
-/* The largest of the weighted differences of y [m, d] from mean [d]. */
-static double largest(const struct search *s, const float *y, size_t m, const double *mean)
+/* Let most [d] be at least the differences of y [m, d] from mean [d]. */
+static void find_most(double *most, const float *y, size_t m, size_t d, const double *mean)
 {
-	double most = 0;
 	for (size_t i = 0; i < m; i++)
-		for (size_t j = 0; j < s->d; j++)
-			most = fmax(most, fabs((double)y[i * s->d + j] - mean[j]) * s->weight[j]);
-	return most;
+		for (size_t j = 0; j < d; j++) {
+			double v = fabs((double)y[i * d + j] - mean[j]);
+			most[j] = v > most[j] ? v : most[j];
+		}
 }
 
 static float *rough(const struct search *s, const float *y, size_t m, const double *mean)
@@ -158,12 +158,20 @@ static float *rough(const struct search *s, const float *y, size_t m, const doub
 /* Rough rows about the mean of x: small numbers have small errors, so fewer pairs are computed exactly. */
 static void make_rough(struct search *s)
 {
-	FREED double *mean = xcalloc(s->d, sizeof *mean);
+	FREED double *mean = xcalloc(s->d, sizeof *mean), *most = xcalloc(s->d, sizeof *most);
+	double largest = 0;
 	int exponent;
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t j = 0; j < s->d; j++)
-			mean[j] += (double)s->x[i * s->d + j] / (double)s->n;
-	frexp(fmax(largest(s, s->x, s->n, mean), largest(s, s->q, s->m, mean)), &exponent);
+			mean[j] += (double)s->x[i * s->d + j];
+	for (size_t j = 0; j < s->d; j++)
+		mean[j] /= (double)s->n;
+	find_most(most, s->x, s->n, s->d, mean);
+	if (!s->self)
+		find_most(most, s->q, s->m, s->d, mean);
+	for (size_t j = 0; j < s->d; j++)
+		largest = fmax(largest, most[j] * s->weight[j]);
+	frexp(largest, &exponent);
 	s->unit = ldexp(1, 50 - exponent);
 	s->rough_x = rough(s, s->x, s->n, mean);
 	s->rough_q = s->self ? s->rough_x : rough(s, s->q, s->m, mean);

@@ -1,7 +1,5 @@
 #include "network/network.h"
 
-#include "base/rng.h"
-
 #include <igraph/igraph.h>
 #include <math.h>
 
@@ -134,49 +132,5 @@ int network_members(const struct network *g, int strong, uint32_t *member, uint3
 		member[i] = (uint32_t)VECTOR(of)[i];
 	*components = (uint32_t)n;
 	igraph_destroy(&net);
-	return failed(bad, e);
-}
-
-struct weighted {
-	const struct network *g;
-	const double *weight;
-};
-
-static igraph_error_t times_matrix(igraph_real_t *to, const igraph_real_t *from, int n, void *arg)
-{
-	const struct weighted *w = arg;
-	for (int i = 0; i < n; i++)
-		to[i] = 0;
-	for (size_t i = 0; i < w->g->m; i++) {
-		uint32_t a = w->g->end[2 * i], b = w->g->end[2 * i + 1];
-		to[a] += w->weight[i] * from[b];
-		to[b] += w->weight[i] * from[a];
-	}
-	return IGRAPH_SUCCESS;
-}
-
-int network_eigen(const struct network *g, const double *weight, size_t k, double *value, double *vector, struct error *e)
-{
-	struct weighted w = {g, weight};
-	igraph_arpack_options_t o;
-	RELEASED(igraph_vector_destroy) igraph_vector_t values = {0};
-	RELEASED(igraph_matrix_destroy) igraph_matrix_t vectors = {0};
-	struct rng r = rng_at(0, RNG_EIGEN, 0, 0);
-	igraph_set_error_handler(igraph_error_handler_ignore);
-	igraph_arpack_options_init(&o);
-	o.n = (int)g->n;
-	o.nev = (int)k;
-	o.which[0] = 'L';
-	o.which[1] = 'M';
-	o.start = 1;
-	igraph_error_t bad = igraph_vector_init(&values, 0) ?: igraph_matrix_init(&vectors, g->n, 1);
-	for (uint32_t i = 0; !bad && i < g->n; i++)
-		MATRIX(vectors, i, 0) = rng_unit(&r) - 0.5;
-	bad = bad ?: igraph_arpack_rssolve(times_matrix, &w, &o, NULL, &values, &vectors);
-	for (size_t c = 0; !bad && c < k; c++) {
-		value[c] = VECTOR(values)[c];
-		for (size_t i = 0; i < g->n; i++)
-			vector[i * k + c] = MATRIX(vectors, i, c);
-	}
 	return failed(bad, e);
 }

@@ -34,9 +34,3 @@ int network_springs(const struct network *g, const double *weight, uint32_t seed
 
 /* The connected component of each vertex, member [n] out < *components. strong: edges lead from end[0] to end[1], and the components are strong ones. */
 int network_members(const struct network *g, int strong, uint32_t *member, uint32_t *components, struct error *e);
-
-/*
- * The k eigenvalues of largest size of the symmetric matrix whose entries are the weights of the edges, and 0 elsewhere, by ARPACK: Lanczos
- * with restarts, to the last digit. 0 < k < n. value [k], vector [n, k] out; of unit length, in no order.
- */
-int network_eigen(const struct network *g, const double *weight, size_t k, double *value, double *vector, struct error *e);

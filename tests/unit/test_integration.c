@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/tsv.h"
 #include "eval/bras.h"
+#include "eval/eigen.h"
 #include "eval/integration.h"
 #include "eval/inverted.h"
 #include "eval/kbet_label.h"
@@ -16,6 +17,7 @@
 #include "network/network.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +106,7 @@ static void metrics(void **state)
 	enum { WIDE = 49 };
 	static float x[N * 3];
 	static uint32_t near[N * WIDE], row[N * K], end[2 * N * WIDE], label[N], batch[N], member[N];
-	static double far[N * WIDE], least[N * K], weight[N * WIDE], score[3], value[5], vector[N * 5];
+	static double far[N * WIDE], least[N * K], weight[N * WIDE], score[3], again[3], value[5], vector[N * 5];
 	struct tsv t;
 	size_t n = 0;
 	assert_int_equal(tsv_open(&t, "tests/ref/umap_graph.tsv", &e), 0);
@@ -129,9 +131,11 @@ static void metrics(void **state)
 	struct network g = {.n = N, .end = end, .m = umap_graph(end, weight, near, far, N, WIDE, WIDE + 1)};
 	assert_int_equal(kbet_label(score, &g, weight, label, 3, batch, 2, &(struct search_settings){90, 0.99, 1, 1}, &e), 0);
 	is("kbet_per_label", mean3(score), 1e-9);
+	assert_int_equal(kbet_label(again, &g, weight, label, 3, batch, 2, &(struct search_settings){90, 0.99, 1, 2}, &e), 0);
+	assert_memory_equal(again, score, sizeof score); /* with two threads */
 	nearest_neighbours(x, N, 3, K, 1, row, least);
 	g.m = umap_graph(end, weight, row, least, N, K, K + 1);
-	assert_int_equal(network_eigen(&g, weight, 5, value, vector, &e), 0);
+	assert_int_equal(eigen_largest(&g, weight, 5, value, vector, &e), 0);
 	for (int i = 0; i < 5; i++)
 		for (int j = i + 1; j < 5; j++)
 			if (fabs(value[j]) > fabs(value[i])) {
@@ -144,6 +148,46 @@ static void metrics(void **state)
 		is(name, value[i], 1e-5);
 		free(name);
 	}
+}
+
+/* Lanczos against LAPACK: a ring whose vertices meet some of the next ones at random, three times over, so each eigenvalue is there three times. */
+static void eigenvectors(void **state)
+{
+	enum { RING = 250, COPIES = 3, N_ALL = RING * COPIES, WANTED = 24 };
+	static uint32_t end[N_ALL * 6 * 2];
+	static double weight[N_ALL * 6], value[WANTED], vector[N_ALL * WANTED], a[N_ALL * N_ALL], all[N_ALL];
+	struct rng r = rng_at(1, RNG_TEST, 0, 0);
+	struct network g = {.n = N_ALL, .end = end};
+	for (uint32_t i = 0; i < RING; i++)
+		for (uint32_t step = 1; step <= 6; step++) {
+			double w = rng_unit(&r) - 0.3;
+			for (uint32_t c = 0; c < COPIES; c++) {
+				uint32_t from = c * RING + i, to = c * RING + (i + step) % RING;
+				end[2 * g.m] = from;
+				end[2 * g.m + 1] = to;
+				weight[g.m++] = a[from * N_ALL + to] = a[to * N_ALL + from] = w;
+			}
+		}
+	openblas_set_num_threads(1);
+	assert_int_equal(eigen_largest(&g, weight, WANTED, value, vector, &e), 0);
+	for (size_t p = 0; p < WANTED; p++) {
+		double residual = 0;
+		for (size_t i = 0; i < N_ALL; i++) {
+			double sum = -value[p] * vector[i * WANTED + p];
+			for (size_t j = 0; j < N_ALL; j++)
+				sum += a[i * N_ALL + j] * vector[j * WANTED + p];
+			residual += sum * sum;
+		}
+		assert_true(sqrt(residual) < 1e-10);
+		for (size_t q = 0; q <= p; q++)
+			assert_true(fabs(cblas_ddot(N_ALL, vector + p, WANTED, vector + q, WANTED) - (p == q)) < 1e-12);
+	}
+	assert_int_equal(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', N_ALL, a, N_ALL, all), 0);
+	for (size_t p = 0, low = 0, high = N_ALL; p < WANTED; p++)
+		assert_true(fabs(value[p] - (fabs(all[low]) > fabs(all[high - 1]) ? all[low++] : all[--high])) < 1e-12);
+	g.m = 0; /* zeros: any vectors will do */
+	assert_int_equal(eigen_largest(&g, weight, WANTED, value, vector, &e), 0);
+	assert_true(value[0] == 0 && fabs(cblas_dnrm2(N_ALL, vector, WANTED) - 1) < 1e-12);
 }
 
 /* Two strong components, one weak one. */
@@ -374,12 +418,12 @@ static void mixing(void **state)
 	const uint32_t near[] = {1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2}, group[] = {0, 0, 1, 1}, alone[] = {0, 0, 0, 0};
 	const double far[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, zero[12] = {0};
 	double lisi[4];
-	mixing_lisi(lisi, near, far, 4, 3, group, 2, 2);
+	mixing_lisi(&(struct grouping){group, 2, lisi}, 1, near, far, 4, 3, 2, 1);
 	for (int i = 0; i < 4; i++)
 		same(lisi[i], 9.0 / 5);
-	mixing_lisi(lisi, near, zero, 4, 3, group, 2, 2);
+	mixing_lisi(&(struct grouping){group, 2, lisi}, 1, near, zero, 4, 3, 2, 1);
 	same(lisi[0], 9.0 / 5);
-	mixing_lisi(lisi, near, far, 4, 3, alone, 1, 2);
+	mixing_lisi(&(struct grouping){alone, 1, lisi}, 1, near, far, 4, 3, 2, 1);
 	same(lisi[3], 1);
 	/* k = 4 sees all cells, as expected; k = 2 sees two cells of one group in half of the cells: chi2 = 2, p = .157 */
 	same(mixing_kbet(near, 4, 3, 4, group, 2), 1);
@@ -465,8 +509,8 @@ static void scored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(metrics),
-		cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn), cmocka_unit_test(approximate),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled), cmocka_unit_test(mixing),
-		cmocka_unit_test(scored)};
+		cmocka_unit_test(eigenvectors), cmocka_unit_test(components), cmocka_unit_test(widths), cmocka_unit_test(drawn),
+		cmocka_unit_test(approximate), cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(settled),
+		cmocka_unit_test(mixing), cmocka_unit_test(scored)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
