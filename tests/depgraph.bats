@@ -462,6 +462,9 @@ same_as_reference() {
 	assert_output "depgraph: standard input: empty, expected a stream"
 	run -1 depgraph "$BATS_FILE_TMPDIR" -o "$BATS_TEST_TMPDIR/x"
 	assert_output --partial "this is a folder, expected a stream"
+	mkdir model && touch model/config.json
+	run -1 depgraph model -o "$BATS_TEST_TMPDIR/x"
+	assert_output --partial "this is the folder of a model (its option takes one), expected a stream"
 	run -1 depgraph none.tok -o x
 	assert_output "depgraph: none.tok: No such file or directory: expected a stream"
 	run -1 depgraph s.tok s.tok -o x

@@ -237,7 +237,8 @@ struct stream *stream_open(const char *path, struct error *e)
 		goto fail;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		error_set(e, "%s: this is a folder, expected a stream", s->name);
+		error_set(e, "%s: this is %s, expected a stream", s->name,
+			faccessat(s->fd, "config.json", F_OK, 0) ? "a folder" : "the folder of a model (its option takes one)");
 		goto fail;
 	}
 	if (S_ISFIFO(st.st_mode))
