@@ -10,9 +10,6 @@
 #include "cells/copies.h"
 #include "cells/expressed.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 /* Where the columns of one stream are. */
 struct columns {
 	int x, cell, target, target_missing; /* -1: none */

@@ -3,7 +3,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 
 int keep_unknown_labels;
 

@@ -8,7 +8,6 @@
 #include "stream/stream.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <sys/uio.h>
 #include <unistd.h>

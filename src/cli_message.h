@@ -4,8 +4,6 @@
 #include "base/decimal.h"
 #include "base/error.h"
 
-#include <stdint.h>
-
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -7,8 +7,6 @@
 #include "stream/counts.h"
 #include "train/weights.h"
 
-#include <inttypes.h>
-
 struct ops *cli_device(const struct cli *c)
 {
 	char name[256];

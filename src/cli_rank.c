@@ -5,9 +5,6 @@
 #include "base/option.h"
 #include "genes/gene_name.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_matched = -1};
 
 struct option_def rank_options[] = {

@@ -1,8 +1,6 @@
 #include "cli_recalibrate.h"
 #include "cli.h"
 
-#include <math.h>
-
 enum { AT_ONCE = 1 << 18 }; /* counts of a batch */
 
 struct recalibration *recalibration_new(const char *path, struct model *m, const char *dir, const struct stream *in)

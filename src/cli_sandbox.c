@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -13,7 +13,6 @@
 #include "graph/correlation_graph.h"
 
 #include <malloc.h>
-#include <math.h>
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
 static long long min_count = 10, clusters, halves, strongest;

@@ -3,8 +3,6 @@
 
 #include "cli_genes.h"
 
-#include <math.h>
-
 /* What is counted of some edges, those of all genes or of a module. */
 struct shared_edges {
 	double genes; /* with partners in one of the graphs */

@@ -9,8 +9,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 enum { DEALS = 999 };
 
 struct contrast {

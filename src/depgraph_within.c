@@ -12,9 +12,6 @@
 #include "base/sort.h"
 #include "graph/within.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 enum { CLUSTERED = 30, BEGIN = 20000 }; /* for clusters: components, and cells on which k-means begins */
 enum { DONORS_LEAST = 6 }; /* with both genes, for a q */
 

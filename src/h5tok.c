@@ -14,8 +14,6 @@
 #include "anndata/reader.h"
 #include "stream/panels.h"
 
-#include <inttypes.h>
-
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;

@@ -17,8 +17,6 @@
 #include "stream/counts.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -5,8 +5,6 @@
 #include "base/threads.h"
 #include "cells/simulate.h"
 
-#include <math.h>
-
 enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
 enum { CELLS = 1 << MODEL_CELLS, B1 = 1 << MODEL_B1, B2 = 1 << MODEL_B2 }; /* modes */
 enum { EXP_SCALE, EXP_RATE };

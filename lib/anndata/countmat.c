@@ -1,7 +1,5 @@
 #include "anndata/countmat_impl.h"
 
-#include <inttypes.h>
-
 #define TALL_ENTRIES ((uint64_t)4 << 20) /* a band of dense rows may hold this many values */
 
 void countrows_release(struct countrows *r)

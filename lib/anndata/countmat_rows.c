@@ -6,7 +6,6 @@
 #include "base/sort.h"
 #include "base/threads.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 
 /* ---- what is wrong ---- */

@@ -3,8 +3,6 @@
  */
 #include "anndata/countmat_impl.h"
 
-#include <inttypes.h>
-
 #define COLUMN_ENTRIES ((size_t)1 << 20) /* entries of sparse columns read at a time */
 
 void countmat_spill_init(struct countmat *m)

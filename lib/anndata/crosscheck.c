@@ -4,8 +4,6 @@
 
 #include "genes/gene_name.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <xxhash.h>
 
 static const char *const sums[CROSSCHECK_SUMS] = {"n_counts", "total_counts", "nCount_RNA", "raw_sum"};

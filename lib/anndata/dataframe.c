@@ -4,8 +4,6 @@
 
 #include "base/strmap.h"
 
-#include <inttypes.h>
-
 #define CATEGORIES_MAX ((uint64_t)1 << 26)
 
 void dataframe_column_release(struct dataframe_column *c)

@@ -5,9 +5,6 @@
 #include "anndata/h5.h"
 #include "anndata/zarr.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 #define STRETCH ((size_t)4096) /* rows read at a time */
 
 void dataframe_values_release(struct dataframe_values *v)

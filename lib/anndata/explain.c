@@ -1,7 +1,6 @@
 #include "anndata/explain.h"
 #include "anndata/reader.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 
 void explain_say(cJSON *to, const char *property, const char *fmt, ...)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <liblzf/lzf.h>
-#include <math.h>
 #include <zstd.h>
 
 /* h5py's LZF filter, for data that HDF5 itself has to decode (strings). values[2] is usually the size of a decoded chunk. For strings of

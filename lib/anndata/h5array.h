@@ -16,7 +16,6 @@
 #include "base/error.h"
 
 #include <hdf5.h>
-#include <stdint.h>
 
 struct h5array {
 	hid_t id, mem; /* dataset, and the type its elements have in memory; -1 for zarr */

@@ -7,9 +7,6 @@
 #include "base/classes.h"
 #include "base/strmap.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 struct fixed { /* a column that goes to obsm */
 	int col;
 	char *name;

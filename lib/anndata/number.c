@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 /* the largest counts; as a float, the largest one below 2^31 */
 #define MOST_f32 2147483520.0f
 #define MOST_f64 ((double)NUMBER_COUNT_MAX)

@@ -1,7 +1,5 @@
 #include "anndata/obs.h"
 
-#include <math.h>
-
 #define CATEGORIES_MAX 65536
 
 void obs_release(struct obs *o)

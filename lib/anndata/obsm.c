@@ -1,9 +1,6 @@
 /* Embeddings of an AnnData file. */
 #include "anndata/reader.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 enum { ROWS = 4096 };
 
 static int obsm_read_rows(struct h5array *a, float *x, uint64_t n, int threads, struct error *e)

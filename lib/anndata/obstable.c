@@ -4,7 +4,6 @@
 #include "base/tsv.h"
 
 #include <errno.h>
-#include <math.h>
 
 void obstable_release(struct obstable *t)
 {

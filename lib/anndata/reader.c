@@ -7,7 +7,6 @@
 #include "base/magic.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <strings.h>
 #include <sys/stat.h>

@@ -9,8 +9,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define SPILL_ENTRIES ((size_t)6 << 20) /* entries of the buffer, 72 MiB; half of it while sorting */
 
 struct spill_entry {

@@ -12,8 +12,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <sys/stat.h>
 
 #define LOOK_ENTRIES 1000000 /* of a text matrix that is not ordered by cell */

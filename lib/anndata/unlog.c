@@ -3,8 +3,6 @@
 #include "anndata/number.h"
 #include "base/error.h"
 
-#include <math.h>
-
 enum {
 	PARTS_MAX = 100,
 	FEW = 2048

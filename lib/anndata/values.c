@@ -1,8 +1,5 @@
 #include "anndata/values.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 #define ENTRIES ((size_t)1 << 16) /* read at a time; and in each of three places */
 #define DENSE ((size_t)4 << 20) /* most values of dense data */
 #define ALL ((uint64_t)1 << 29) /* zeros, after which no value is expected */

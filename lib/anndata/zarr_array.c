@@ -7,7 +7,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <unistd.h>
 
 #define INDEX_ENTRY 16 /* bytes of the index of a shard, for each chunk: its place and its size */

@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 #include <dirent.h>
-#include <stdint.h>
 
 struct beneath {
 	int folder; /* a descriptor, or -1 */

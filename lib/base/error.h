@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
 #include <sys/uio.h>
 
 struct outfile {

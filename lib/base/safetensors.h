@@ -15,8 +15,6 @@
 #include "base/digest.h"
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define SAFETENSORS_HEADER_MAX 100000000u /* as the reference */
 #define SAFETENSORS_NDIM 8
 

@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 enum { MOST_BYTES = 10, SMALL = 32 }; /* of a number; counts whose values are kept while a row is read */
 
 static void begin(struct sparse *s)

@@ -1,7 +1,5 @@
 #include "base/texts.h"
 
-#include <math.h>
-
 void texts_release(struct texts *t)
 {
 	free_all(t->bytes, t->offset);

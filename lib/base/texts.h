@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 /* Text i is bytes[offset[i], offset[i + 1]), without a NUL at its end. */
 struct texts {
 	size_t n;

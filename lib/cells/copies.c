@@ -1,7 +1,5 @@
 #include "cells/copies.h"
 
-#include <inttypes.h>
-
 const char *const base_row_name[] = {[BASE_ORIGINAL] = "original", [BASE_TRUNCATED] = "truncated"};
 EVERY_ROW(base_row_name, BASE_ROWS);
 

@@ -2,8 +2,6 @@
 
 #include "cells/thin.h"
 
-#include <math.h>
-
 /* row [from->n] out: the gene of `to`. Two names of one table are the same gene. */
 static int match_genes(uint32_t *row, const struct gene_tables *t, struct gene_matched *m, struct error *e)
 {

@@ -4,8 +4,6 @@
 
 #include "cells/loess.h"
 
-#include <math.h>
-
 #define TARGET 1e4 /* counts a cell after normalisation */
 #define BINS 20 /* seurat */
 #define SPAN 0.3 /* seurat_v3 */

@@ -26,8 +26,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 enum hvg_flavor { HVG_SEURAT, HVG_SEURAT_V3, HVG_CELL_RANGER, HVG_FLAVORS };
 
 struct hvg {

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 #define CELL 0.2 /* points of a cell that is not cut, as a share of the points of a fit */
 #define MARGIN 0.005 /* by which the outermost cells reach beyond the points */
 #define NEAR 0.001 /* points nearer than this part of the bandwidth have the weight 1, */

@@ -4,7 +4,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <math.h>
 #include <xxhash.h>
 
 static uint64_t random_number(uint32_t seed, uint64_t cell, uint32_t purpose)

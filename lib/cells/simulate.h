@@ -22,8 +22,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 struct sim {
 	/* set by the caller */
 	uint32_t seed;

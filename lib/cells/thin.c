@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 enum { ONE_BY_ONE = 16 };
 
 static const char *provenance_text(const cJSON *line, const char *key)

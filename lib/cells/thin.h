@@ -7,8 +7,6 @@
 #include "base/rng.h"
 #include "stream/header.h"
 
-#include <stdint.h>
-
 /*
  * Which parts of the molecules the cells of a stream are, by its provenance: a number for each sequence of scsample --thin and --thin
  * --complement, in order, larger for a longer one; 0: all. It is a part of the key of the draws, as draws that were made before would not

@@ -1,6 +1,5 @@
 #include "cells/where.h"
 
-#include <math.h>
 #include <strings.h>
 
 #define OPERATORS "=!<>"

@@ -3,8 +3,6 @@
 #include "base/sort.h"
 #include "base/threads.h"
 
-#include <math.h>
-
 /*
  * The bin of a value in pass 1 is made of bits of the double: the exponent and the first 5 bits of the mantissa, 32 bins an octave.
  *     | sign | exponent (11 bits) | 5 bits | 47 bits |

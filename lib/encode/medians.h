@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define MEDIANS_BINS 640 /* in pass 1: 20 octaves, 2^-6 to 2^14; a value is at most 1e4 */
 #define MEDIANS_FINE 256 /* later: bins, or values kept, of one gene */
 

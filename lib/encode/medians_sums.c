@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 /* The columns, in this order. */
 enum { MODE, VALUES, BELOW, LO, HI, MIN, MAX, MEDIAN, KEPT, BIN, SUM, COLUMNS };
 static const struct {

@@ -4,8 +4,6 @@
 
 #include "encode/ranksort.h"
 
-#include <math.h>
-
 void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median)
 {
 	uint32_t most = 0;

@@ -9,8 +9,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define RANK_UNKNOWN UINT32_MAX
 
 /* How the genes of an input become tokens. */

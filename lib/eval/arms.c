@@ -1,7 +1,5 @@
 #include "eval/arms.h"
 
-#include <math.h>
-
 /* ---- groups and arms ---- */
 
 static int by_arm_key(const void *a, const void *b)

@@ -6,8 +6,6 @@
 #include "eval/distribution.h"
 #include "eval/metrics.h"
 
-#include <math.h>
-
 static void scores_of(double *value, struct metrics *m)
 {
 	metrics_score(m);

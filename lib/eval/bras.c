@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 /* x [d] of length 1 */
 static void unit_row(double *to, const float *x, size_t d)
 {

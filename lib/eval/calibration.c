@@ -4,8 +4,6 @@
 #include "base/softmax.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 /* ---- temperature ---- */
 
 /* The slope of the loss at b = 1 / T: sum_i (sum_c p_ic z_ic - z_iy). It rises with b, as the loss is convex. p [k] scratch */

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 struct item {
 	double score, weight;
 };

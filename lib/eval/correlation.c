@@ -4,8 +4,6 @@
 #include "base/sort.h"
 #include "eval/unit.h"
 
-#include <math.h>
-
 static int constant(const double *x, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

@@ -3,7 +3,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <lbfgs.h>
-#include <math.h>
 
 enum { ITERATIONS = 150 };
 static const double LOG_MOST = 15; /* of an expected count: no overflow on the way to the optimum */

@@ -1,7 +1,6 @@
 #include "eval/factor.h"
 
 #include <lapacke.h>
-#include <math.h>
 
 #define CHUNK 512 /* rows that are factored at a time */
 #define PANEL 32 /* columns of a block reflector */

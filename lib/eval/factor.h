@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 struct factor {
 	size_t p; /* columns of X */
 	size_t n; /* rows added so far */

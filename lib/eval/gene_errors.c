@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 #define LOGIT_BINS 128 /* 6 kB a gene: areas are known to about .005 */
 #define VALUE_BINS 32 /* 1.5 kB: only the bin around the mean is not exact */
 

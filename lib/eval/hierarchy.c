@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <math.h>
-
 /* The terms above one, itself first, in the order of their steps. */
 struct above {
 	uint32_t *term, *steps; /* [h->n]; steps by term, UINT32_MAX: it is not above */

@@ -5,7 +5,6 @@
 #include "base/threads.h"
 
 #include <cblas.h>
-#include <math.h>
 
 enum { STARTS = 10, ITERATIONS = 300, ROWS = 256 };
 

@@ -4,8 +4,6 @@
 #include "base/sort.h"
 #include "eval/isotonic.h"
 
-#include <math.h>
-
 #define ROUNDING 1e-12 /* a smaller residual is 0, so that genes on the curve are tied */
 
 COMPARE(by_zeros, struct learned_gene *, ORDER((*a)->zero_fraction, (*b)->zero_fraction) ?: ORDER(*a, *b))

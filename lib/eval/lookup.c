@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 static const uint32_t classes[LOOKUP_LEVELS] = {4, 16, 64};
 static const double weights[] = {1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 100000, 1e9};
 enum { WEIGHTS = sizeof weights / sizeof *weights, KEEP = 10, NOBODY = UINT32_MAX };

@@ -5,8 +5,6 @@
 #include "eval/neighbours.h"
 #include "eval/umap.h"
 
-#include <math.h>
-
 /* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
 static void orthonormalise(double *v, size_t d)
 {

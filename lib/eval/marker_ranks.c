@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 enum { MARKERS = 10 }; /* of a class against another */
 
 /* The n largest of m values, the others 0, become their ranks less the mean of all; equal ones share theirs. Returns the norm of all m. */

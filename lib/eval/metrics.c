@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 void metrics_init(struct metrics *m, size_t k)
 {
 	*m = (struct metrics){.k = k,

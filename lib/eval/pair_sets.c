@@ -5,8 +5,6 @@
 #include "base/sort.h"
 #include "eval/bootstrap.h"
 
-#include <math.h>
-
 void pair_sets_init(struct pair_sets *s, size_t n, const uint64_t *start, const uint32_t *member, size_t sets)
 {
 	*s = (struct pair_sets){.n = n};

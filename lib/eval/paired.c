@@ -7,7 +7,6 @@
 #include "eval/unit.h"
 
 #include <float.h>
-#include <math.h>
 
 static double mean_of(const double *x, size_t n)
 {

@@ -4,7 +4,6 @@
 
 #include <cblas.h>
 #include <lapacke.h>
-#include <math.h>
 
 #define TILE 256 /* features: a tile of the covariance is one matrix product */
 

@@ -2,8 +2,6 @@
 
 #include "eval/pca.h"
 
-#include <math.h>
-
 #define ROWS 1024 /* that are added at once */
 
 /* Sums of all rows minus x[0] [d], and of each group [groups, d]: equal columns are 0 then, without a rounding error. */

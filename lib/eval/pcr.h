@@ -8,8 +8,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 /*
  * x [n, d]      rows, finite; n >= 2
  * group [n] < groups, each group has a row

@@ -14,7 +14,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <lbfgs.h>
-#include <math.h>
 
 #define CHUNK 256 /* rows a matrix product */
 #define SLICES 32 /* partial sums over rows; the same for any number of threads */

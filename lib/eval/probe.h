@@ -8,8 +8,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define PROBE_TOL 1e-4 /* of genes, and of transfer */
 #define PROBE_TOL_CELL 1e-5 /* of ctaprobe cells, times the training cells */
 

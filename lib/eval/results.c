@@ -2,8 +2,6 @@
 
 #include "base/tsv.h"
 
-#include <math.h>
-
 struct results *results_new(void)
 {
 	return xcalloc(1, sizeof(struct results));

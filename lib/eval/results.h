@@ -4,8 +4,6 @@
 #include "base/decimal.h"
 #include "base/error.h"
 
-#include <stdint.h>
-
 struct result_row {
 	char *metric;
 	double value;

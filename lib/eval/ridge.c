@@ -3,7 +3,6 @@
 #include "eval/factor.h"
 
 #include <cblas.h>
-#include <math.h>
 
 static void factor_rows(struct factor *f, const float *x, size_t d, const uint32_t *row, size_t n, const double *y)
 {

@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 struct ridge {
 	size_t d;
 	double *s, *vt, *c; /* [d] singular values of the centred features, [d, d] column-major V^T, [d] U^T y */

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 /* A corner of the curve: items at or above one score. */
 struct corner {
 	uint64_t fp, tp;

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/threads.h"
 
-#include <math.h>
-
 #define SENSITIVITY 0.15
 #define LEAST 1e-10 /* of a share */
 #define ROWS 64

@@ -5,7 +5,6 @@
 #include "base/threads.h"
 
 #include <cblas.h>
-#include <math.h>
 
 #define ROWS 512 /* a block of rows meets another one in one matrix product */
 #define LANES 16 /* distances that are computed at once */

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 COMPARE(by_low, struct sketch_bin, ORDER(a->low, b->low) ?: ORDER(a->high, b->high))
 
 static void sketch_join(struct sketch_bin *to, const struct sketch_bin *x)

@@ -15,8 +15,6 @@
 #include "base/rng.h"
 #include "base/softmax.h"
 
-#include <math.h>
-
 enum { FEWEST_ROWS = 3, MOST_PASSES = 300, SETS_FROM = 2 };
 static const double enough = .015; /* the way that is left, relative to the a_i */
 /* The square of the constant feature, relative to the mean |x - m|^2: larger, and the steps of all rows are shorter; smaller, and the intercept needs

@@ -12,8 +12,6 @@
 #include "base/error.h"
 #include "base/sparse.h"
 
-#include <stdint.h>
-
 struct sparse_probe {
 	size_t k, d, stride; /* classes; features; numbers of a feature in w, a multiple of 8 */
 	float *w; /* [d, stride] */

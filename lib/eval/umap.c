@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-#include <math.h>
-
 enum { SAMPLES = 5, EPOCHS = 500, EPOCHS_LARGE = 200, LARGE = 10000 };
 
 static const double A = 1.57694346, B = 0.89506088; /* of a least distance of 0.1 */

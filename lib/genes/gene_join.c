@@ -3,7 +3,6 @@
 #include "genes/gene_name.h"
 
 #include <ctype.h>
-#include <math.h>
 
 /* A key, which one gene has. */
 struct gene_node {

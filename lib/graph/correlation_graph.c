@@ -4,8 +4,6 @@
 #include "base/sort.h"
 #include "graph/correlation_screen.h"
 
-#include <math.h>
-
 /* ---- exact scores ---- */
 
 struct pair {

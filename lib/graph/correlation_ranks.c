@@ -1,7 +1,5 @@
 #include "graph/correlation_ranks.h"
 
-#include <math.h>
-
 enum { CHUNKS = CORRELATION_PART / CORRELATION_CHUNK }; /* of a part */
 
 /* r' by position, the largest r' of a cell, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */

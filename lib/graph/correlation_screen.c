@@ -3,8 +3,6 @@
 #include "base/cpu.h"
 #include "graph/correlation_kernel.h"
 
-#include <math.h>
-
 enum { V = 2048 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
 
 static const struct correlation_kernel *kernel(void)

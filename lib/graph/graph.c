@@ -4,8 +4,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 const struct graph_weight graph_weights[] = {
 	[GRAPH_RHO] = {"rho", "overlap", "expected a graph of depgraph without --pmi and --within", {{"pooled", 0}}},
 	[GRAPH_SCORE] = {"score", "overlap", "expected a graph of depgraph --within",

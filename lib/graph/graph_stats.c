@@ -4,8 +4,6 @@
 
 #include "network/network.h"
 
-#include <math.h>
-
 /* The genes with neighbours, numbered from 0, and their edges. token [n]: their rows in the vocabulary. */
 struct linked {
 	struct network net;

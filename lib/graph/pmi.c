@@ -2,8 +2,6 @@
 
 #include "base/threads.h"
 
-#include <math.h>
-
 #define COUNTS (16u << 20) /* counters of one pass */
 
 struct found {

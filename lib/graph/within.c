@@ -2,8 +2,6 @@
 
 #include "base/sort.h"
 
-#include <math.h>
-
 enum { GENES_MAX = 65535, BLOCK = 32, TILE = 512 }; /* genes whose sums are kept at a time, and partners of them in the cache */
 #define SHRINK 10.
 #define NOTHING 1e-9 /* a smaller share of the squares is rounding */

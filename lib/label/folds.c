@@ -4,8 +4,6 @@
 #include "base/rng.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 struct item {
 	double spread; /* groups: larger first */
 	uint64_t draw;

@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "stream/vocab.h"
 
-#include <stdint.h>
-
 struct gene_labels {
 	size_t nclass;
 	char **name; /* [nclass] */

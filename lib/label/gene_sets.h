@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "stream/vocab.h"
 
-#include <stdint.h>
-
 struct gene_sets {
 	size_t n;
 	char **name; /* [n], all different */

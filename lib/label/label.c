@@ -3,8 +3,6 @@
 #include "base/decimal.h"
 #include "base/tsv.h"
 
-#include <inttypes.h>
-
 enum {
 	NUMBERS_MOST = 100, /* more different numbers are no clusters */
 	IDS_LEAST = 50, /* of so many cells, labels are shared by two cells in the mean, */

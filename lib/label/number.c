@@ -1,7 +1,5 @@
 #include "label/number.h"
 
-#include <math.h>
-
 int numbers_init(struct numbers *n, const struct header *h, const char *name, const char *file, struct error *e)
 {
 	n->col = header_need(h, name, COLUMN_TYPES, SCALAR, file, e);

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 enum obo_tag { OBO_IS_A, OBO_ALT_ID, OBO_REPLACED_BY, OBO_SYNONYM };
 
 struct obo {

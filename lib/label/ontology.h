@@ -11,8 +11,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 #define TERM_NONE UINT32_MAX
 
 /* Lists of terms, one a term: those of term i are to[at[i]] .. to[at[i + 1]], ascending, each once. */

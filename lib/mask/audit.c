@@ -1,7 +1,5 @@
 #include "mask/audit.h"
 
-#include <math.h>
-
 enum { ABSENT, VISIBLE, MASKED };
 
 /* How far apart neighbours are in the rank order. state is VISIBLE for all tokens of the cell. */

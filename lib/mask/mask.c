@@ -2,8 +2,6 @@
 
 #include "base/rng.h"
 
-#include <math.h>
-
 struct masker {
 	struct mask_plan plan;
 	uint16_t pos[MASK_ROW_MAX]; /* maskable positions, then shuffled in place */

@@ -5,8 +5,6 @@
 #include "label/label.h"
 #include "label/number.h"
 
-#include <math.h>
-
 int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e)
 {
 	const cJSON *o = json_get(h->extra, "loader");

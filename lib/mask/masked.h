@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "stream/stream.h"
 
-#include <stdint.h>
-
 struct masked_info {
 	uint64_t rows, epochs, batch; /* 0: the header does not say */
 	uint64_t shards, shard; /* default 1 and 0 */

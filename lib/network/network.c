@@ -1,7 +1,6 @@
 #include "network/network.h"
 
 #include <igraph/igraph.h>
-#include <math.h>
 
 static int failed(igraph_error_t bad, struct error *e)
 {

@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 
-#include <stdint.h>
-
 struct network {
 	uint32_t n; /* vertices */
 	size_t m; /* edges */

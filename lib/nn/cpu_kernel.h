@@ -7,8 +7,6 @@
 #pragma once
 
 #include <cblas.h>
-#include <math.h>
-#include <stdint.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif

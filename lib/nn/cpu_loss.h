@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <math.h>
-
 #include "nn/ops_cpu.h"
 
 struct tops {

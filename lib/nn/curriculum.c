@@ -1,7 +1,5 @@
 #include "nn/curriculum.h"
 
-#include <math.h>
-
 #include "nn/mlp.h"
 
 enum { HIDDEN1 = 128, HIDDEN2 = 256, ITERATIONS = 10 };

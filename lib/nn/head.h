@@ -12,8 +12,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "nn/arch.h"
 
 #define HEADS_MAX 16 /* of one model */

@@ -6,7 +6,6 @@
  *            L = log sum_k exp z_k - log sum_{k in S} exp z_k,    dL/dz_k = p_k - [k in S] p_k / P(S)        [BMFM-RNA, section 4]
  *            The second sum is scaled by the largest logit in S, not of all, so it does not underflow and L is finite.
  */
-#include <math.h>
 
 #include "base/softmax.h"
 #include "nn/head_linear.h"

@@ -4,7 +4,6 @@
  * with the losses of ops.expression_loss: cross-entropy of a, and squared error of m where the value is not 0. Here is also what it
  * shares with head_wced.c.
  */
-#include <math.h>
 
 #include "nn/expression.h"
 

@@ -4,7 +4,6 @@
  * The decoder is tied to the token embedding where the architecture shares it (arch.h: token_embedding), else it has a matrix of its own. Logits
  * are made tile by tile inside the loss and never stored.
  */
-#include <math.h>
 
 #include "nn/transform.h"
 

@@ -4,7 +4,6 @@
  *     number  the pooler [transformers BertForSequenceClassification with one label]
  * The host computes the loss: it has one number a row. transformers has no such loss of tokens.
  */
-#include <math.h>
 
 #include "nn/head_linear.h"
 

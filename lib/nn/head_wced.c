@@ -6,7 +6,6 @@
  * them that are not 0. Both of all genes, of the genes of the input alone, and of the others; each is a mean over the global batch. (The
  * released code divides by the number of genes + 1e-6, and counts a loss without a gene as 0; here it is left out.)
  */
-#include <math.h>
 
 #include "nn/expression.h"
 

@@ -20,8 +20,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "nn/ops.h"
 
 struct model;

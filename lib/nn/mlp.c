@@ -1,7 +1,5 @@
 #include "nn/mlp.h"
 
-#include <math.h>
-
 void mlp_add_linear(struct params *p, int layer, size_t out, size_t in, int bias, const char *name)
 {
 	params_add(p, INIT_NORMAL, 1, layer, out, in, "%s.weight", name)->std = sqrt(1.0 / (3.0 * (double)in));

@@ -2,7 +2,6 @@
 #include "nn/model.h"
 
 #include <assert.h>
-#include <math.h>
 
 #include "nn/model_impl.h"
 

@@ -17,8 +17,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/error.h"
 #include "nn/arch.h"
 #include "nn/head.h"

@@ -4,8 +4,6 @@
 #include "nn/input.h"
 #include "nn/model.h"
 
-#include <math.h>
-
 /* Memory on the device from which pieces are taken. With base NULL the same calls only measure how much is needed. */
 struct arena {
 	char *base;

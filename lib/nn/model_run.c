@@ -1,6 +1,5 @@
 /* Forward, backward, embeddings and logits of one batch. */
 #include <assert.h>
-#include <math.h>
 
 #include "nn/model_impl.h"
 

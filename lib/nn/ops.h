@@ -30,8 +30,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "base/error.h"
 
 /* The tests build the CPU kernels and the model with real = double, for central differences. */

@@ -14,7 +14,6 @@
 #include "nn/optim.h"
 
 #include <assert.h>
-#include <math.h>
 
 void openblas_set_num_threads(int n);
 

@@ -5,7 +5,6 @@
 #include "nn/ops_cpu.h"
 
 #include <assert.h>
-#include <math.h>
 
 static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % STEP == 0 && STEP % 8 == 0, "tiles are whole blocks");
 

@@ -1,8 +1,6 @@
 /* The CPU backend's ops of a network on cells instead of tokens: weighted sums of rows, and batch normalisation. */
 #include "nn/ops_cpu.h"
 
-#include <math.h>
-
 /*
  * A job has BAG columns, so that they stay in registers, and their part of a matrix of 5,000 rows in the second cache.
  */

@@ -7,7 +7,6 @@
 #ifdef USE_BF16
 
 #include <assert.h>
-#include <math.h>
 
 /* A tile of scores: queries x keys. */
 enum { BF_QT = 96, BF_KT = 192 };

@@ -5,8 +5,6 @@
  */
 #include "nn/ops_cpu.h"
 
-#include <math.h>
-
 enum { KINDS = 2 }; /* of losses: zero, value */
 
 /* log(1 + e), 0 <= e <= 1, to 1e-7 relative: 2 atanh(s), s = e / (2 + e) <= 1/3. */

@@ -8,8 +8,6 @@
  */
 #include "nn/ops_cpu.h"
 
-#include <math.h>
-
 #include "base/gamma.h"
 
 static inline int masked(const uint32_t *mask, size_t g)

@@ -1,8 +1,6 @@
 /* The CPU backend's LayerNorm and RMSNorm, and embeddings, which end with a LayerNorm. */
 #include "nn/ops_cpu.h"
 
-#include <math.h>
-
 /* y = (r - mean) / std gamma + beta; y may be r */
 static void norm_row(real *y, real *stat, const real *r, const real *gamma, const real *beta, size_t C, real eps)
 {

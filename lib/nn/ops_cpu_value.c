@@ -4,8 +4,6 @@
 #include "nn/cpu_act.h"
 #include "nn/ops_cpu.h"
 
-#include <math.h>
-
 static int has_row(const uint32_t *row, size_t t)
 {
 	return row && row[t] != ROW_NONE;

@@ -1,7 +1,5 @@
 #include "nn/optim.h"
 
-#include <math.h>
-
 const char *const schedule_words[] = {[SCHEDULE_LINEAR] = "linear", [SCHEDULE_COSINE] = "cosine", [SCHEDULE_CONSTANT] = "constant"};
 const char *const adamw_words[] = {[ADAMW_TORCH] = "torch", [ADAMW_L2] = "l2"};
 

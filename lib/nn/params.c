@@ -1,7 +1,6 @@
 #include "nn/params.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdarg.h>
 
 #include "base/rng.h"

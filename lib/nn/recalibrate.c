@@ -1,5 +1,4 @@
 /* The statistics of batch normalisation from given cells (model_recalibrate in model.h). */
-#include <math.h>
 
 #include "nn/model_impl.h"
 

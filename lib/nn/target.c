@@ -1,5 +1,4 @@
 /* What heads predict: one row of the table is one kind of target, with its arrays in the batch and on the device. */
-#include <math.h>
 
 #include "nn/model_impl.h"
 

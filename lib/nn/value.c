@@ -1,7 +1,5 @@
 #include "nn/value.h"
 
-#include <math.h>
-
 #include "nn/model_impl.h"
 
 static const struct {

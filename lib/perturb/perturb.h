@@ -18,8 +18,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-#include <stdint.h>
-
 enum perturb_kind { PERTURB_DELETE, PERTURB_OVEREXPRESS, PERTURB_ACTIVATE, PERTURB_INHIBIT, PERTURB_KINDS };
 extern const char *const perturb_name[]; /* "delete" ... */
 

@@ -3,9 +3,6 @@
 #include "cells/copies.h"
 #include "stream/embedding.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 struct shift_reader {
 	struct stream *s;
 	int indexed;

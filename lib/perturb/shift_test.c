@@ -3,8 +3,6 @@
 #include "base/rng.h"
 #include "eval/paired.h"
 
-#include <math.h>
-
 enum { BACKGROUND_MAX = 100000 };
 
 /* The records of each set, in the order of the stream. */

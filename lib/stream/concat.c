@@ -5,8 +5,6 @@
 #include "stream/counts.h"
 #include "stream/panels.h"
 
-#include <math.h>
-
 /* Add the categories of `from` that `to` lacks. */
 static void join_categories(struct column_spec *to, const struct column_spec *from)
 {

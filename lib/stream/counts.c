@@ -1,7 +1,5 @@
 #include "stream/counts.h"
 
-#include <inttypes.h>
-
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e)
 {
 	if (header_kind(h, STREAM_COUNTS, name, e) || (c->gene = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||

@@ -3,8 +3,6 @@
 
 #include "stream/block.h"
 
-#include <math.h>
-
 struct counts_columns {
 	int gene, count, total, group; /* total: n_counts */
 };

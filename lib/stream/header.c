@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 static const uint32_t no_code = MISSING_CODE;
 static const float no_float = NAN;
 static const double no_double = NAN;

@@ -8,7 +8,6 @@
 #include "stream/vocab.h"
 
 #include <cjson/cJSON.h>
-#include <stdint.h>
 
 enum stream_kind {
 	STREAM_COUNTS,

@@ -5,7 +5,6 @@
 #include "base/tsv.h"
 
 #include <ctype.h>
-#include <math.h>
 
 void vocab_release(struct vocab *v)
 {

@@ -11,8 +11,6 @@
 #include "base/error.h"
 #include "base/strmap.h"
 
-#include <stdint.h>
-
 #define VOCAB_MAX (1u << 24)
 
 struct vocab {

@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 static const struct masked_columns no_columns = {.cell = -1,
 	.epoch = -1,
 	.step = -1,

@@ -6,7 +6,6 @@
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <sys/stat.h>
 
 /* Refuse a field that is there and says something else. */

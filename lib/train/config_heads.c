@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "base/sort.h"
 
-#include <math.h>
-
 #define LABELS_MAX (1 << 20)
 
 /* ---- classes ---- */

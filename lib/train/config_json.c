@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 
 #define CONFIG_MAX (16u << 20) /* id2label of many classes is the largest part */
 

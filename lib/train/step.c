@@ -1,7 +1,5 @@
 #include "train/step.h"
 
-#include <math.h>
-
 /* Training ends. own: this rank's fault, which e describes (FAULT_NONE: e has no message); all: the worst of all ranks. */
 static int fail(struct step_queue *q, enum fault own, enum fault all)
 {

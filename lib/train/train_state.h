@@ -7,7 +7,6 @@
 #include "base/error.h"
 
 #include <cjson/cJSON.h>
-#include <stdint.h>
 
 #define TRAIN_STATE "trainer_state.json"
 

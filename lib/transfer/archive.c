@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 #define LARGEST 1e15f /* squares of it, and their sums, are finite */
 
 void archive_refuse(struct archive *a, const char *name, const char *expected)

@@ -5,8 +5,6 @@
 #include "eval/distribution.h"
 #include "label/folds.h"
 
-#include <math.h>
-
 enum { MIX_CELLS = 20000, MIX_PASSES = 50 }; /* at most so many new cells say what shares the classes have */
 
 /* ---- cells that were held out ---- */

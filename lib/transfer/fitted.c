@@ -1,7 +1,5 @@
 #include "transfer/fitted.h"
 
-#include <math.h>
-
 void fitted_release(struct fitted *f)
 {
 	probe_release(&f->p);

@@ -5,8 +5,6 @@
 #include "base/threads.h"
 #include "eval/neighbours.h"
 
-#include <math.h>
-
 enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if not --nearest */
 
 /* The penalty of the regression on genes: from .001 to .01, the mean macro F1 over 18 pairs of studies changes by less than .01. */

@@ -1,7 +1,5 @@
 #include "transfer/promise.h"
 
-#include <math.h>
-
 const char *const promise_name[] = {[PROMISE_COVERAGE] = "coverage", [PROMISE_UNKNOWN] = "unknown", [PROMISE_ACCURACY] = "accuracy"};
 EVERY_ROW(promise_name, PROMISES);
 

@@ -2,8 +2,6 @@
 
 #include "eval/distribution.h"
 
-#include <math.h>
-
 static void sums_init(struct sums *s, size_t k, size_t d)
 {
 	*s = (struct sums){k, d, xcalloc(k * d + 1, sizeof *s->x), xcalloc(k, sizeof *s->of)};

@@ -5,8 +5,6 @@
 #include "eval/kmeans.h"
 #include "stream/header.h"
 
-#include <math.h>
-
 enum { CLUSTER_CELLS = 30, MOST_CLUSTERS = 300, START_CELLS = 5000 }; /* of k-means */
 enum { SHIFT_CELLS = 15, NEIGHBOURS = 15, EXACT_CELLS = 20000 }; /* a class of fewer new cells says nothing of the shift */
 static const double least_variance = 0.01, recall = 0.95;

@@ -7,8 +7,6 @@
 #include "eval/arms.h"
 #include "eval/distribution.h"
 
-#include <math.h>
-
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *splits_text;
 static struct opt_values comparisons;
 static int means;

@@ -5,8 +5,6 @@
  */
 #include "cells.h"
 
-#include <math.h>
-
 /* prior [k] and w [d, k]: the logarithms of the shares of the classes, and of the genes in each. -inf: a class without training cells. */
 static void bayes_train(double *prior, double *w, const struct split *s, size_t k)
 {

@@ -9,8 +9,6 @@
 #include "base/option.h"
 #include "label/folds.h"
 
-#include <inttypes.h>
-
 enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
 
 /* ---- options ---- */

@@ -7,8 +7,6 @@
 #include "eval/roc.h"
 #include "transfer/fitted.h"
 
-#include <math.h>
-
 /* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
 static void classes_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
 	const struct fitted *start, const struct classes *c, const char *what)

@@ -10,8 +10,6 @@
 #include "base/option.h"
 #include "base/softmax.h"
 
-#include <math.h>
-
 static const char *scores_path, *roc_path;
 
 static struct option_def options[] = {

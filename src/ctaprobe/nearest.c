@@ -5,8 +5,6 @@
 #include "eval/moments.h"
 #include "eval/neighbours.h"
 
-#include <math.h>
-
 /* What the features are divided by before distances are taken: their standard deviation over rows row[0..n) of d, [d->d]; 1 for a feature that is
  * constant but for rounding, or with as_given. Malloced. */
 static double *rows_scale(const struct embeddings *d, const uint32_t *row, size_t n, int as_given)

@@ -7,8 +7,6 @@
 #include "eval/correlation.h"
 #include "label/number.h"
 
-#include <math.h>
-
 struct pairs {
 	size_t n, x_cap, y_cap, unlabelled, unpredicted;
 	double *x, *y; /* [n] predicted, true */

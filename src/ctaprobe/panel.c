@@ -16,8 +16,6 @@
 #include "eval/neighbours.h"
 #include "label/folds.h"
 
-#include <math.h>
-
 enum method { POISSON, RIDGE, NEAREST, MEAN };
 static const char *const methods[] = {[POISSON] = "poisson", [RIDGE] = "ridge", [NEAREST] = "nearest", [MEAN] = "mean"};
 static const char *panel, *train_path, *group, *vectors, *genes_path;

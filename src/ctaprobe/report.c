@@ -6,8 +6,6 @@
 #include "eval/unit.h"
 #include "label/folds.h"
 
-#include <math.h>
-
 void header_labels(struct header *h, char *const *name, const uint64_t *cells, size_t k)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");

@@ -8,9 +8,6 @@
 #include "base/softmax.h"
 #include "cells/copies.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long replicates;
 

@@ -5,8 +5,6 @@
 #include "eval/calibration.h"
 #include "eval/roc.h"
 
-#include <math.h>
-
 void confident_columns(struct confident *c, const struct stream *in, size_t classes)
 {
 	const struct header *h = stream_header(in);

@@ -5,8 +5,6 @@
 #include "eval/correlation.h"
 #include "eval/ridge.h"
 
-#include <math.h>
-
 enum { GRID = 20 };
 
 /* alpha = 1 ... 10^8 [numpy: logspace(0, 8, 20)] */

@@ -8,8 +8,6 @@
 #include "cells/expressed.h"
 #include "label/label.h"
 
-#include <math.h>
-
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 
 /* The reference is thinned if new cells have fewer than this share of its molecules. */

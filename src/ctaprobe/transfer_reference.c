@@ -3,8 +3,6 @@
 #include "cli.h"
 #include "transfer.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <xxhash.h>
 
 enum { FEW_CELLS = 3 }; /* from fewer, mean and variance tell each cell */

@@ -4,9 +4,6 @@
 
 #include "base/tsv.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 /* Classes that are numbers, as clusters are, and names that look like sets. */
 static void warn_names(const struct classes *c)
 {

@@ -2,9 +2,6 @@
 #include "cli.h"
 #include "transfer.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 const char *const transfer_made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "likeness", "assigned", "fold",
 	"untested", "in_reference", "term", "term_name", "term_classes", "fine_label", "unlike", "is_unlike", "promised", TERM_ID, NULL};
 

@@ -11,9 +11,6 @@
 
 #include "cells/copies.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 #define MEMORY ((size_t)512 << 20)
 
 struct sums { /* of classes [first, last) */

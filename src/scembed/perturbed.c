@@ -6,9 +6,6 @@
 
 #include "cells/copies.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 struct perturbed {
 	enum similarity similarity;
 	size_t C; /* numbers of a vector */

@@ -3,8 +3,6 @@
 
 #include "base/json.h"
 
-#include <math.h>
-
 static const char *const NAME[] = {[POOL_MEAN] = "mean", [POOL_CLS] = "cls", [POOL_FIRST] = "first", [POOL_REST] = "rest"};
 
 /* "K,K,..." after "token:" */

@@ -7,8 +7,6 @@
 
 #include "base/option.h"
 
-#include <math.h>
-
 enum { CELLS, GENES, STATIC, VECTORS }; /* whose vectors */
 
 static const char *by, *pooling;

@@ -15,8 +15,6 @@
 #include "graph/graph.h"
 #include "label/gene_sets.h"
 
-#include <math.h>
-
 static const char *sets_path, *modules_name;
 static long long strongest;
 

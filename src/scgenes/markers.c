@@ -13,9 +13,6 @@
 #include "cells/copies.h"
 #include "cells/expressed.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 static const char *label, *new_path, *predictions_path;
 static long long top = 3;
 

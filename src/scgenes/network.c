@@ -9,8 +9,6 @@
 #include "eval/neighbours.h"
 #include "graph/graph.h"
 
-#include <math.h>
-
 static long long nearest = 10;
 
 static struct option_def options[] = {

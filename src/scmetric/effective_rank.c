@@ -6,8 +6,6 @@
 #include "cells/copies.h"
 #include "eval/factor.h"
 
-#include <math.h>
-
 struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 	.operands = "[FILE]",
 	.common = CLI_OUT,

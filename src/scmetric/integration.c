@@ -12,7 +12,6 @@
 #include "base/tsv.h"
 
 #include <errno.h>
-#include <math.h>
 #include <sys/stat.h>
 
 enum { LEAST_CELLS = 15, TEXT = 32 };

@@ -16,8 +16,6 @@
 #include "eval/ranksum.h"
 #include "label/gene_labels.h"
 
-#include <math.h>
-
 static int ungated;
 static long long min_expressed = 100;
 static const double SPARSE = 0.65; /* zero fraction from which a winner counts as sparse */

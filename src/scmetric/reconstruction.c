@@ -8,9 +8,6 @@
 
 #include "eval/correlation.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 struct cli reconstruction_cli = {.name = "scmetric reconstruction",
 	.operands = "[FILE]",
 	.common = CLI_OUT,

@@ -10,9 +10,6 @@
 #include "eval/lookup.h"
 #include "mask/masked.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 static const char *train_path;
 enum { TOKENS = 1000000 }; /* that are learned from, at most */
 

@@ -11,8 +11,6 @@
 #include "cells/copies.h"
 #include "cells/where.h"
 
-#include <inttypes.h>
-
 static long long controls, max_len;
 static struct opt_values where_text;
 static struct sets kinds[PERTURB_KINDS];

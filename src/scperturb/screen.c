@@ -17,8 +17,6 @@
 #include "cells/copies.h"
 #include "nn/input.h"
 
-#include <math.h>
-
 static const char *towards;
 static long long genes = 100;
 

@@ -9,8 +9,6 @@
 #include "base/option.h"
 #include "eval/results.h"
 
-#include <inttypes.h>
-
 static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text;
 static int shuffle;
 

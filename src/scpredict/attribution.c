@@ -20,7 +20,6 @@
 #include "nn/input.h"
 
 #include <float.h>
-#include <math.h>
 
 struct cli attribution_cli = {.name = "scpredict attribution",
 	.operands = "[FILE...]",

@@ -9,7 +9,6 @@
 #include "base/softmax.h"
 #include "cli_model.h"
 
-#include <math.h>
 #include <unistd.h>
 
 static int probabilities, decode;

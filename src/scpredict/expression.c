@@ -11,8 +11,6 @@
 #include "base/option.h"
 #include "base/softmax.h"
 
-#include <math.h>
-
 static struct option_def options[] = {
 	{0, "Predictions", OPT_GROUP},
 	RECALIBRATE_ROW(asked.recalibrate),

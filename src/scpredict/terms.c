@@ -7,8 +7,6 @@
 #include "base/option.h"
 #include "label/leaves.h"
 
-#include <math.h>
-
 struct terms {
 	struct ontology ontology;
 	struct leaves leaves;

@@ -13,8 +13,6 @@
 #include "eval/pca.h"
 
 #include <cblas.h>
-#include <inttypes.h>
-#include <math.h>
 
 #define CHUNK 512 /* cells of a matrix product */
 #define GENES_MAX 16384 /* for pca: the covariance has 8 bytes for a pair of genes */

@@ -6,8 +6,6 @@
 #include "base/option.h"
 #include "eval/map.h"
 
-#include <math.h>
-
 static const char position[] = "X_umap"; /* scanpy's name in obsm */
 
 static long long neighbours = 15;

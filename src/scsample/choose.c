@@ -6,8 +6,6 @@
 #include "base/decimal.h"
 #include "cells/sample.h"
 
-#include <inttypes.h>
-
 /* The class of every cell, by one column. Cells without a label, and those that did not pass the filters, are a class of their own. */
 struct partition {
 	char *column;

@@ -9,8 +9,6 @@
 
 #include "stream/concat.h"
 
-#include <inttypes.h>
-
 struct scsample_options sample_set = {
 	.number = -1, .min_genes = -1, .fraction = -1, .test_fraction = -1, .max_mito = -1, .part = PART_NONE, .flavor = HVG_SEURAT};
 

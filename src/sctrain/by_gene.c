@@ -8,8 +8,6 @@
 #include "base/file.h"
 #include "base/threads.h"
 
-#include <math.h>
-
 #define GENES_AT_ONCE 64
 
 int by_gene_predicts(const struct objective *o)

@@ -19,7 +19,6 @@
 #include "train/config.h"
 #include "train/weights.h"
 
-#include <math.h>
 #include <unistd.h>
 
 static const char *model_dir, *cells_path, *genes_path, *recalibrate;

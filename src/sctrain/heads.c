@@ -5,8 +5,6 @@
 #include "base/decimal.h"
 #include "base/option.h"
 
-#include <math.h>
-
 struct opt_values head_option;
 const char *ontology_option;
 

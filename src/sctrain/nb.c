@@ -14,8 +14,6 @@
 #include "base/option.h"
 #include "train/groups.h"
 
-#include <math.h>
-
 static const char *column;
 static const char *const curricula[] = {"easy", "easy-to-hard"}; /* struct curriculum, hard */
 static int curriculum = -1; /* -1: none */

@@ -7,8 +7,6 @@
 
 #include "label/number.h"
 
-#include <math.h>
-
 struct number {
 	struct numbers column[2]; /* of the training stream, of --eval */
 	real *of; /* [cells of the batch] */

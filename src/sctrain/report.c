@@ -6,7 +6,6 @@
 #include "nn/device.h"
 
 #include <errno.h>
-#include <math.h>
 #include <unistd.h>
 
 /*

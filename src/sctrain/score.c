@@ -3,8 +3,6 @@
 
 #include "base/softmax.h"
 
-#include <math.h>
-
 static int of_classes(const struct objective *o)
 {
 	return head_classifies(o->head.kind);

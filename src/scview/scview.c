@@ -6,7 +6,6 @@
 #include "train/model_dir.h"
 #include "transfer/saved.h"
 
-#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* Statistics of each column of a stream, and of the lengths of its lists. */
 #include "scview.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <sys/stat.h>
 
 struct summary { /* of one column, or the lengths of one group */

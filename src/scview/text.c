@@ -4,7 +4,6 @@
 #include "base/decimal.h"
 #include "base/tsv.h"
 
-#include <math.h>
 #include <stdarg.h>
 
 static char *buffer;
