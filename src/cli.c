@@ -5,13 +5,9 @@
 #include "cli_labels.h"
 #include "cli_report.h"
 
-#include "base/cpu.h"
-#include "base/file.h"
-#include "base/option.h"
 #include "nn/blas.h"
 
 #include <assert.h>
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>

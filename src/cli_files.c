@@ -2,8 +2,6 @@
 #include "cli.h"
 #include "cli_manifest.h"
 
-#include "base/file.h"
-#include "base/option.h"
 #include "eval/results.h"
 
 #include <errno.h>

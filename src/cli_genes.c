@@ -4,7 +4,6 @@
 #include "cli.h"
 
 #include "base/tsv.h"
-#include "genes/gene_find.h"
 
 /* Read a list: one gene a line, or a table with a column gene_id, gene or symbol, such as a vocabulary. -1 with e set. */
 static int read_list(struct vocab *list, const char *path, struct error *e)

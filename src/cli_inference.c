@@ -3,7 +3,6 @@
 
 #include "cli_model.h"
 #include "cli_recalibrate.h"
-#include "base/option.h"
 #include "nn/device.h"
 #include "train/weights.h"
 

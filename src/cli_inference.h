@@ -13,7 +13,6 @@
 #include "cli_stream.h"
 
 #include "base/option.h"
-#include "label/label.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/groups.h"

@@ -4,12 +4,10 @@
 #include "cli_report.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "stream/stream.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define WARNING "warning: "

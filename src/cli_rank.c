@@ -2,7 +2,6 @@
 #include "cli.h"
 
 #include "cli_genes.h"
-#include "base/option.h"
 #include "genes/gene_name.h"
 
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_matched = -1};

@@ -5,7 +5,6 @@
 #include "cli_report.h"
 #include "cli_message.h"
 
-#include "base/decimal.h"
 #include "base/file.h"
 
 #include <errno.h>

@@ -4,11 +4,9 @@
 
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
-#include "base/file.h"
 #include "base/option.h"
 #include "base/sort.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

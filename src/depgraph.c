@@ -3,11 +3,8 @@
 #include "cli_labels.h"
 
 #include "base/clock.h"
-#include "base/decimal.h"
 #include "base/option.h"
 #include "cells/copies.h"
-#include "graph/corpus.h"
-#include "base/file.h"
 #include "graph/graph_stats.h"
 #include "graph/pmi.h"
 #include "graph/correlation_graph.h"

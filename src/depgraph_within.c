@@ -10,7 +10,6 @@
 #include "base/option.h"
 #include "base/rng.h"
 #include "base/sort.h"
-#include "graph/within.h"
 
 enum { CLUSTERED = 30, BEGIN = 20000 }; /* for clusters: components, and cells on which k-means begins */
 enum { DONORS_LEAST = 6 }; /* with both genes, for a q */

@@ -7,12 +7,8 @@
 #include "cli_files.h"
 #include "cli_genes.h"
 
-#include "base/option.h"
 #include "anndata/crosscheck.h"
-#include "anndata/obs.h"
-#include "anndata/obstable.h"
 #include "anndata/reader.h"
-#include "stream/panels.h"
 
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 

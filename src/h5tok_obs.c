@@ -2,7 +2,6 @@
 #include "cli.h"
 #include "cli_sandbox.h"
 
-#include "base/file.h"
 #include "base/tsv.h"
 
 void print_obs(const struct cli *cli, const struct header *h)

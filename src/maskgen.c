@@ -4,7 +4,6 @@
 #include "cli_genes.h"
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/option.h"
 #include "mask/masking.h"

@@ -4,8 +4,6 @@
 
 #include "cli_rank.h"
 
-#include "base/option.h"
-
 static const char *vocab_path, *map_path;
 static int fit, sums;
 static const char *after;

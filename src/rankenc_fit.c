@@ -10,11 +10,8 @@
 #include "encode/encoder.h"
 #include "encode/medians_sums.h"
 
-#include "base/file.h"
 #include "base/json.h"
-#include "base/strmap.h"
 #include "genes/gene_name.h"
-#include "stream/counts.h"
 
 #include <errno.h>
 #include <sys/stat.h>

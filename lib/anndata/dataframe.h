@@ -9,7 +9,6 @@
 #pragma once
 
 #include "anndata/h5array.h"
-#include "base/texts.h"
 
 struct dataframe_values;
 

@@ -1,7 +1,6 @@
 #include "anndata/export_impl.h"
 
 #include "base/json.h"
-#include "anndata/h5ad.h"
 #include "anndata/obs.h"
 #include "stream/panels.h"
 

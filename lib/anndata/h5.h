@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "base/texts.h"
 
 #include <hdf5.h>

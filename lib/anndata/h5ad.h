@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "anndata/countmat.h"
 #include "anndata/dataframe.h"
 #include "anndata/features.h"
 #include "anndata/values.h"

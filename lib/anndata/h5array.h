@@ -13,9 +13,6 @@
 #include "anndata/h5chunk.h"
 #include "anndata/number.h"
 #include "anndata/store.h"
-#include "base/error.h"
-
-#include <hdf5.h>
 
 struct h5array {
 	hid_t id, mem; /* dataset, and the type its elements have in memory; -1 for zarr */

@@ -6,9 +6,6 @@
 
 #include "anndata/zarr_codec.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* How the chunks of a dataset are stored. */
 struct h5chunk_filters {
 	int n, id[4]; /* filters in the order in which they were applied on writing */

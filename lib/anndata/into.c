@@ -1,11 +1,8 @@
 #include "anndata/into.h"
 
-#include "anndata/dataframe.h"
 #include "anndata/export_impl.h"
-#include "anndata/h5array.h"
 #include "anndata/h5ad.h"
 #include "base/classes.h"
-#include "base/strmap.h"
 
 struct fixed { /* a column that goes to obsm */
 	int col;

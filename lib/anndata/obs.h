@@ -7,7 +7,6 @@
 
 #include "stream/block.h"
 #include "anndata/h5ad.h"
-#include "base/strmap.h"
 
 struct obs_column {
 	char *source, *name; /* in the files; in the stream ("obs_" before names the stream uses itself) */

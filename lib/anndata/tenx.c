@@ -6,11 +6,9 @@
  */
 #include "anndata/reader.h"
 
-#include "base/beneath.h"
 #include "base/file.h"
 #include "base/tsv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 

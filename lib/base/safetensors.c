@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/sort.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 #include "base/gamma.h"
 
 #include <float.h>
-#include <math.h>
 
 double normal_two_sided(double z)
 {

@@ -2,8 +2,6 @@
 
 #include "base/gamma.h"
 
-#include <math.h>
-
 /* log(n!) - log(sqrt(2 pi n) (n/e)^n) */
 static double stirling_error(double n)
 {

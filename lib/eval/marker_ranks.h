@@ -7,9 +7,6 @@
 
 #include "base/sparse.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct marker_ranks {
 	size_t k, m, d; /* classes, markers, features */
 	uint32_t *at; /* [d] the number of a marker, m of other features */

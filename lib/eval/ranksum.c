@@ -4,7 +4,6 @@
 #include "base/sort.h"
 #include "eval/distribution.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { EXACT = 16 };

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "base/texts.h"
 
 struct gene_columns {

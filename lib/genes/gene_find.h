@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/strmap.h"
 #include "stream/vocab.h"
 
 struct gene_find {

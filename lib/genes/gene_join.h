@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include "base/strmap.h"
 #include "base/texts.h"
 #include "genes/idmap.h"
 #include "stream/vocab.h"

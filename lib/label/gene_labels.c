@@ -4,7 +4,6 @@
 #include "genes/gene_find.h"
 #include "label/label.h"
 #include "genes/gene_name.h"
-#include "base/strmap.h"
 #include "base/tsv.h"
 
 #include <xxhash.h>

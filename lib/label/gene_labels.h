@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "stream/vocab.h"
 
 struct gene_labels {

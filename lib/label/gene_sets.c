@@ -1,7 +1,6 @@
 #include "label/gene_sets.h"
 
 #include "base/sort.h"
-#include "base/strmap.h"
 #include "base/tsv.h"
 #include "genes/gene_find.h"
 

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "stream/vocab.h"
 
 struct gene_sets {

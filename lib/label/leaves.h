@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "label/ontology.h"
 
 struct leaves {

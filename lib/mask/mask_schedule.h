@@ -7,8 +7,6 @@
 
 #include "stream/loader.h"
 
-#include <cjson/cJSON.h>
-
 enum mask_schedule_kind {
 	MASK_SCHEDULE_FIXED, /* from */
 	MASK_SCHEDULE_UNIFORM, /* drawn from [from, to) for each global batch; every epoch has new draws */

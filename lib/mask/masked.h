@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "stream/stream.h"
 
 struct masked_info {

@@ -14,7 +14,6 @@
 
 #include "mask/audit.h"
 #include "mask/input.h"
-#include "mask/mask.h"
 #include "mask/mask_schedule.h"
 #include "stream/ties.h"
 

@@ -17,10 +17,7 @@
  */
 #pragma once
 
-#include "base/error.h"
-#include "nn/arch.h"
 #include "nn/head.h"
-#include "nn/ops.h"
 #include "nn/optim.h"
 #include "nn/params.h"
 

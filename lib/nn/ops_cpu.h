@@ -6,7 +6,6 @@
 #include <omp.h>
 
 #include "nn/cpu_keep.h"
-#include "nn/ops.h"
 
 #ifndef OPS_CPU_TILES /* tests set smaller ones, so that a small input has several tiles */
 enum {

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "nn/ops.h"
 
 #define OPS_CUDA_SYMBOL "corrmask_cuda_open"

@@ -1,6 +1,5 @@
 #include "perturb/shift.h"
 
-#include "base/rng.h"
 #include "eval/paired.h"
 
 enum { BACKGROUND_MAX = 100000 };

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/uio.h>
 
 ssize_t stream_read_some(struct stream *s, const struct iovec *part, int n, struct error *e)
 {

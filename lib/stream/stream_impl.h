@@ -17,7 +17,6 @@
 #include "stream/stream.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
 
 #include <pthread.h>
 #define XXH_INLINE_ALL /* use this build's vector instructions; the library uses SSE2 only */

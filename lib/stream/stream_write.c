@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #define LEVEL 1 /* zstd level: speed matters more than size */
 

@@ -2,7 +2,6 @@
 
 #include "train/config.h"
 #include "base/file.h"
-#include "base/safetensors.h"
 
 #include <dirent.h>
 #include <errno.h>

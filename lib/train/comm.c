@@ -8,7 +8,6 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 

@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "base/sort.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "nn/model.h"
 
 /* A preset (see model_preset), a config.json, or a folder that has one. In a preset vocab_size is 0, for the caller to fill. */

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "label/label.h"
 
 struct groups {

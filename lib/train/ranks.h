@@ -16,7 +16,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "nn/model.h"
 #include "train/comm.h"
 

@@ -16,9 +16,6 @@
  */
 #pragma once
 
-#include "base/error.h"
-#include "nn/model.h"
-#include "nn/optim.h"
 #include "train/ranks.h"
 
 #include <signal.h>

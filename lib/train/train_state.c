@@ -1,6 +1,5 @@
 #include "train/train_state.h"
 
-#include "base/digest.h"
 #include "base/json.h"
 #include "base/safetensors.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "train/model_dir.h"
-#include "base/safetensors.h"
 
 #include <unistd.h>
 

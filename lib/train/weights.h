@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/error.h"
 #include "stream/header.h"
 #include "nn/model.h"
 #include "base/safetensors.h"

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "eval/marker_ranks.h"
 #include "eval/sparse_probe.h"
 #include "transfer/detail.h"
 #include "transfer/fitted.h"

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base/safetensors.h"
-#include "stream/vocab.h"
 #include "transfer/calibrate.h"
 
 #define SAVED_VERSION 1

@@ -2,7 +2,6 @@
 #include "armstat.h"
 #include "cli.h"
 
-#include "base/decimal.h"
 #include "base/option.h"
 #include "eval/arms.h"
 #include "eval/distribution.h"

@@ -5,9 +5,7 @@
 #include "armstat.h"
 #include "cli.h"
 
-#include "base/decimal.h"
 #include "base/option.h"
-#include "eval/results.h"
 
 static const char *metrics_text = "balanced_accuracy+macro_f1";
 

@@ -6,8 +6,6 @@
 #include "transfer.h"
 #include "cli_labels.h"
 
-#include "base/option.h"
-
 #include <errno.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include "base/option.h"
 #include "transfer/promise.h"
 #include "transfer/saved.h"
-#include "transfer/unlike.h"
 
 #define BETWEEN " | " /* classes of a set, as text */
 #define UNKNOWN "unknown"

@@ -6,7 +6,6 @@
 #include "base/sort.h"
 #include "cells/copies.h"
 #include "cells/expressed.h"
-#include "label/label.h"
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 

@@ -3,8 +3,6 @@
 #include "cli.h"
 #include "transfer.h"
 
-#include <xxhash.h>
-
 enum { FEW_CELLS = 3 }; /* from fewer, mean and variance tell each cell */
 enum { FEW_VALUES = 64 << 20 }; /* a reference of fewer counts is kept in 8 bytes a count, a larger one in about 2 */
 

@@ -5,8 +5,6 @@
 #include "cli_labels.h"
 #include "cli_recalibrate.h"
 
-#include "base/option.h"
-
 enum { CELLS, GENES, STATIC, VECTORS }; /* whose vectors */
 
 static const char *by, *pooling;

@@ -7,7 +7,6 @@
 
 #include "anndata/h5ad.h"
 #include "anndata/zarr.h"
-#include "base/file.h"
 #include "base/option.h"
 
 #include <sys/stat.h>

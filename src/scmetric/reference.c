@@ -5,7 +5,6 @@
 #include "scmetric.h"
 #include "cli.h"
 
-#include "base/file.h"
 #include "base/option.h"
 #include "eval/lookup.h"
 #include "mask/masked.h"

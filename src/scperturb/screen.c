@@ -10,7 +10,6 @@
 #include "scperturb.h"
 #include "cli.h"
 
-#include "base/option.h"
 #include "base/sort.h"
 
 #include "cli_inference.h"

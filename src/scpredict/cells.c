@@ -5,7 +5,6 @@
 #include "scpredict.h"
 #include "cli.h"
 
-#include "base/option.h"
 #include "base/softmax.h"
 #include "cli_model.h"
 

@@ -8,7 +8,6 @@
 
 #include "cli_recalibrate.h"
 
-#include "base/option.h"
 #include "base/softmax.h"
 
 static struct option_def options[] = {

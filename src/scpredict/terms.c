@@ -4,7 +4,6 @@
  */
 #include "scpredict.h"
 
-#include "base/option.h"
 #include "label/leaves.h"
 
 struct terms {

@@ -3,7 +3,6 @@
 #include "cli.h"
 #include "cli_labels.h"
 
-#include "base/decimal.h"
 #include "cells/sample.h"
 
 /* The class of every cell, by one column. Cells without a label, and those that did not pass the filters, are a class of their own. */

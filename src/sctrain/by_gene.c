@@ -5,7 +5,6 @@
 #include "sctrain.h"
 #include "cli.h"
 
-#include "base/file.h"
 #include "base/threads.h"
 
 #define GENES_AT_ONCE 64

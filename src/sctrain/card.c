@@ -6,8 +6,6 @@
 #include "sctrain.h"
 #include "cli.h"
 
-#include "base/decimal.h"
-#include "base/file.h"
 #include "base/json.h"
 
 #include <errno.h>

@@ -11,13 +11,9 @@
 
 #include "cli_model.h"
 #include "cli_recalibrate.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/option.h"
 #include "base/softmax.h"
 #include "base/sort.h"
-#include "train/config.h"
-#include "train/weights.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include "sctrain.h"
 #include "cli_genes.h"
 
-#include "base/digest.h"
 #include "base/option.h"
 #include "label/gene_labels.h"
 

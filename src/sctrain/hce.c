@@ -5,7 +5,6 @@
  */
 #include "heads.h"
 
-#include "base/digest.h"
 #include "label/leaves.h"
 
 enum { LISTED = 10 }; /* unknown labels that a message names */

@@ -2,7 +2,6 @@
 #include "heads.h"
 #include "cli.h"
 
-#include "base/decimal.h"
 #include "base/option.h"
 
 struct opt_values head_option;

@@ -9,10 +9,8 @@
 #include "cli_model.h"
 #include "sctrain.h"
 
-#include "base/digest.h"
 #include "base/json.h"
 #include "base/option.h"
-#include "train/groups.h"
 
 static const char *column;
 static const char *const curricula[] = {"easy", "easy-to-hard"}; /* struct curriculum, hard */

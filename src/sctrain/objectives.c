@@ -2,8 +2,6 @@
 #include "heads.h"
 #include "cli.h"
 
-#include "train/config.h"
-
 /* Is this the name of the head that the training itself has? It may become that of `valued`. */
 static int is_taken(const struct objectives *list, const char *name)
 {

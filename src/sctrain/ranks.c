@@ -8,7 +8,6 @@
 #include "base/json.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 /* What a rank does while it waits for others. */

@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "cli_files.h"
-#include "train/config.h"
 #include "train/model_dir.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "sctrain.h"
 
 #include "cli.h"
-#include "train/comm.h"
 
 static const struct objective_kind *const kinds[] = {&mlm_objective, &value_objective, &expression_objective, &wced_objective,
 	&label_objective, &hce_objective, &number_objective, &genes_objective, &nb_objective};

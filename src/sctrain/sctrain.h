@@ -21,7 +21,6 @@
 #include "train/batch.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
-#include "train/ranks.h"
 #include "train/step.h"
 #include "mask/masked.h"
 #include "cli_stream.h"

@@ -4,8 +4,6 @@
 
 #include "cli_model.h"
 #include "nn/blas.h"
-#include "stream/counts.h"
-#include "train/config.h"
 
 #include <unistd.h>
 

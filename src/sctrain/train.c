@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 typedef unsigned long long ull; /* for messages */

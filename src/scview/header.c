@@ -1,7 +1,6 @@
 /* scview: the header of a stream, as JSON for people and as rows of key and value for scripts. */
 #include "scview.h"
 
-#include "base/decimal.h"
 #include "base/json.h"
 
 /* --rate 0.42, where the stream has all digits of the number */

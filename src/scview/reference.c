@@ -1,7 +1,6 @@
 /* scview: a saved reference of ctaprobe transfer, as rows of key and value. */
 #include "scview.h"
 
-#include "base/decimal.h"
 #include "transfer/saved.h"
 
 static void show_key(const char *before, const char *key)

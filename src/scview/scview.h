@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "base/file.h"
 #include "cli_stream.h"
 
 enum view_genes { NUMBER, ID, SYMBOL };

@@ -1,7 +1,6 @@
 /* Text output. */
 #include "scview.h"
 
-#include "base/decimal.h"
 #include "base/tsv.h"
 
 #include <stdarg.h>
