@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "cells/copies.h"
 #include "cells/expressed.h"
 
 /* Where the columns of one stream are. */
@@ -232,9 +231,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	char *large;
 	if (again)
 		must(stream_index(s, &failure));
-	while (must_read(s, &b)) {
-		if (w->label || w->target) /* a map may show copies beside cells */
-			must(copies_refuse(&b, stream_name(s), &failure));
+	while ((w->label || w->target ? must_read_cells : must_read)(s, &b)) { /* a map may show copies beside cells */
 		read_block(d, &b, &c, w);
 		if (ahead != ROWS_UNKNOWN && d->n) { /* the first block says how many bytes counts take; cells without a label take none */
 			if ((large = too_large(d, "up to ", ahead, memory, of)))

@@ -1,6 +1,7 @@
 /* Streams of the tools: every call dies if it fails. */
 #include "cli.h"
-#include "cli_stream.h"
+
+#include "cells/copies.h"
 
 #include <unistd.h>
 
@@ -43,6 +44,13 @@ int must_read(struct stream *s, struct block *b)
 {
 	int got = stream_read(s, b, &failure);
 	must(got < 0);
+	return got;
+}
+
+int must_read_cells(struct stream *s, struct block *b)
+{
+	int got = must_read(s, b);
+	must(got && copies_refuse(b, stream_name(s), &failure));
 	return got;
 }
 

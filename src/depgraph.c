@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/option.h"
-#include "cells/copies.h"
 #include "graph/graph_stats.h"
 #include "graph/pmi.h"
 #include "graph/correlation_graph.h"
@@ -101,8 +100,7 @@ static void read_corpus(struct corpus *c, struct stream *in)
 	int cell = must_column(in, "cell", U64, SCALAR), token = must_column(in, "token", U32, RAGGED);
 	c->nspecial = (uint32_t)h->vocab.nspecial;
 	struct block b = {0};
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, stream_name(in), &failure));
+	while (must_read_cells(in, &b)) {
 		if (corpus_add(c, &b, cell, token, &failure))
 			die("%s: %s", stream_name(in), failure.msg);
 		progress_cells(c->seen, stream_expected(in));

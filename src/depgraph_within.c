@@ -1,7 +1,6 @@
 /* depgraph --within: correlation within donors and types, or clusters, of cells (lib/graph/within.h). */
 #include "depgraph.h"
 
-#include "cells/copies.h"
 #include "cli_labels.h"
 #include "eval/components.h"
 #include "eval/distribution.h"
@@ -159,8 +158,7 @@ static void read_counted(struct within_cells *c, struct stream *in, const struct
 	*c = (struct within_cells){.counts.d = h->vocab.n};
 	for (size_t k = 0; k < r.columns; k++)
 		labels_open(&r.labels[k], h, r.column[k], &r.classes[k], name);
-	for (uint64_t seen = 0; must_read(in, &b); progress_cells(seen, stream_expected(in))) {
-		must(copies_refuse(&b, name, &failure));
+	for (uint64_t seen = 0; must_read_cells(in, &b); progress_cells(seen, stream_expected(in))) {
 		add_cells(c, &r, &b, name);
 		seen += b.rows;
 	}

@@ -3,7 +3,6 @@
 #include "cli.h"
 
 #include "base/json.h"
-#include "cells/copies.h"
 #include "eval/correlation.h"
 #include "label/number.h"
 
@@ -27,8 +26,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	const char *of = json_text(h->extra, HEADER_TARGET);
 	if (of && strcmp(of, column))
 		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &failure));
+	while (must_read_cells(in, &b)) {
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {

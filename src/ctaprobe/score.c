@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/option.h"
 #include "base/softmax.h"
-#include "cells/copies.h"
 
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long replicates;
@@ -182,8 +181,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	labels_open(&l, h, label, c, name);
 	if (group)
 		labels_open(&g, h, group, groups, name);
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &failure));
+	while (must_read_cells(in, &b)) {
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}

@@ -71,8 +71,6 @@ struct predictions {
 	size_t logit_cap, far_cap, there_cap, known_cap, class_cap, cluster_cap;
 };
 
-/* The next block of new cells. 0: the end; of a stream that is indexed the next call begins again. Dies on errors. */
-int new_next(struct stream *in, struct block *b);
 /* The median of depth [n], which it sorts; NaN: n is 0. molecules becomes 0 if these are sums of other values, such as reads or transcripts per
  * million: they are larger than those of molecules, or nearly equal. */
 double depth_median(uint64_t *depth, size_t n, int *molecules);

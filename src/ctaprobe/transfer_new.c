@@ -4,7 +4,6 @@
 #include "cli_genes.h"
 
 #include "base/sort.h"
-#include "cells/copies.h"
 #include "cells/expressed.h"
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
@@ -87,13 +86,6 @@ static void transfer_gather(struct gathered *g, const struct block *b, uint8_t *
 	}
 }
 
-int new_next(struct stream *in, struct block *b)
-{
-	int got = must_read(in, b);
-	must(got && copies_refuse(b, stream_name(in), &failure));
-	return got;
-}
-
 double depth_median(uint64_t *depth, size_t n, int *molecules)
 {
 	if (n)
@@ -112,7 +104,7 @@ static uint64_t *new_depths(struct gathered *g, struct stream *in, size_t *n)
 	uint8_t *there = NULL;
 	size_t cap = 0, there_cap = 0;
 	*n = 0;
-	while (new_next(in, &b)) {
+	while (must_read_cells(in, &b)) {
 		grow(there, there_cap, b.rows);
 		transfer_gather(g, &b, there, stream_name(in));
 		grow(depth, cap, *n + g->d.n + 1);
@@ -229,7 +221,7 @@ void new_predict(struct predictions *p, struct stream *in, struct reference *r)
 	g.keep = transfer_set.unlike ? p : NULL;
 	must(transfer_set.clusters &&
 		labels_init(&g.clusters, stream_header(in), transfer_set.clusters, &p->clusters, LABEL_VALUES, stream_name(in), &failure));
-	while (new_next(in, &b)) {
+	while (must_read_cells(in, &b)) {
 		grow(p->there, p->there_cap, p->n + b.rows);
 		grow(p->known, p->known_cap, p->n + b.rows);
 		transfer_gather(&g, &b, p->there + p->n, stream_name(in));

@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "cli_labels.h"
 
-#include "cells/copies.h"
+#include "base/texts.h"
 
 #define MEMORY ((size_t)512 << 20)
 
@@ -166,19 +166,11 @@ static void add_block(struct inference *r, struct sums *s, const struct block *b
 	}
 }
 
-static int gene_vectors_next_block(struct stream *in, struct block *b)
-{
-	int got = must_read(in, b);
-	if (got)
-		must(copies_refuse(b, stream_name(in), &failure));
-	return got;
-}
-
 /* Number the classes in the order of their names. rank [c->n] of the numbers that labels_at gives. */
 static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in)
 {
 	RELEASED(block_release) struct block b = {0};
-	while (gene_vectors_next_block(in, &b))
+	while (must_read_cells(in, &b))
 		for (size_t i = 0; i < b.rows; i++)
 			labels_at(l, &b, i);
 	labels_read(l, l->spec->name, stream_name(in), "are left out");
@@ -207,7 +199,7 @@ static uint64_t contextual(struct inference *r, const char *by)
 	output_open(&o, r, C, 0, by, &sorted);
 	for (size_t first = 0; first < n; first += together) {
 		sums_init(&s, first, first + together < n ? first + together : n, V, C);
-		while (gene_vectors_next_block(in, &b)) {
+		while (must_read_cells(in, &b)) {
 			grow(class, cap, b.rows);
 			for (size_t i = 0; i < b.rows; i++) {
 				uint32_t code = by ? labels_at(&l, &b, i) : 0;

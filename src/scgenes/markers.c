@@ -10,7 +10,6 @@
 #include "base/option.h"
 #include "base/sort.h"
 #include "base/tsv.h"
-#include "cells/copies.h"
 #include "cells/expressed.h"
 
 static const char *label, *new_path, *predictions_path;
@@ -101,8 +100,7 @@ static void part_read(struct part *p, struct stream *in, struct classes *classes
 	int cell = must_column(in, "cell", U64, SCALAR);
 	if (!k)
 		labels_open(&l, h, label, classes, stream_name(in));
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, stream_name(in), &failure));
+	while (must_read_cells(in, &b)) {
 		for (size_t i = 0; i < b.rows; i++, at++) {
 			if (k && (at >= k->n || k->cell[at] != ((const uint64_t *)b.col[cell].data)[i]))
 				die("%s: its cells are not those of %s in the same order", stream_name(in), predictions_path);

@@ -3,7 +3,6 @@
 #include "cli.h"
 #include "cli_embeddings.h"
 
-#include "cells/copies.h"
 #include "eval/factor.h"
 
 struct cli effective_rank_cli = {.name = "scmetric effective-rank",
@@ -24,8 +23,7 @@ static void effective_rank_read_rows(struct factor *f, struct stream *in)
 	FREED double *row = xmalloc((d + 1) * sizeof *row);
 	factor_init(f, d + 1);
 	row[0] = 1;
-	while (must_read(in, &b)) {
-		must(copies_refuse(&b, name, &failure));
+	while (must_read_cells(in, &b)) {
 		const float *v = b.col[x].data;
 		for (size_t i = 0; i < b.rows; i++, v += d) {
 			if (embedding_missing(v, d)) {
