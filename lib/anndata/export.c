@@ -33,8 +33,8 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	const struct header *h = w->header;
 	FREED char *hidden = xcalloc(h->ncol, 1);
 	for (size_t i = 0; i < h->ncol; i++)
-		if (h->col[i].shape == SCALAR && export_companion(h, (int)i) >= 0)
-			hidden[export_companion(h, (int)i)] = 1;
+		if (header_missing_of(h, (int)i) >= 0)
+			hidden[header_missing_of(h, (int)i)] = 1;
 	RELEASED(h5_close) hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
 	FREED char **order = xcalloc(h->ncol, sizeof *order);
@@ -44,7 +44,7 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h, h->col[i].name))
 			continue;
 		struct obs_out *o = &w->obs[w->nobs];
-		*o = (struct obs_out){.col = (int)i, .missing = export_companion(h, (int)i)};
+		*o = (struct obs_out){.col = (int)i, .missing = header_missing_of(h, (int)i)};
 		o->name = export_link_name(w->obs, w->nobs, obs_source_name(h->col[i].name));
 		order[w->nobs++] = o->name;
 		export_obs_column(w, obs, o);

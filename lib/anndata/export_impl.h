@@ -32,9 +32,6 @@ hid_t export_native(const struct h5ad_writer *w, enum column_type t);
 /* A name that HDF5 takes for one link ('/' would make groups) and that none of the n columns in o has. The caller frees it. */
 char *export_link_name(const struct obs_out *o, size_t n, const char *name);
 
-/* The u8 column NAME.missing of column c, or -1. */
-int export_companion(const struct header *h, int c);
-
 /* Make the column o in the group obs, without rows; then append the first `rows` rows of b. -1 with e set: a u8 value above 1. */
 void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o);
 int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out *o, size_t rows, struct error *e);

@@ -136,13 +136,6 @@ void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 	}
 }
 
-int export_companion(const struct header *h, int c)
-{
-	FREED char *name = xasprintf("%s.missing", h->col[c].name);
-	int m = header_find(h, name);
-	return m >= 0 && h->col[m].type == U8 && h->col[m].shape == SCALAR ? m : -1;
-}
-
 void *export_scratch(struct h5ad_writer *w, size_t bytes)
 {
 	return w->scratch = grow_bytes(w->scratch, &w->scratch_cap, bytes, 1);

@@ -238,7 +238,7 @@ static int make_table(struct h5ad_into *w, struct error *e)
 		struct scalar *c = &w->scalar[w->nscalar++];
 		c->col = (int)i;
 		c->replaced = old != NULL;
-		c->missing = export_companion(w->header, (int)i);
+		c->missing = header_missing_of(w->header, (int)i);
 		c->own = header_add_like(&w->columns, s);
 		free(w->columns.col[c->own].name);
 		w->columns.col[c->own].name = name;
