@@ -95,10 +95,10 @@ static void transfer_check_options(int saved)
 
 int ctaprobe_transfer(int argc, char **argv)
 {
-	struct reference r = {.kept.file.fd = -1};
-	struct predictions p;
-	struct written w;
-	struct unlike u = {0};
+	static struct reference r = {.kept.file.fd = -1};
+	static struct predictions p;
+	static struct written w;
+	static struct unlike u;
 	cli_init(&transfer_cli, argc, argv);
 	int saved = transfer_set.reference && reference_is_saved(transfer_set.reference);
 	transfer_check_options(saved);
@@ -140,11 +140,5 @@ int ctaprobe_transfer(int argc, char **argv)
 	transfer_report(&r, &p, &w);
 	if (transfer_set.require_promise && r.promised.nothing)
 		die("nothing is promised for the new cells: %s", r.promised.nothing);
-	reference_release(&r);
-	stream_free(in);
-	unlike_release(&u);
-	sparse_release(&p.cells);
-	classes_release(&p.clusters);
-	free_all(p.logit, p.far, p.there, p.known, p.class, p.cluster, w.may_be);
 	return 0;
 }

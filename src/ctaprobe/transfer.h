@@ -56,7 +56,6 @@ void reference_open(struct reference *r, const struct stream *new);
 void reference_fit(struct reference *r);
 /* --save */
 void reference_save(struct reference *r);
-void reference_release(struct reference *r);
 
 /* Cells of a stream and what the method says of them. */
 struct predictions {

@@ -316,7 +316,8 @@ void reference_save(struct reference *r)
 	s->unknown_asked = given(&transfer_set.unknown);
 	s->seed = (double)transfer_cli.seed;
 	s->has_terms = r->options.detail != NULL;
-	struct learned *all = fit_rungs(r);
+	static struct learned *all;
+	all = fit_rungs(r);
 	for (size_t k = 0; k < s->classes.n; k++)
 		if (all->of[k] < FEW_CELLS)
 			warn("class '%s' has %" PRIu64
@@ -324,12 +325,7 @@ void reference_save(struct reference *r)
 				s->classes.name[k], all->of[k]);
 	s->genes = *r->genes; /* borrowed */
 	must(saved_write(transfer_set.save, s, all, &failure));
-	s->genes = (struct vocab){0};
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, saved at %zu depths", r->d.n, s->classes.n, s->rungs);
-	for (size_t i = 0; i < s->rungs; i++)
-		learned_release(&all[i]);
-	free(all);
-	reference_release(r);
 }
 
 void reference_open(struct reference *r, const struct stream *new)
@@ -354,16 +350,4 @@ void reference_open(struct reference *r, const struct stream *new)
 		.label = s->label,
 		.detail = s->has_terms ? &s->detail : NULL};
 	info("%s: a saved reference does not tell which of the new cells it has learned from", r->name);
-}
-
-void reference_release(struct reference *r)
-{
-	promises_release(&r->promised);
-	learned_release(&r->fit);
-	held_out_release(&r->held);
-	embeddings_release(&r->d);
-	embeddings_release(&r->other);
-	saved_release(&r->kept);
-	classes_release(&r->groups);
-	free_all(r->fold, r->digest, r->shared);
 }
