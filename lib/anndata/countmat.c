@@ -86,29 +86,19 @@ static int open_dense(struct countmat *m, struct error *e)
 	return check_shape(m, e);
 }
 
-int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e)
+int countmat_open(struct countmat *m, struct store *s, const char *path, int across, struct error *e)
 {
-	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path)};
-	enum store_type type = store_type(s, path);
+	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path), .across = across};
+	enum store_type type = across ? STORE_ARRAY : store_type(s, path);
 	int r = -1;
-	if (type == STORE_NONE) {
+	if (type == STORE_NONE)
 		error_set(e, "%s: missing", m->where);
-	} else if (type == STORE_GROUP) {
+	else if (type == STORE_GROUP)
 		r = open_group(m, s, path, e);
-	} else if (h5array_open(&m->data, s, path, e) == 0) {
-		r = m->data.ndim == 2 ? open_dense(m, e) : error_set(e, "%s: 1 dimension, expected 2 (cells, genes)", m->where);
-	}
-	if (r)
-		countmat_release(m);
-	return r;
-}
-
-int countmat_open_across(struct countmat *m, struct store *s, const char *path, struct error *e)
-{
-	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path), .across = 1};
-	int r = h5array_open(&m->data, s, path, e);
-	if (r == 0)
-		r = m->data.ndim == 2 ? open_dense(m, e) : error_set(e, "%s: 1 dimension, expected 2 (genes, cells)", m->where);
+	else if (h5array_open(&m->data, s, path, e) == 0)
+		r = m->data.ndim == 2
+			? open_dense(m, e)
+			: error_set(e, "%s: 1 dimension, expected 2 (%s)", m->where, across ? "genes, cells" : "cells, genes");
 	if (r)
 		countmat_release(m);
 	return r;

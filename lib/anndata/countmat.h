@@ -58,11 +58,8 @@ struct countrows {
 };
 void countrows_release(struct countrows *r);
 
-/* Open the group or array at `path` as anndata writes it. -1 with e set. */
-int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e);
-
-/* Open an array of genes x cells (loom). */
-int countmat_open_across(struct countmat *m, struct store *s, const char *path, struct error *e);
+/* Open the group or array at `path` as anndata writes it; across: an array of genes x cells (loom). -1 with e set. */
+int countmat_open(struct countmat *m, struct store *s, const char *path, int across, struct error *e);
 
 /* Open the arrays data, indices, indptr of group `path` as sparse rows of this shape (10x: genes x cells by columns). */
 int countmat_open_rows(struct countmat *m, struct store *s, const char *path, uint64_t nrow, uint64_t ncol, struct error *e);

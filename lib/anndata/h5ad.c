@@ -82,8 +82,7 @@ static int is_better(const struct candidate *a, const struct candidate *than)
 
 static int look_at(struct h5ad *h, struct candidate *c, struct error *e)
 {
-	if ((h->reader->across ? countmat_open_across : countmat_open)(&c->mat, &h->store, c->of.path, e) ||
-		values_of_matrix(&c->values, &c->mat, e))
+	if (countmat_open(&c->mat, &h->store, c->of.path, h->reader->across, e) || values_of_matrix(&c->values, &c->mat, e))
 		return -1;
 	c->agrees = crosscheck_sums(h, c->values.sum, c->values.cells, &c->sums, e);
 	return c->agrees < -1 ? -1 : 0;

@@ -228,7 +228,7 @@ static void compare_path(hid_t file, const char *path, const struct matrix *want
 	struct error e;
 	for (int k = 0; k < 16; k++) {
 		struct countmat m;
-		if (countmat_open(&m, &(struct store){.kind = &store_hdf5, .name = "test", .h5 = file}, path, &e))
+		if (countmat_open(&m, &(struct store){.kind = &store_hdf5, .name = "test", .h5 = file}, path, 0, &e))
 			fail_msg("%s", e.msg);
 		assert_int_equal(m.layout, layout);
 		assert_int_equal(m.tall, tall);
@@ -351,7 +351,7 @@ static void expect_error(hid_t file, const char *path, int whole, const char *me
 		int got = 1;
 		make_map(map, 1);
 		e.msg[0] = 0;
-		if (countmat_open(&m, &(struct store){.kind = &store_hdf5, .name = "test", .h5 = file}, path, &e) == 0) {
+		if (countmat_open(&m, &(struct store){.kind = &store_hdf5, .name = "test", .h5 = file}, path, 0, &e) == 0) {
 			assert_int_equal(is_whole(&m), whole);
 			while (got > 0)
 				got = countmat_next(&m, map, 1, 1000, 100000, &r, threads, &e);
