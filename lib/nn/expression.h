@@ -18,13 +18,6 @@ void expression_forward(struct head *h, struct model *m, const struct forward *f
 void expression_loss(struct head *h, struct model *m, double *sum);
 void expression_backward(struct head *h, struct model *m, const struct forward *f, void *dx);
 
-/* A metric: the mean of a part. */
-#define EXPRESSION_MEAN(name, part, what) \
-	static double name(const struct loss *l, const struct head_spec *s) \
-	{ \
-		return l[part].what / l[part].count; \
-	}
-
 #define EXPRESSION_HEAD \
 	.size = sizeof(struct expression), .outputs = expression_outputs, .carve = expression_carve, .forward = expression_forward, \
 	.loss = expression_loss, .backward = expression_backward

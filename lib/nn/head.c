@@ -40,3 +40,8 @@ double head_accuracy(const struct loss *l, const struct head_spec *s)
 {
 	return l->measure / l->count;
 }
+
+double head_mean(const struct loss *l, const struct head_spec *s)
+{
+	return l->sum / l->count;
+}

@@ -92,9 +92,10 @@ struct loss {
 /* A measure of the predictions of a head. */
 struct head_metric {
 	const char *name;
-	/* l: the losses of the head. NULL: it is computed from the predicted class of every row (lib/eval) */
+	/* l: loss `part` of the head. NULL: it is computed from the predicted class of every row (lib/eval) */
 	double (*of)(const struct loss *l, const struct head_spec *s);
 	int higher; /* 1: a higher value is better */
+	size_t part;
 };
 
 /* One of the losses of a head that has several. */

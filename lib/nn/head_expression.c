@@ -80,14 +80,10 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 
 static const struct head_part parts[] = {{"is_zero", 1.5}, {"value", 1}, {0}};
 
-EXPRESSION_MEAN(is_zero, 0, sum)
-EXPRESSION_MEAN(zero_accuracy, 0, measure)
-EXPRESSION_MEAN(mse, 1, sum)
-
 static const struct head_metric metrics[] = {
-	{"is_zero", is_zero, 0},
-	{"zero_accuracy", zero_accuracy, 1},
-	{"mse", mse, 0},
+	{"is_zero", head_mean, 0, 0},
+	{"zero_accuracy", head_accuracy, 1, 0},
+	{"mse", head_mean, 0, 1},
 	{0},
 };
 

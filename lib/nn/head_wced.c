@@ -53,22 +53,14 @@ static void count_parts(const struct head *h, const struct model *m, const struc
 static const struct head_part parts[] = {
 	{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0}, {"value_other", 0}, {0}};
 
-EXPRESSION_MEAN(is_zero, 0, sum)
-EXPRESSION_MEAN(zero_accuracy, 0, measure)
-EXPRESSION_MEAN(mse, 1, sum)
-EXPRESSION_MEAN(is_zero_input, 2, sum)
-EXPRESSION_MEAN(mse_input, 3, sum)
-EXPRESSION_MEAN(is_zero_other, 4, sum)
-EXPRESSION_MEAN(mse_other, 5, sum)
-
 static const struct head_metric metrics[] = {
-	{"is_zero", is_zero, 0},
-	{"zero_accuracy", zero_accuracy, 1},
-	{"mse", mse, 0},
-	{"is_zero_input", is_zero_input, 0},
-	{"mse_input", mse_input, 0},
-	{"is_zero_other", is_zero_other, 0},
-	{"mse_other", mse_other, 0},
+	{"is_zero", head_mean, 0, 0},
+	{"zero_accuracy", head_accuracy, 1, 0},
+	{"mse", head_mean, 0, 1},
+	{"is_zero_input", head_mean, 0, 2},
+	{"mse_input", head_mean, 0, 3},
+	{"is_zero_other", head_mean, 0, 4},
+	{"mse_other", head_mean, 0, 5},
 	{0},
 };
 

@@ -224,8 +224,9 @@ struct target_kind {
 };
 extern const struct target_kind target_kind[];
 
-/* A metric of heads whose predictions are right or wrong. */
+/* Metrics of heads: the share of predictions that are right; the mean loss. */
 double head_accuracy(const struct loss *l, const struct head_spec *s);
+double head_mean(const struct loss *l, const struct head_spec *s);
 
 /* model_batch.c: check a batch, allocate memory and send it to the device. s: what is to be computed. range: as in model_embed, or
  * NULL. */

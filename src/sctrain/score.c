@@ -180,7 +180,7 @@ static void head_metrics(struct score *y, const struct objective *o, double valu
 	value[0] = head_loss(y, sum, &o->head);
 	for (size_t i = 0; metric[i].name; i++) {
 		if (metric[i].of) {
-			value[i + 1] = metric[i].of(sum, &o->head);
+			value[i + 1] = metric[i].of(sum + metric[i].part, &o->head);
 		} else {
 			metrics_score(&y->of[o->index].classes);
 			value[i + 1] = y->of[o->index].classes.macro_f1;
