@@ -41,17 +41,6 @@ static double cosine_to(const float *x, const double *s, double norm, size_t d)
 	return xs / (sqrt(xx) * norm);
 }
 
-static double cosine_of(const float *x, const float *y, size_t d)
-{
-	double xy = 0, xx = 0, yy = 0;
-	for (size_t j = 0; j < d; j++) {
-		xy += (double)x[j] * (double)y[j];
-		xx += (double)x[j] * (double)x[j];
-		yy += (double)y[j] * (double)y[j];
-	}
-	return xy / sqrt(xx * yy);
-}
-
 static uint64_t cell_at(const struct shift_reader *in, const struct block *b, size_t i)
 {
 	return ((const uint64_t *)b->col[in->cell].data)[i];
@@ -188,7 +177,7 @@ static int measure(struct shift_reader *in, const struct block *b, size_t i)
 		in->now[k] = cosine_to(x, state, in->t->norm[k], in->d) - was;
 	}
 	if (!in->t->n)
-		in->now[0] = cosine_of(x, before, in->d);
+		in->now[0] = embedding_cosine(x, before, in->d);
 	return 1;
 }
 

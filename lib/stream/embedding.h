@@ -12,3 +12,14 @@ static inline int embedding_missing(const float *x, size_t d)
 		j++;
 	return d && j == d;
 }
+
+static inline double embedding_cosine(const float *x, const float *y, size_t d)
+{
+	double xy = 0, xx = 0, yy = 0;
+	for (size_t j = 0; j < d; j++) {
+		xy += (double)x[j] * (double)y[j];
+		xx += (double)x[j] * (double)x[j];
+		yy += (double)y[j] * (double)y[j];
+	}
+	return xy / sqrt(xx * yy);
+}

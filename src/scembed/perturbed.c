@@ -5,6 +5,7 @@
 #include "scembed.h"
 
 #include "cells/copies.h"
+#include "stream/embedding.h"
 
 struct perturbed {
 	enum similarity similarity;
@@ -121,17 +122,6 @@ static void mean_state(float *x, const float *h, const uint32_t *at, size_t m, s
 	}
 }
 
-static double cosine(const float *a, const float *b, size_t C)
-{
-	double ab = 0, aa = 0, bb = 0;
-	for (size_t j = 0; j < C; j++) {
-		ab += (double)a[j] * (double)b[j];
-		aa += (double)a[j] * (double)a[j];
-		bb += (double)b[j] * (double)b[j];
-	}
-	return ab / sqrt(aa * bb);
-}
-
 static void write_similarity(struct inference *r, size_t to, const uint32_t *id, const float *h, size_t m)
 {
 	struct perturbed *p = r->of;
@@ -144,7 +134,7 @@ static void write_similarity(struct inference *r, size_t to, const uint32_t *id,
 		out->group[p->out_group].offset[to + 1] = at + m;
 	}
 	for (size_t i = 0; i < m; i++) {
-		double c = cosine(p->base + p->before[i] * p->C, h + p->after[i] * p->C, p->C);
+		double c = embedding_cosine(p->base + p->before[i] * p->C, h + p->after[i] * p->C, p->C);
 		sum += c;
 		if (p->token < 0)
 			continue;
