@@ -250,7 +250,7 @@ static double *q_values(const struct within_score *s, size_t n, double pairs)
 		q[i] = s[i].donors < DONORS_LEAST ? NAN : student_two_sided(s[i].r / s[i].se, s[i].donors - 1) / 2;
 		tested += !isnan(q[i]);
 	}
-	correct_bh(q, n);
+	correct_bh(q, n, sizeof *q);
 	for (size_t i = 0; i < n; i++)
 		q[i] = isnan(q[i]) ? NAN : fmin(1, q[i] * pairs / tested);
 	return q;

@@ -154,12 +154,10 @@ size_t arms_fields(const struct study *s)
 
 void arms_correct(struct study *s)
 {
-	FREED double *p = xmalloc(s->rows * sizeof *p);
 	for (size_t i = 0; i < s->rows; i++)
-		p[i] = s->row[i].d.p;
-	correct_holm(p, s->rows);
-	for (size_t i = 0; i < s->rows; i++)
-		s->row[i].corrected = p[i];
+		s->row[i].corrected = s->row[i].d.p;
+	if (s->rows)
+		correct_holm(&s->row->corrected, s->rows, sizeof *s->row);
 }
 
 void arms_release(struct study *s)

@@ -290,33 +290,34 @@ void difference_draws(struct difference *r, double *d, size_t n)
 
 /* ---- many comparisons ---- */
 
-/* Pointers to the numbers of p [n], the smallest first; *k of them */
+/* Pointers to the n numbers, the smallest first; *k of them */
 COMPARE(by_pointed, double *, ORDER(**a, **b))
 
-static double **rising(double *p, size_t n, size_t *k)
+static double **rising(double *p, size_t n, size_t step, size_t *k)
 {
 	double **order = xmalloc(n * sizeof *order);
 	*k = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!isnan(p[i]))
-			order[(*k)++] = p + i;
+	for (size_t i = 0; i < n; i++) {
+		order[*k] = (double *)((char *)p + i * step);
+		*k += !isnan(*order[*k]);
+	}
 	qsort(order, *k, sizeof *order, by_pointed);
 	return order;
 }
 
-void correct_holm(double *p, size_t n)
+void correct_holm(double *p, size_t n, size_t step)
 {
 	size_t k;
-	double **order = rising(p, n, &k), most = 0;
+	double **order = rising(p, n, step, &k), most = 0;
 	for (size_t i = 0; i < k; i++)
 		*order[i] = most = fmax(most, fmin(1, *order[i] * (double)(k - i)));
 	free(order);
 }
 
-void correct_bh(double *p, size_t n)
+void correct_bh(double *p, size_t n, size_t step)
 {
 	size_t k;
-	double **order = rising(p, n, &k), least = 1;
+	double **order = rising(p, n, step, &k), least = 1;
 	for (size_t i = k; i-- > 0;)
 		*order[i] = least = fmin(least, *order[i] * (double)k / (double)(i + 1));
 	free(order);

@@ -53,7 +53,7 @@ void difference_unpaired(struct difference *d, const double *x, size_t n, const 
  * sorted here. */
 void difference_draws(struct difference *r, double *d, size_t n);
 
-/* p [n] is replaced by p corrected for n comparisons; NaN is no comparison. Holm 1979: the chance of any false difference. Benjamini and
- * Hochberg 1995: the share of false ones among the shown. */
-void correct_holm(double *p, size_t n);
-void correct_bh(double *p, size_t n);
+/* n numbers p, each `step` bytes behind the last, are replaced by p corrected for n comparisons; NaN is no comparison. Holm 1979: the chance of any
+ * false difference. Benjamini and Hochberg 1995: the share of false ones among the shown. */
+void correct_holm(double *p, size_t n, size_t step);
+void correct_bh(double *p, size_t n, size_t step);

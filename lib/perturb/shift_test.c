@@ -148,19 +148,6 @@ static const struct shift_row unknown = {.mean = NAN,
 	.q_control = NAN,
 	.q_group = NAN};
 
-/* ---- corrections ---- */
-
-/* Correct one p of the rows [n] for as many comparisons. Offsets: of the fields in struct shift_row. */
-static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
-{
-	FREED double *p = xmalloc(n * sizeof *p);
-	for (size_t i = 0; i < n; i++)
-		memcpy(&p[i], (const char *)&row[i] + from, sizeof *p);
-	correct_bh(p, n);
-	for (size_t i = 0; i < n; i++)
-		memcpy((char *)&row[i] + to, &p[i], sizeof *p);
-}
-
 /* ---- all lines ---- */
 
 struct test {
@@ -216,9 +203,14 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 		row[n].state = state;
 		one_row(&row[n++], t, &b, compared);
 	}
-	correct(row, n, offsetof(struct shift_row, against.p), offsetof(struct shift_row, q));
-	correct(row, n, offsetof(struct shift_row, p_control), offsetof(struct shift_row, q_control));
-	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
+	for (size_t i = 0; i < n; i++) {
+		row[i].q = row[i].against.p;
+		row[i].q_control = row[i].p_control;
+		row[i].q_group = row[i].p_group;
+	}
+	correct_bh(&row->q, n, sizeof *row);
+	correct_bh(&row->q_control, n, sizeof *row);
+	correct_bh(&row->q_group, n, sizeof *row);
 	if (t->groups)
 		note_groups(t->notes, row, n);
 	free_all(b.value, b.sum, b.count);

@@ -199,12 +199,9 @@ static void score_modules(struct genesets *s, FILE *f)
 		if (s->place[i] >= 0)
 			size[g->module[i]]++;
 	FREED struct rich *r = test_modules(s, size, modules, &tests);
-	FREED double *p = xmalloc((tests + 1) * sizeof *p);
 	for (size_t i = 0; i < tests; i++)
-		p[i] = r[i].p;
-	correct_bh(p, tests);
-	for (size_t i = 0; i < tests; i++)
-		r[i].q = p[i];
+		r[i].q = r[i].p;
+	correct_bh(&r->q, tests, sizeof *r);
 	qsort(r, tests, sizeof *r, by_module);
 	fputs("module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq\n", f);
 	for (size_t i = 0; i < tests; i++) {

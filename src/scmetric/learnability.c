@@ -210,8 +210,8 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 	FREED double *v = xcalloc(MEASURES * K, sizeof *v);
 	for (size_t k = 0; k < K; k++)
 		test_group(v, k, g, groups);
-	correct_bh(v + P_BH * K, K);
-	correct_bh(v + Z_P_BH * K, K);
+	correct_bh(v + P_BH * K, K, sizeof *v);
+	correct_bh(v + Z_P_BH * K, K, sizeof *v);
 	results_add_all(to, {"in_groups", (double)groups->found}, {"groups_not_found", (double)groups->absent});
 	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
