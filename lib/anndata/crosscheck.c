@@ -33,14 +33,6 @@ static uint64_t hash_name(const struct texts *t, size_t i)
 	return XXH3_64bits(t->bytes + t->offset[i], t->offset[i + 1] - t->offset[i]);
 }
 
-/* What the column says of row i of the values, NAN: nothing. */
-static double said(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
-{
-	if (c->kind == DATAFRAME_F64)
-		return v->f64[i];
-	return v->missing[i] ? NAN : c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];
-}
-
 /* Is this the sum? A float32 holds about 7 digits. */
 static int is_sum(double says, double sum)
 {
@@ -62,7 +54,7 @@ int crosscheck_sums(struct h5ad *h, const double *sum, size_t n, const char **co
 			break;
 		}
 		for (size_t i = 0; i < n; i++)
-			good += (size_t)is_sum(said(c, &v, i), sum[i]);
+			good += (size_t)is_sum(dataframe_number(c, &v, i), sum[i]);
 		agrees = 10 * good >= 9 * n;
 		*column = sums[s];
 	}
@@ -77,7 +69,7 @@ int crosscheck_rows(
 		if (c && dataframe_read(c, k->rows, n, &k->values, threads, e))
 			return -1;
 		for (size_t i = 0; c && i < n; i++) {
-			double x = said(c, &k->values, i), y = (double)total[i];
+			double x = dataframe_number(c, &k->values, i), y = (double)total[i];
 			if (k->h->mat.unlog && y > 0) /* it may be divided by a common factor of the counts */
 				y *= fmax(1, rint(x / y));
 			if (is_sum(x, y))

@@ -81,5 +81,8 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 size_t dataframe_text(
 	const struct dataframe_column *c, const struct dataframe_values *v, size_t i, char buf[32], const char **text, int *missing);
 
+/* Value i of a column of numbers; NAN: it is missing. */
+double dataframe_number(const struct dataframe_column *c, const struct dataframe_values *v, size_t i);
+
 /* Rows [row, row + n) as texts. */
 int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e);

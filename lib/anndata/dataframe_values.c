@@ -172,6 +172,15 @@ size_t dataframe_text(
 	return 0;
 }
 
+double dataframe_number(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
+{
+	if (c->kind == DATAFRAME_F64)
+		return isnan(v->f64[i]) ? NAN : v->f64[i]; /* HDF5 makes other bits of the NaN of a float16 */
+	if (v->missing[i])
+		return NAN;
+	return c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];
+}
+
 int dataframe_texts(struct dataframe_column *c, uint64_t row, uint64_t n, struct texts *t, struct error *e)
 {
 	RELEASED(dataframe_values_release) struct dataframe_values v = {0};

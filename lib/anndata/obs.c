@@ -211,15 +211,6 @@ static void fill_texts(struct obs_column *c, size_t at, size_t n, struct block *
 	}
 }
 
-static double as_double(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
-{
-	if (c->kind == DATAFRAME_F64)
-		return isnan(v->f64[i]) ? NAN : v->f64[i]; /* HDF5 makes other bits of the NaN of a float16 */
-	if (v->missing[i])
-		return NAN;
-	return c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];
-}
-
 void obs_fill(struct obs *o, size_t at, size_t n, struct block *b)
 {
 	for (size_t i = 0; i < o->ncol; i++) {
@@ -236,7 +227,7 @@ void obs_fill(struct obs *o, size_t at, size_t n, struct block *b)
 				uint32_t code = c->from ? v->code[at + k] : MISSING_CODE;
 				((uint32_t *)out)[k] = code == MISSING_CODE ? code : c->recode[code];
 			} else if (c->kind == DATAFRAME_F64) {
-				((double *)out)[k] = c->from ? as_double(c->from, v, at + k) : NAN;
+				((double *)out)[k] = c->from ? dataframe_number(c->from, v, at + k) : NAN;
 			} else {
 				int gone = !c->from || v->missing[at + k];
 				((int64_t *)out)[k] = gone ? 0 : v->i64[at + k];
