@@ -212,29 +212,20 @@ int gene_labels_folds(struct gene_labels *g, const struct vocab *v, size_t nfold
 	return 0;
 }
 
-static void append(char **text, size_t *cap, size_t *n, const char *s)
-{
-	size_t len = strlen(s);
-	*text = grow_bytes(*text, cap, *n + len + 1, 1);
-	memcpy(*text + *n, s, len + 1);
-	*n += len;
-}
-
 char *gene_labels_print(const struct gene_labels *g, const struct vocab *v)
 {
 	char *text = NULL;
-	size_t n = 0, cap = 0;
-	append(&text, &cap, &n, "gene_id\tsymbol\tlabel\tfold\tsplit\n");
+	FILE *f = xmemopen(&text, &(size_t){0});
+	fputs("gene_id\tsymbol\tlabel\tfold\tsplit\n", f);
 	for (size_t i = 0; i < v->n; i++) {
 		char fold[16] = "NA";
 		if (g->label[i] < 0)
 			continue;
 		if (g->fold[i] >= 0)
 			snprintf(fold, sizeof fold, "%d", g->fold[i]);
-		FREED char *line = xasprintf(
-			"%s\t%s\t%s\t%s\t%s\n", v->id[i], v->symbol[i], g->name[g->label[i]], fold, g->held_out[i] ? "test" : "train");
-		append(&text, &cap, &n, line);
+		fprintf(f, "%s\t%s\t%s\t%s\t%s\n", v->id[i], v->symbol[i], g->name[g->label[i]], fold, g->held_out[i] ? "test" : "train");
 	}
+	xmemclose(f, &text);
 	return text;
 }
 
