@@ -537,12 +537,10 @@ static void note_coverage(const struct run *r)
 
 static void maskgen_finish(struct run *r)
 {
-	if (r->out) {
+	if (r->out)
 		must(stream_commit(r->out, &failure));
-	} else {
-		FREED char *table = audit_table(&r->audit);
-		must(outfile_text(cli.output, table, &failure));
-	}
+	else
+		cli_write(cli.output, audit_table(&r->audit));
 	note_coverage(r);
 	cli_measured_all({"cells", (double)r->rows}, {"steps", (double)r->loader.steps},
 		{strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens}, {"masked", (double)r->masked},

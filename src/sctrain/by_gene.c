@@ -106,9 +106,8 @@ static void by_gene_put(FILE *f, double v)
 
 void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 {
-	FREED char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
+	char *text = NULL;
+	FILE *f = xmemopen(&text, &(size_t){0});
 	fputs(COLUMNS, f);
 	for (size_t g = v->nspecial; g < v->n; g++) {
 		struct gene_score s;
@@ -121,5 +120,5 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 		fputc('\n', f);
 	}
 	xmemclose(f, &text);
-	must(outfile_text(path, text, &failure));
+	cli_write(path, text);
 }

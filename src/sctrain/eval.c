@@ -289,9 +289,8 @@ static void standard_errors(struct cell_losses *r, const struct loss *sum, doubl
 
 static void write_rows(const struct cell_losses *r, int classes)
 {
-	FREED char *text = NULL;
-	size_t n;
-	FILE *t = xmemopen(&text, &n);
+	char *text = NULL;
+	FILE *t = xmemopen(&text, &(size_t){0});
 	fprintf(t, "cell\tepoch\tmasked\tloss%s\n", classes ? "\tcorrect" : "");
 	for (const struct cell_loss *x = r->row; x < r->row + r->n; x++) {
 		fprintf(t, "%llu\t%u\t%u\t%.9g", (unsigned long long)x->cell, x->epoch, x->masked, x->loss);
@@ -300,7 +299,7 @@ static void write_rows(const struct cell_losses *r, int classes)
 		fputc('\n', t);
 	}
 	xmemclose(t, &text);
-	must(outfile_text(cells_path, text, &failure));
+	cli_write(cells_path, text);
 }
 
 /* ---- the run ---- */
@@ -352,9 +351,8 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	const struct objective *o = own_objective(y->list);
 	struct scores x;
 	double loss, accuracy; /* standard errors */
-	FREED char *text = NULL;
-	size_t n;
-	FILE *f = xmemopen(&text, &n);
+	char *text = NULL;
+	FILE *f = xmemopen(&text, &(size_t){0});
 	score_metrics(y, m, &x);
 	fputs("metric\tvalue\n", f);
 	if (o)
@@ -370,7 +368,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
 	}
 	xmemclose(f, &text);
-	must(outfile_text(cli.output, text, &failure));
+	cli_write(cli.output, text);
 }
 
 static void score_stream(struct score *y, struct cell_losses *r, struct model *m, const struct masked_source *s)
