@@ -44,6 +44,13 @@ char *texts_dup(const struct texts *t, size_t i)
 	return xstrndup(text, n);
 }
 
+int text_among(const char *s, const char *const *list)
+{
+	while (*list && strcmp(s, *list))
+		list++;
+	return *list != NULL;
+}
+
 size_t texts_double(double x, char buf[32])
 {
 	for (int digits = 6; digits <= 17; digits++) {

@@ -20,5 +20,8 @@ const char *texts_at(const struct texts *t, size_t i, size_t *n); /* text i, and
 
 int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this one? */
 
+/* Is s one of the texts of a list that ends with NULL? */
+int text_among(const char *s, const char *const *list);
+
 /* x in the fewest digits (6 at least) that read back as x. Returns the length. */
 size_t texts_double(double x, char buf[32]);

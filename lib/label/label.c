@@ -1,6 +1,7 @@
 #include "label/label.h"
 
 #include "base/decimal.h"
+#include "base/texts.h"
 #include "base/tsv.h"
 
 enum {
@@ -15,7 +16,7 @@ enum {
 static const char *const none[] = {"na", "nan", "none", "null", "missing", "unknown", "notknown", "unassigned", "notassigned",
 	"unannotated", "notannotated", "unlabelled", "unlabeled", "notlabelled", "notlabeled", "nolabel", "unclassified", "notclassified",
 	"unidentified", "notidentified", "undefined", "notdefined", "undetermined", "notdetermined", "unspecified", "notspecified",
-	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear"};
+	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear", NULL};
 /* "Unknown cell type" is no label either; "null cell" is one. */
 static const char *const nouns[] = {"celltype", "cells", "cell"};
 
@@ -41,10 +42,7 @@ int label_is_none(const char *s, size_t n)
 			break;
 		}
 	}
-	for (size_t i = 0; k && i < sizeof none / sizeof *none; i++)
-		if (!strcmp(word, none[i]))
-			return 1;
-	return !k;
+	return !k || text_among(word, none);
 }
 
 /* ---- columns ---- */

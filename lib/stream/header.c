@@ -1,6 +1,7 @@
 #include "stream/header.h"
 
 #include "base/json.h"
+#include "base/texts.h"
 
 static const uint32_t no_code = MISSING_CODE;
 static const float no_float = NAN;
@@ -251,11 +252,8 @@ void header_derive(struct header *to, enum stream_kind kind, const struct header
 
 int header_is_id(const struct column_spec *c)
 {
-	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked"};
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-		if (strcmp(c->name, ids[i]) == 0)
-			return c->type == U16 || c->type == U32;
-	return 0;
+	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked", NULL};
+	return text_among(c->name, ids) && (c->type == U16 || c->type == U32);
 }
 
 int header_need(const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e)
@@ -324,11 +322,8 @@ int header_beside(const struct header *h, const char *name, enum column_type typ
 int header_reserved(const char *name)
 {
 	static const char *const taken[] = {"cell", "barcode", "n_counts", "gene", "count", "token", "value", "input", "position", "target",
-		"epoch", "step", "neighbour", "rho", "overlap", "x", "logit"};
-	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-		if (strcmp(taken[i], name) == 0)
-			return 1;
-	return 0;
+		"epoch", "step", "neighbour", "rho", "overlap", "x", "logit", NULL};
+	return text_among(name, taken);
 }
 
 size_t header_companion(const char *name)

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/sort.h"
+#include "base/texts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -143,12 +144,9 @@ static void check_keys(struct config_reader *r, const struct arch *a)
 		"architectures", "corrmask_heads", "id2label", "label2id", "model_type", "num_labels", "problem_type", "torch_dtype", NULL};
 	for (const cJSON *x = a->own_config ? r->j->child : NULL; x && !r->bad; x = x->next) {
 		const struct config_field *f = a->field;
-		const char *const *k = common;
 		while (f->key && strcmp(f->key, x->string))
 			f++;
-		while (*k && strcmp(*k, x->string))
-			k++;
-		if (!f->key && !*k)
+		if (!f->key && !text_among(x->string, common))
 			r->bad = error_set(r->e, "%s: unknown key '%.40s'", r->name, x->string);
 	}
 }

@@ -7,6 +7,7 @@
 #include "cli_labels.h"
 
 #include "base/option.h"
+#include "base/texts.h"
 #include "label/folds.h"
 
 enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
@@ -222,14 +223,6 @@ static void cross_validate(struct result *r, const struct embeddings *d, const s
 /* The columns that predictions have anew. */
 static const char *const made[] = {"logit", "predicted", "expected", "fold", NULL};
 
-static int is_made(const char *column)
-{
-	size_t i = 0;
-	while (made[i] && strcmp(made[i], column) != 0)
-		i++;
-	return made[i] != NULL;
-}
-
 /* The header of the tested stream with predictions instead of vectors. */
 static void predictions_header(
 	struct header *h, const struct header *from, const struct result *r, const struct classes *c, const uint32_t *fold)
@@ -281,7 +274,7 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	FREED int *map = xmalloc(h.ncol * sizeof *map);
 	header_map(stream_header(to), stream_header(d->s), map);
 	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */
-		if (is_made(h.col[i].name))
+		if (text_among(h.col[i].name, made))
 			map[i] = -1;
 	FREED uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
@@ -334,7 +327,7 @@ static void cells_check_options(void)
 	struct settings *o = &cells_set;
 	if (!o->label && !o->target)
 		usage_error("name the column to predict: --label COL of classes, or --target COL of numbers");
-	if (predictions_path && is_made(o->label ? o->label : o->target))
+	if (predictions_path && text_among(o->label ? o->label : o->target, made))
 		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
 	if (o->repeats > 1)
 		refuse("is for one cross-validation: it excludes --repeats", &predictions_path, &o->replicates, &o->roc_path);

@@ -87,10 +87,8 @@ static void transfer_check_options(int saved)
 			&transfer_cli.output);
 	if (o->save && transfer_cli.noperand)
 		usage_error("--save takes no new cells: use the saved reference with --reference");
-	for (size_t i = 0; transfer_made[i] && o->label; i++)
-		if (strcmp(o->label, transfer_made[i]) == 0)
-			usage_error("--label %s: a column of this name is made here, so predictions would be compared with themselves",
-				o->label);
+	if (o->label && text_among(o->label, transfer_made))
+		usage_error("--label %s: a column of this name is made here, so predictions would be compared with themselves", o->label);
 }
 
 int ctaprobe_transfer(int argc, char **argv)

@@ -5,6 +5,7 @@
 
 #include "ctaprobe.h"
 #include "base/option.h"
+#include "base/texts.h"
 #include "transfer/promise.h"
 #include "transfer/saved.h"
 

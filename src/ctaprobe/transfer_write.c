@@ -127,9 +127,8 @@ static void writer_start(struct writer *w, const struct stream *to, const struct
 	w->map = xmalloc(w->h.ncol * sizeof *w->map);
 	header_map(stream_header(to), from, w->map);
 	for (size_t i = 0; i < w->h.ncol; i++)
-		for (size_t k = 0; transfer_made[k]; k++)
-			if (strcmp(w->h.col[i].name, transfer_made[k]) == 0)
-				w->map[i] = -1;
+		if (text_among(w->h.col[i].name, transfer_made))
+			w->map[i] = -1;
 	block_reset(&w->out, stream_header(to));
 }
 

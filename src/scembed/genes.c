@@ -49,11 +49,9 @@ struct output {
 
 void genes_check(const char *by)
 {
-	static const char *const made[] = {"cell", "barcode", "symbol", "token", "cells", "spread", "x"};
-	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-		if (strcmp(by, made[i]) == 0)
-			usage_error(
-				"--by %s: the vectors of genes have a column '%s' of their own: expected a column of another name", by, by);
+	static const char *const made[] = {"cell", "barcode", "symbol", "token", "cells", "spread", "x", NULL};
+	if (text_among(by, made))
+		usage_error("--by %s: the vectors of genes have a column '%s' of their own: expected a column of another name", by, by);
 }
 
 static void output_open(struct output *o, const struct inference *r, size_t C, int fixed, const char *by, const struct classes *class)

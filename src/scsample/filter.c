@@ -2,21 +2,18 @@
 #include "scsample.h"
 #include "cli.h"
 
+#include "base/texts.h"
+
 #include <strings.h>
 
 /* The 13 protein genes of the human mitochondrion, for vocabularies without symbols. */
 static const char *const mito_ids[] = {"ENSG00000198888", "ENSG00000198763", "ENSG00000198804", "ENSG00000198712", "ENSG00000228253",
 	"ENSG00000198899", "ENSG00000198938", "ENSG00000198840", "ENSG00000212907", "ENSG00000198886", "ENSG00000198786", "ENSG00000198695",
-	"ENSG00000198727"};
+	"ENSG00000198727", NULL};
 
 static int is_mito(const struct vocab *v, size_t i)
 {
-	if (strncasecmp(v->symbol[i], "MT-", 3) == 0 || strncasecmp(v->id[i], "MT-", 3) == 0)
-		return 1;
-	for (size_t k = 0; k < sizeof mito_ids / sizeof *mito_ids; k++)
-		if (strcmp(v->id[i], mito_ids[k]) == 0)
-			return 1;
-	return 0;
+	return strncasecmp(v->symbol[i], "MT-", 3) == 0 || strncasecmp(v->id[i], "MT-", 3) == 0 || text_among(v->id[i], mito_ids);
 }
 
 static int need(const struct header *h, const char *column, enum column_type type, enum column_shape shape, const char *file)

@@ -7,6 +7,7 @@
 #include "cli.h"
 
 #include "base/json.h"
+#include "base/texts.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -34,10 +35,7 @@ static void put_number(FILE *f, const char *name, double value)
 static void put_items(FILE *f, const cJSON *object, const char *const *list, int but)
 {
 	for (const cJSON *x = object ? object->child : NULL; x; x = x->next) {
-		int listed = 0;
-		for (const char *const *w = list; *w; w++)
-			listed |= !strcmp(*w, x->string);
-		if (listed == but)
+		if (text_among(x->string, list) == but)
 			continue;
 		FREED char *text = cJSON_IsString(x) ? xstrdup(x->valuestring) : xchecked(cJSON_PrintUnformatted(x));
 		put_line(f, x->string, text);
@@ -49,13 +47,11 @@ static void put_items(FILE *f, const cJSON *object, const char *const *list, int
 /* A class of transformers that reads the model, NULL: none. */
 static const char *transformers_class(const struct train *t)
 {
-	static const char *const of_heads[] = {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification"};
+	static const char *const of_heads[] = {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", NULL};
 	const struct model_config *c = model_config(t->model);
 	const struct head_kind *k = t->objectives.one[0].head.kind;
-	for (size_t i = 0; !c->arch->own_config && c->value.kind == VALUE_NONE && i < sizeof of_heads / sizeof *of_heads; i++)
-		if (!strcmp(k->class_name, of_heads[i]))
-			return xasprintf("%s%s", c->arch->class_name, k->class_name);
-	return NULL;
+	int has = !c->arch->own_config && c->value.kind == VALUE_NONE && text_among(k->class_name, of_heads);
+	return has ? xasprintf("%s%s", c->arch->class_name, k->class_name) : NULL;
 }
 
 static void put_front(FILE *f, const struct train *t, const char *of_transformers)
