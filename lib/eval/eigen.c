@@ -6,9 +6,11 @@
 #include <lapacke.h>
 #include <math.h>
 
-#define RESIDUAL 1e-12 /* of the largest eigenvalue */
+#define RESIDUAL 1e-10 /* of the largest eigenvalue ... */
+#define ROUGH 1e-7 /* ... or this, after a quarter of the restarts: many eigenvalues are as good as equal */
+#define MORE 1e-8 /* of the largest: eigenvalues whose sizes together grow by less are the same ones */
 #define AGAIN 0.7 /* a vector that loses more of its length to the others is made orthogonal again */
-enum { DENSE = 400, RESTARTS = 300, COLUMNS = 256 };
+enum { DENSE = 400, RESTARTS = 1000, NEW = 60, COLUMNS = 256 };
 
 struct lanczos {
 	size_t n, m; /* of the matrix; vectors at once */
@@ -147,8 +149,8 @@ static void take_rows(struct lanczos *l, const struct network *g, const double *
 		l->norm = fmax(l->norm, cblas_dasum((int)(first[i + 1] - first[i]), l->value + first[i], 1));
 }
 
-/* Vectors of t [m, m]: s [m, m], value [m]. How many of the first k are eigenvectors of the matrix; -1 with e set. */
-static int solve_small(const struct lanczos *l, size_t k, double *value, double *s, struct error *e)
+/* Vectors of t [m, m]: s [m, m], value [m]. How many of the first k are eigenvectors of the matrix, by their residual; -1 with e set. */
+static int solve_small(const struct lanczos *l, size_t k, double residual, double *value, double *s, struct error *e)
 {
 	FREED double *a = xmalloc(l->m * l->m * sizeof *a);
 	memcpy(a, l->t, l->m * l->m * sizeof *a);
@@ -156,7 +158,7 @@ static int solve_small(const struct lanczos *l, size_t k, double *value, double 
 	if (solve(a, l->m, l->m, value, s, e))
 		return -1;
 	for (size_t c = 0; c < k; c++)
-		found += fabs(l->last * s[(l->m - 1) * l->m + c]) <= RESIDUAL * fabs(value[0]);
+		found += fabs(l->last * s[(l->m - 1) * l->m + c]) <= residual * fabs(value[0]);
 	return found;
 }
 
@@ -173,9 +175,12 @@ static void restart(struct lanczos *l, size_t keep, const double *value, const d
 	l->kept = keep;
 }
 
+/* What begins at one vector meets one vector of all those with the same eigenvalue. So when k are found, a vector at random that is orthogonal to
+ * them begins again, until nothing larger turns up. */
 static int solve_sparse(struct lanczos *l, size_t k, double *value, double *vector, struct error *e)
 {
 	size_t m = l->m;
+	double seen = -1;
 	FREED double *theta = xmalloc(m * sizeof *theta), *s = xmalloc(m * m * sizeof *s);
 	draw_vector(l, 0);
 	for (int i = 0; i < RESTARTS; i++) {
@@ -184,15 +189,23 @@ static int solve_sparse(struct lanczos *l, size_t k, double *value, double *vect
 			if (j + 1 < m)
 				l->t[j * m + j + 1] = l->t[(j + 1) * m + j] = l->last;
 		}
-		int found = solve_small(l, k, theta, s, e);
+		int found = solve_small(l, k, i < RESTARTS / 4 ? RESIDUAL : ROUGH, theta, s, e);
+		double sizes = cblas_dasum((int)k, theta, 1);
 		if (found < 0)
 			return -1;
-		if ((size_t)found == k) {
+		if ((size_t)found < k) {
+			restart(l, k + ((size_t)found < (m - k) / 2 ? (size_t)found : (m - k) / 2), theta, s);
+			continue;
+		}
+		if (sizes <= seen + MORE * fabs(theta[0])) {
 			memcpy(value, theta, k * sizeof *value);
 			combine(l, s, k, vector);
 			return 0;
 		}
-		restart(l, k + ((size_t)found < (m - k) / 2 ? (size_t)found : (m - k) / 2), theta, s);
+		seen = sizes;
+		l->last = 0;
+		restart(l, k, theta, s);
+		draw_vector(l, k);
 	}
 	return error_set(e, "no eigenvectors of %zu rows after %d restarts", l->n, RESTARTS);
 }
@@ -201,7 +214,7 @@ int eigen_largest(const struct network *g, const double *weight, size_t k, doubl
 {
 	if (g->n <= DENSE || g->n < 4 * k)
 		return solve_dense(g, weight, k, value, vector, e);
-	struct lanczos l = {.n = g->n, .m = 2 * k > 20 ? 2 * k : 20, .rng = rng_at(0, RNG_EIGEN, 0, 0)};
+	struct lanczos l = {.n = g->n, .m = k + (k > NEW ? k : NEW), .rng = rng_at(0, RNG_EIGEN, 0, 0)};
 	l.q = xlarge((l.m + 1) * l.n, sizeof *l.q);
 	l.t = xcalloc(l.m * l.m, sizeof *l.t);
 	l.h = xmalloc((l.m + 1) * sizeof *l.h);

@@ -1,7 +1,7 @@
 /*
- * Eigenvectors of a symmetric matrix that is mostly zeros: Lanczos with thick restarts [Wu and Simon 2000]. Of 2 k vectors, the ones that are
- * nearly eigenvectors and k more stay, and the others are made again, until the residuals of the k wanted ones are below 1e-12 of the largest
- * eigenvalue. Each new vector is orthogonal to all others, to the last digit. Small matrices go to LAPACK as a whole.
+ * Eigenvectors of a symmetric matrix that is mostly zeros: Lanczos with thick restarts [Wu and Simon 2000]. Of about
+ * 2 k vectors the best ones stay, and the others are made again, until the residuals of the k wanted ones are below 1e-10 of the largest eigenvalue,
+ * and a new start finds no other of the same size. Each vector is orthogonal to all others, to the last digit. Small matrices go to LAPACK as a whole.
  */
 #pragma once
 
