@@ -4,6 +4,7 @@
 #include "cli_report.h"
 
 #include "base/clock.h"
+#include "base/texts.h"
 #include "stream/stream.h"
 
 #include <fcntl.h>
@@ -30,12 +31,9 @@ void progress_clear(void)
 char *printable(char *s)
 {
 	for (unsigned char *p = (unsigned char *)s; *p;) {
-		size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
-		size_t good = n ? 1 : 0;
-		while (good && good < n && (p[good] & 0xc0) == 0x80)
-			good++;
+		size_t n = text_character((const char *)p, strnlen((const char *)p, 4));
 		int control = *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
-		if (n && good == n && !control)
+		if (n && !control)
 			p += n;
 		else
 			*p++ = '?';

@@ -168,7 +168,8 @@ static cJSON *look(const char *path, const struct asked *asked, struct gene_join
 	size_t n = strlen(path);
 	if (bad)
 		explain_say(file, "error", "%s",
-			!strncmp(failure.msg, path, n) && !strncmp(failure.msg + n, ": ", 2) ? failure.msg + n + 2 : failure.msg);
+			printable(
+				!strncmp(failure.msg, path, n) && !strncmp(failure.msg + n, ": ", 2) ? failure.msg + n + 2 : failure.msg));
 	h5ad_release(&h);
 	return file;
 }
@@ -192,7 +193,7 @@ int explain_files(const struct cli *c, const struct asked *asked, struct gene_jo
 	}
 	if (!bad && look_at_all(asked, genes, &obs, &failure)) {
 		file = cJSON_CreateObject();
-		explain_say(file, "error", "%s", failure.msg);
+		explain_say(file, "error", "%s", printable(failure.msg));
 		cJSON_AddItemToArray(files, file);
 		bad++;
 	} else if (!bad) {

@@ -912,3 +912,31 @@ same_tokens() {
 	assert_line $'y\tb'
 	run -2 h5tok --no-counts --layer X first.h5ad -o no.counts
 }
+
+@test "h5tok: text that is not UTF-8 is refused wherever it stands, so that no file is made that others cannot read" {
+	scsim -q --cells 20 --genes 30 --modules 2 --types 2 --seed 1 | scview -q -O h5ad -o text.h5ad -
+	$PYTHON -W ignore - <<-'P'
+		import h5py, numpy as np, shutil
+		places = {"types": "obs/cell_type/categories", "cells": "obs/_index", "genes": "var/_index"}
+		for name, path in places.items():
+		    shutil.copy("text.h5ad", name + ".h5ad")
+		    with h5py.File(name + ".h5ad", "r+") as f:
+		        text, attributes = list(f[path][:]), dict(f[path].attrs)
+		        text[1] = b"na\xefve B"
+		        del f[path]
+		        f[path] = np.array(text, dtype=h5py.string_dtype("ascii"))
+		        f[path].attrs.update(attributes)
+		with h5py.File("text.h5ad", "r+") as f:
+		    f["obs"][b"caf\xe9"] = np.arange(20)
+		    f["obs"].attrs["column-order"] = np.array(["cell_type", b"caf\xe9"], dtype=h5py.string_dtype("ascii"))
+	P
+	fails "types.h5ad: obs/cell_type/categories: text 1 (na?ve B) is not UTF-8" h5tok types.h5ad
+	fails "cells.h5ad: obs/_index: text 1 (na?ve B) is not UTF-8" h5tok cells.h5ad
+	fails "genes.h5ad: var/_index: text 1 (na?ve B) is not UTF-8" h5tok genes.h5ad
+	run -1 h5tok --explain types.h5ad
+	assert_line --partial $'error\tobs/cell_type/categories: text 1 (na?ve B) is not UTF-8'
+	run -0 --separate-stderr h5tok text.h5ad -o names.counts
+	assert_equal "$(scview -H names.counts | grep -c caf)" 0
+	printf 'cell\tlab\n0\tna\xefve\n' >latin.tsv
+	fails "latin.tsv: line 2: text that is not UTF-8 (Latin-1?): save the table as UTF-8" h5tok --obs-table latin.tsv ok.counts
+}

@@ -93,6 +93,20 @@ void dataframe_held(struct dataframe_column *c, const char *name, const char *wh
 		.name = xstrdup(name), .kind = DATAFRAME_STR, .dataset = -1, .field = -1, .where = xstrdup(where), .read = read_held};
 }
 
+static int read_texts(struct dataframe_column *c, uint64_t row, size_t n, struct texts *t, struct error *e)
+{
+	size_t len;
+	if (c->zarr ? zarr_read_texts(c->zarr, row, n, t, e) : read_strings(c, row, n, t, e))
+		return -1;
+	for (size_t i = 0; i < t->n; i++) {
+		const char *text = texts_at(t, i, &len);
+		if (!text_is_utf8(text, len))
+			return error_set(e, "%s: text %" PRIu64 " (%.*s) is not UTF-8 (Latin-1?): decode it and write the file again",
+				c->where, row + i, len < 40 ? (int)len : 40, text);
+	}
+	return 0;
+}
+
 int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v, int threads, struct error *e)
 {
 	v->n = n;
@@ -107,10 +121,8 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 	}
 	if (c->has_mask && h5array_read(&c->mask, row, n, v->missing, threads, e))
 		return -1;
-	if (c->kind == DATAFRAME_STR && c->zarr)
-		return zarr_read_texts(c->zarr, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_STR)
-		return read_strings(c, row, n, &v->str, e);
+		return read_texts(c, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_F64) {
 		grow(v->f64, v->f64_cap, n);
 		if (c->dataset >= 0 ? values_read_rows(c->dataset, c->field, row, n, v->f64, c->where, e)

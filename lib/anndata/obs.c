@@ -96,12 +96,12 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 		struct dataframe_column *f = h->obs.col + i;
 		if (!obs_wanted(f->name, all, want, nwant))
 			continue;
-		int odd = strpbrk(f->name, "\t\r\n") != NULL;
+		int odd = strpbrk(f->name, "\t\r\n") || !text_is_utf8(f->name, strlen(f->name));
 		if (f->kind == DATAFRAME_OTHER && !all)
 			return error_set(e, "%s: %s, so it cannot be carried along", f->where, f->why);
 		if (f->kind == DATAFRAME_OTHER || odd) {
 			free(o->skipped);
-			o->skipped = xasprintf("%s: %s", f->where, odd ? "a name with a tab or line break" : f->why);
+			o->skipped = xasprintf("%s: %s", f->where, odd ? "a name with a tab or line break, or not in UTF-8" : f->why);
 			continue;
 		}
 		struct obs_column *c = column(o, f->name);

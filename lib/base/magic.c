@@ -10,7 +10,7 @@ const struct magic *magic_find(const void *p, size_t n)
 		const char *bytes;
 		size_t n;
 	} kinds[] = {
-		{{"an HDF5 file (h5tok reads AnnData and 10x)", NULL, 0}, "\x89HDF\r\n\x1a\n", 8},
+		{{"an HDF5 file (h5tok reads AnnData and 10x)", NULL, 0}, "\x89HDF\r\n", 6},
 		{{"a gzip file", "gunzip", 0}, "\x1f\x8b", 2},
 		{{"a zip file", "unzip", 0}, "PK\x03\x04", 4},
 		{{"a zstd file or a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x28\xb5\x2f\xfd", 4},

@@ -20,6 +20,10 @@ const char *texts_at(const struct texts *t, size_t i, size_t *n); /* text i, and
 
 int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this one? */
 
+/* The bytes of the first character of s [n] in UTF-8 [RFC 3629]; 0: it is none, or n is 0. */
+size_t text_character(const char *s, size_t n);
+int text_is_utf8(const char *s, size_t n);
+
 /* Is s one of the texts of a list that ends with NULL? */
 int text_among(const char *s, const char *const *list);
 

@@ -2,6 +2,7 @@
 
 #include "base/decimal.h"
 #include "base/magic.h"
+#include "base/texts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,6 +112,8 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
 	if (mark && strncmp(t->text + mark, bom, 3) == 0)
 		return tsv_error(t, e, "two byte order marks, expected at most one");
+	if (!text_is_utf8(t->text, n))
+		return tsv_error(t, e, "text that is not UTF-8 (Latin-1?): save the table as UTF-8");
 	if (mark)
 		memmove(t->text, t->text + mark, (n -= mark) + 1);
 	while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == '\r'))
