@@ -13,6 +13,7 @@ static inline int embedding_missing(const float *x, size_t d)
 	return d && j == d;
 }
 
+/* The cosine of x and y [d], of sums in double; NaN if one is 0 in all places. */
 static inline double embedding_cosine(const float *x, const float *y, size_t d)
 {
 	double xy = 0, xx = 0, yy = 0;

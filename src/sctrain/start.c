@@ -157,7 +157,6 @@ static void choose_optim(struct train *t, const struct model_config *c)
 
 /* ---- --init ---- */
 
-/* Kinds of heads whose weights are of use for the same classes or number only. */
 /*
  * from [heads of the model]: the heads in config.json of --init whose weights they take. A head that is the same takes them; else one that is
  * fitted to classes or numbers takes none, and any other takes what has the names of its tensors.
