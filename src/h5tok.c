@@ -106,6 +106,8 @@ static void open_input(struct job *j, struct h5ad *h, int i)
 	uint64_t found = 0;
 	sandbox_reading(cli.operand[i]);
 	must(h5ad_open(h, cli.operand[i], &want, &failure));
+	if (!h->ncell)
+		die("%s: no cells", h->path);
 	if (table_path)
 		must(obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &failure));
 	if (table_path && found < h->ncell && !j->out) /* once a file */

@@ -85,6 +85,11 @@ setup() {
 @test "what is missing is one sentence: a path for an AnnData, a Python package" {
 	run -1 $PYTHON -W ignore -c 'import corrmask; corrmask.annotate("new.h5ad", "new.h5ad", label="a")'
 	assert_line --regexp "^corrmask.Error: .*new.h5ad.*read_h5ad"
+	run -1 $PYTHON -W ignore -c 'import anndata, corrmask
+a = anndata.read_h5ad("new.h5ad")
+try: corrmask.annotate(a[:0].copy(), a, label="cell_type")
+finally: assert a.obs.columns.tolist() == anndata.read_h5ad("new.h5ad").obs.columns.tolist()'
+	assert_line --regexp "^corrmask.Error: .*new.h5ad: no cells"
 	mkdir -p without
 	echo 'raise ModuleNotFoundError("no", name="xxhash")' > without/xxhash.py
 	PYTHONPATH=without:$PYTHONPATH run -1 $PYTHON -W ignore -c 'import corrmask; corrmask.stream'

@@ -397,6 +397,10 @@ said() {
 	cp typed.h5ad one/matrix.h5ad
 	scsample -q -n 40 new.counts | scview -q -O h5ad -o "two/matrix.h5ad" -
 	scsample -q --thin .2 new.counts | scview -q -O h5ad -o "shallow one.h5ad" -
+	# one cell has no components of its own
+	scsample -q -n 1 new.counts | scview -q -O h5ad -o cell.h5ad -
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA="cell.h5ad two/matrix.h5ad" THREADS=1 RESULTS=cell
+	assert_line --regexp "^2 of 2 samples have types"
 	echo text > bad.h5ad
 	run -2 --separate-stderr pipelines annotate REFERENCE=ref.h5ad DATA="one/matrix.h5ad bad.h5ad two/matrix.h5ad 'shallow one.h5ad'" THREADS=1 RESULTS=many
 	assert_equal "$(grep -c 'bad.h5ad: this is text' <<< "$stderr") $(grep -c '^failed: bad (of 4 samples)$' <<< "$stderr")" "1 1"
@@ -455,6 +459,10 @@ said() {
 	told "UNKNOWN=5%: " REFERENCE=../ref.h5ad DATA=../new.h5ad UNKNOWN=5%
 	told "MIN_CELLS=0: " REFERENCE=../ref.h5ad DATA=../new.h5ad MIN_CELLS=0
 	told "ONTOLOGY=no.obo: no such file" REFERENCE=../ref.h5ad DATA=../new.h5ad ONTOLOGY=no.obo
+	scsample -q --min-genes 9999 ../new.counts | scview -q -O h5ad -o empty.h5ad -
+	told "empty.h5ad: no cells" REFERENCE=../ref.h5ad DATA=empty.h5ad
+	echo text > text.h5ad
+	told "text.h5ad: this is text" REFERENCE=../ref.h5ad DATA=text.h5ad
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
 	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad DATA=../new.h5ad
 	run find . -name '*.counts'

@@ -209,9 +209,10 @@ row() { awk -F '\t' -v OFS='|' -v name="/$1" 'substr($1, length($1) - length(nam
 		a.X.eliminate_zeros()
 		for name in "yz":
 		    a.write_h5ad("in/%s.h5ad" % name)
+		a[:0].write_h5ad("in/none.h5ad")
 	END
 	run -0 --separate-stderr corpus_of
-	assert_line --partial "4 files: 2 used, 2 empty, 0 refused"
+	assert_line --partial "5 files: 2 used, 3 empty, 0 refused"
 	run -0 --separate-stderr corpus_of MEDIANS=vocab.tsv
 }
 

@@ -135,6 +135,8 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	cp ../all.h5ad "a b.h5ad"
 	told "DATA=../all.h5ad 'a b.h5ad': expected one file" DATA="../all.h5ad 'a b.h5ad'" MODEL=../model
 	told "LABEL=kind: no such column in obs" DATA=../all.h5ad MODEL=../model LABEL=kind
+	$PYTHON -W ignore -c 'import anndata; anndata.read_h5ad("../all.h5ad")[:0].write_h5ad("empty.h5ad")'
+	told "empty.h5ad: no cells" DATA=empty.h5ad MODEL=../model
 	# mouse cells and a human vocabulary
 	awk -F '\t' -v OFS='\t' 'NR > 3 { $2 = sprintf("ENSG%011d", NR) } 1' ../vocab.tsv > human.tsv
 	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("../all.h5ad"); a.var_names = [f"ENSMUSG{i + 4:011d}" for i in range(a.n_vars)]; a.write_h5ad("mouse.h5ad")'

@@ -33,6 +33,7 @@ setup_file() {
 	scsample -q -n 20 sim.tok -o few.tok
 	scsample -q -n 9 --seed 1 sim.emb -o nine.emb
 	scsample -q -n 1 sim.counts -o one.counts
+	scsample -q --min-genes 9999 sim.counts | scview -q -O h5ad -o nocell.h5ad -
 	for kind in counts emb; do scsample -q --where donor=donor1 sim.$kind -o donor1.$kind; done
 	for kind in counts emb; do scsample -q --where cell_type=type1 sim.$kind -o type1.$kind; done
 	ctaprobe transfer -q --reference sim.counts -l cell_type --save sim.ref

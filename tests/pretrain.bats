@@ -128,6 +128,8 @@ counting() {
 		names "$1"
 		refute_line --regexp "medians|tokens:|sctrain"
 	}
+	scsample -q --min-genes 9999 all.counts | scview -q -O h5ad -o empty.h5ad -
+	wrong_cells 'empty.h5ad no cells' DATA=empty.h5ad HELD_OUT=donor
 	wrong_cells 'HELD_OUT=donor donor1' DATA=in/1.h5ad HELD_OUT=donor WHERE='donor=donor1'
 	wrong_cells 'LABEL=cell_type 1 2' DATA=in/1.h5ad HELD_OUT=donor LABEL=cell_type WHERE='cell_type=type1'
 	scsample -q -n 90 <(h5tok -q in/1.h5ad) | scview -q -O h5ad -o small.h5ad -

@@ -75,4 +75,9 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	run --separate-stderr screduce pca -k 61 sim.counts -o all.emb
 	assert_success
 	assert_equal "$stderr" "screduce pca: warning: --components 61: 120 cells and 60 genes that vary have only 60"
+	# one cell, or cells that do not differ, have one place
+	scsample -q -n 1 sim.counts -o one.counts
+	scsample -q -o same.counts one.counts one.counts
+	for cells in one same; do screduce pca -q $cells.counts | scview -c x -; done > places
+	assert_equal "$(tr -d - < places | paste -sd ,)" x,0,x,0,0
 }

@@ -45,6 +45,7 @@ ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP COVERAGE UNKNOWN $(if $(value CL
 annotate_words = $(if $(value KEEP_UNKNOWN_LABELS),--keep-unknown-labels)
 annotate_saved := $(filter %.ref,$(value REFERENCE))
 annotate_many := $(if $(filter annotate,$(MAKECMDGOALS)),$(call several,DATA))
+annotate_alone := $(if $(annotate_many)$(filter reference,$(MAKECMDGOALS)),,$(value DATA))
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
 # What is learned for many samples is that of make reference, which has a folder of its own, so that other samples find it
 ifneq ($(annotate_many)$(filter reference,$(MAKECMDGOALS)),)
@@ -75,6 +76,7 @@ endif
 $(LEARNED)/known.counts: | $(LEARNED)/settings
 	$(if $(filter annotate,$(OWN)),@echo '  no DATA: blood cells of two donors (10x Genomics). The reference lacks B cells: look for them in the list of clusters')
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
+	$(if $(annotate_alone),@$(BIN)/h5tok -q --list-obs $(call one_file,DATA) > /dev/null)
 	$(call LEARNED_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v $(if $(value REFERENCE_LAYER),--layer $(call text,REFERENCE_LAYER)) \
 		$(reading_others) -@ $(THREADS) -o $@
 ifneq ($(value CLUSTERS),)

@@ -76,6 +76,7 @@ attempt() {
 		! killed "$status" || message="a tool was killed (status $status): no memory?"
 		case "$status $message" in
 		*' scsample: '*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
+		*' h5tok: '*': no cells') echo "${message#h5tok: }" > "none/$name" ;;
 		'2 '* | *' rankenc: --'* | *' a tool '* | *': cannot write: '* | *'was killed from outside'*) echo "$name: $message" >&2; exit 1 ;;
 		*'out of memory'*) [ "$(ulimit -v)" = unlimited ] || { echo "$name: $message (ulimit -v)" >&2; exit 1; }
 			echo "$message" > "refused/$name" ;;

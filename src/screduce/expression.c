@@ -125,8 +125,9 @@ static void find_shared(uint8_t *there, const struct source *in)
 			there[row[i]] = 1;
 }
 
-/* Keep the genes whose log-normalised expression has the largest variance. */
-static void choose_reduced_genes(struct baseline *m, struct source *in)
+/* Keep the genes whose log-normalised expression has the largest variance. alike: cells that do not differ are right, too; then one gene is kept.
+ * Returns whether genes vary. */
+static int choose_reduced_genes(struct baseline *m, struct source *in, int alike)
 {
 	size_t V = in->h->vocab.n, n = 0;
 	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
@@ -141,8 +142,8 @@ static void choose_reduced_genes(struct baseline *m, struct source *in)
 		n += in->b.rows;
 		progress_cells(n, stream_expected(in->s));
 	}
-	if (n < 2)
-		die("%s: %s: expected at least two to learn from", in->name, n ? "one cell" : "no cells");
+	if (n < (alike ? 1 : 2))
+		die("%s: %s: expected at least %s to learn from", in->name, n ? "one cell" : "no cells", alike ? "one" : "two");
 	struct ranked *all = xmalloc(V * sizeof *all);
 	uint8_t *there = xmalloc(V + 1);
 	size_t varying = 0;
@@ -152,8 +153,14 @@ static void choose_reduced_genes(struct baseline *m, struct source *in)
 		if (there[g] && variance > 1e-12 * mean * mean)
 			all[varying++] = (struct ranked){variance, (uint32_t)g};
 	}
+	int vary = varying > 0;
+	for (size_t g = in->h->vocab.nspecial; g < V && !varying && alike; g++)
+		if (there[g])
+			all[varying++] = (struct ranked){0, (uint32_t)g};
 	if (!varying)
 		die("%s: no gene varies among the %zu cells", in->name, n);
+	if (!vary)
+		warn("%s: no gene varies among the %zu cells: all have one place", in->name, n);
 	qsort(all, varying, sizeof *all, compare_ranked_down);
 	m->cells = n;
 	m->genes = wanted && (size_t)wanted < varying ? (size_t)wanted : varying;
@@ -165,6 +172,7 @@ static void choose_reduced_genes(struct baseline *m, struct source *in)
 	for (size_t i = 0; i < m->genes; i++)
 		m->mean[i] = sum[m->kept[i]] / (double)n;
 	free_all(sum, all, there);
+	return vary;
 }
 
 /* Find the kept genes in the vocabulary of a stream. */
@@ -234,10 +242,10 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 static void reduce_fit(struct baseline *m, struct source *in, size_t k, int threads)
 {
 	must(stream_index(in->s, &failure));
-	choose_reduced_genes(m, in);
+	int vary = choose_reduced_genes(m, in, k && !fit_path);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
-	if (k > limit)
+	if (k > limit && vary)
 		warn("--components %zu: %zu cells and %zu genes that vary have only %zu", k, m->cells, m->genes, limit);
 	if (k && m->genes > GENES_MAX)
 		die("--hvg: %zu genes: expected at most %d", m->genes, GENES_MAX);
@@ -345,7 +353,7 @@ static int run(const struct cli *cli, size_t k)
 	uint64_t cells = embed(&m, &in, fit_path ? &from.h->vocab : &in.h->vocab, cli);
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
-		share += m.pca.variance[c] / m.pca.total;
+		share += m.pca.total > 0 ? m.pca.variance[c] / m.pca.total : 0;
 	cli_measured_all({"cells", (double)cells}, {"genes", (double)m.genes}, {"fit_cells", (double)m.cells});
 	if (m.pca.k) {
 		cli_measured_all({"components", (double)m.pca.k}, {"variance_percent", 100 * share});
