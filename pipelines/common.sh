@@ -143,6 +143,9 @@ watch() {
 # reported FILE NAME: the last value of NAME in a report, or nothing
 reported() { [ ! -e "$1" ] || awk -F '\t' -v name="$2" '$1 == name { v = $2 } END { print v }' "$1"; }
 
+# takes_more REPORT: can scview --into add to the file that h5tok has read, by its report?
+takes_more() { [ "$(reported "$1" input:1:format)" = 'AnnData in HDF5' ]; }
+
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it
 whole() {
 	sync "$1.new"

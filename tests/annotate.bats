@@ -395,12 +395,21 @@ said() {
 @test "annotate: many samples in one call: each has the answer that it has alone, one that fails does not stop the others" {
 	mkdir -p one two
 	cp typed.h5ad one/matrix.h5ad
+	# before 0.7, obs was one dataset
+	$PYTHON - <<-'P'
+		import h5py, numpy as np
+		with h5py.File("typed.h5ad") as typed, h5py.File("old.h5ad", "w") as f:
+		    for name in "X", "var":
+		        typed.copy(name, f)
+		    names = typed["obs"][typed["obs"].attrs["_index"]][:]
+		    f["obs"] = np.array([(name, 1) for name in names], dtype=[("index", "S20"), ("score", "f4")])
+	P
 	scsample -q -n 40 new.counts | scview -q -O h5ad -o "two/matrix.h5ad" -
 	scsample -q --thin .2 new.counts | scview -q -O h5ad -o "shallow one.h5ad" -
 	# one cell has no components of its own
 	scsample -q -n 1 new.counts | scview -q -O h5ad -o cell.h5ad -
-	run -0 pipelines annotate REFERENCE=ref.h5ad DATA="cell.h5ad two/matrix.h5ad" THREADS=1 RESULTS=cell
-	assert_line --regexp "^2 of 2 samples have types"
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA="cell.h5ad two/matrix.h5ad old.h5ad" THREADS=1 RESULTS=cell
+	assert_line --regexp "^3 of 3 samples have types"
 	echo text > bad.h5ad
 	run -2 --separate-stderr pipelines annotate REFERENCE=ref.h5ad DATA="one/matrix.h5ad bad.h5ad two/matrix.h5ad 'shallow one.h5ad'" THREADS=1 RESULTS=many
 	assert_equal "$(grep -c 'bad.h5ad: this is text' <<< "$stderr") $(grep -c '^failed: bad (of 4 samples)$' <<< "$stderr")" "1 1"

@@ -108,6 +108,17 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	rm results/embed/latest/embedding.map
 	run -0 pipelines embed DATA="my files/has map.h5ad" MODEL="my files/my model" THREADS=1
 	assert_not_exist results/embed/has_map-*/embedding.emb.parts
+	# obs as anndata wrote it before 0.7 cannot be added to: a new file has counts and obs
+	$PYTHON - <<-'P'
+		import h5py, numpy as np, shutil
+		shutil.copy("all.h5ad", "old.h5ad")
+		with h5py.File("old.h5ad", "a") as f:
+		    names = f["obs"][f["obs"].attrs["_index"]][:]
+		    del f["obs"]
+		    f["obs"] = np.array([(name, i) for i, name in enumerate(names)], dtype=[("index", "S20"), ("score", "f4")])
+	P
+	run -0 pipelines embed DATA=old.h5ad MODEL=model THREADS=1
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("results/embed/latest/embedded.h5ad"); assert a.obs["score"].tolist() == list(range(300)) and a.X.nnz and "X_umap" in a.obsm'
 	run -2 pipelines embed DATA="my files/same.h5ad" MODEL=model THREADS=1
 	assert_line --partial "DATA=my files/same.h5ad: cell 'same' occurs twice: the embedding goes into a copy of the file"
 	refute_line "  scembed"

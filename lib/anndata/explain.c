@@ -48,7 +48,8 @@ cJSON *h5ad_explain(const struct h5ad *h)
 	const struct reader *r = h->reader;
 	if (r) {
 		int several = (r->in & IN_HDF5) && (r->in & IN_ZARR);
-		explain_say(to, "format", "%s%s%s", r->name, several ? " in " : "", several ? h->store.kind->name : "");
+		explain_say(to, "format", "%s%s%s%s", r->name, several ? " in " : "", several ? h->store.kind->name : "",
+			h->obs.index.field > 0 ? ", before 0.7" : "");
 	}
 	if (h->modality)
 		explain_say(to, "modality", "%s", h->part);

@@ -14,11 +14,11 @@ learn() {
 }
 
 # into DATA NEW.pred NEW.map NEW.counts OUT.h5ad: a copy of the file DATA with the predictions and the map in it, and the file `map` next to it, which says what
-# the map is called in obsm. What is no AnnData file (10x; simulated cells, DATA "") is written as one first.
+# the map is called in obsm. What is no AnnData file (10x; before 0.7; simulated cells, DATA "") is written as one first.
 into() {
 	from=$1 map=$3 out=$5 plain=$5.plain both=$5.both
 	trap 'rm -f "$plain" "$both" "$both.messages"' EXIT
-	[[ $from = *.h5ad ]] || { from=$plain; scview -q -O h5ad -o "$plain" "$4"; }
+	takes_more "${out%/*}/log/h5tok-new.report" || { from=$plain; scview -q -O h5ad -o "$plain" "$4"; }
 	scview -O h5ad --into "$from" --key transfer --replace -o "$both" "$2"
 	# scanpy looks for X_umap; one that the file has already stays. `map` is there before the file, which make takes for the end of this.
 	echo X_umap > "${out%/*}/map"

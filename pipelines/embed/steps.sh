@@ -31,15 +31,14 @@ map() {
 	if [ "$(rows "$1")" -gt "$3" ]; then scsample -q -u -n "$3" --seed "$4" "$1" | "${how[@]}"; else "${how[@]}" "$1"; fi
 }
 
-# into DATA MAP EMBEDDING OUT.h5ad OPTION-OF-H5TOK...: a copy of the file DATA with the embedding and its map. What is no AnnData file (10x, a counts stream)
+# into DATA MAP EMBEDDING OUT.h5ad OPTION-OF-H5TOK...: a copy of the file DATA with the embedding and its map. What is no AnnData file (10x, before 0.7, a counts stream)
 # is written as one first.
 into() {
 	data=$1 map=$2 embedding=$3 out=$4 first=$4.first
 	trap 'rm -f "$first" "$first.map"' EXIT
 	case $data in
-	*.h5ad) ;;
 	*.counts) scview -q -O h5ad -o "$first" "$data"; data=$first ;;
-	*) h5tok -q -u "${@:5}" "$data" | scview -q -O h5ad -o "$first" -; data=$first ;;
+	*) takes_more "${out%/*}/log/h5tok.report" || { h5tok -q -u "${@:5}" "$data" | scview -q -O h5ad -o "$first" -; data=$first; } ;;
 	esac
 	if [ "$(rows "$map")" = "$(rows "$embedding")" ]; then
 		scview -v -O h5ad --into "$data" --replace -o "$out" "$map"
