@@ -134,6 +134,15 @@ counting() {
 	wrong_cells 'LABEL=cell_type 1 2' DATA=in/1.h5ad HELD_OUT=donor LABEL=cell_type WHERE='cell_type=type1'
 	scsample -q -n 90 <(h5tok -q in/1.h5ad) | scview -q -O h5ad -o small.h5ad -
 	wrong_cells '90 100 training' DATA=small.h5ad HELD_OUT_SHARE=0.001
+	# donors are numbers in one file and words in another
+	mkdir mixed
+	$PYTHON -W ignore -c 'import anndata
+for i in 1, 2:
+    a = anndata.read_h5ad(f"in/{i}.h5ad")
+    donor = a.obs["donor"].astype(str).str.extract("([0-9]+)")[0]
+    a.obs["donor"] = donor.astype(int).to_numpy() if i == 1 else donor.astype("category")
+    a.write_h5ad(f"mixed/{i}.h5ad")'
+	run -0 corrmask pretrain SCALE=tiny RESULTS=mixed DATA=mixed HELD_OUT=donor
 	run -0 corrmask pretrain --help
 	for v in DATA HELD_OUT LABEL VOCAB INIT STRATEGY=corrmask CONFIG EPOCHS RANKS=1 PATIENCE=3 PRECISION; do assert_line --regexp "^    $v"; done
 	run -0 corrmask list

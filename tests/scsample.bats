@@ -272,7 +272,7 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 		            "flag": ({"type": "u8"}, [1, 0, 1])}, ["p", "q"])
 		make("j2", {"score": ({"type": "f64"}, [.5, np.nan, 2]), "note": ({"type": "str"}, ["x", "", "y"]), "t": (cat("NK", "B"), [1, 0, 1])}, ["p", "q"])
 		make("j3", {}, ["p", "r"])
-		make("j4", {"age": ({"type": "f64"}, [1, 2, 3])}, ["p", "q"])
+		make("j4", {"age": ({"type": "f32"}, [1, 2, 3])}, ["p", "q"])
 	P
 	scsample j1 j2 -o joined.s
 	scview --check joined.s
@@ -286,17 +286,20 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 	names "j3 label j1"
 	run scsample j1 j4 -o bad.s
 	assert_failure 1
-	names "j4 age f64 1 i64 j1"
+	names "j4 age f32 1 i64 j1"
 	run scsample j1 sim.counts -o bad.s
 	assert_failure 1
 	assert_not_exist bad.s
 }
 
-@test "several files: a column that is text in one and categorical in another is text, as of h5tok; missing values stay" {
+@test "several files: a column of obs that has other types in some is text or numbers, as of h5tok; missing values stay" {
 	$PYTHON - <<-'P'
 		import anndata as ad, numpy as np, pandas as pd
-		for name, lab in ("one", ["T cell"]), ("more", ["T cell", "B", None, "B"]), ("last", ["B", "B", "NK"]):
-		    obs = pd.DataFrame({"lab": lab}, index=[f"{name}{i}" for i in range(len(lab))])
+		whole, classes = pd.array([-7, None, 3, 3], dtype="Int64"), pd.Categorical(["1", "x", None, "1"])
+		for name, lab, donor, dose in (("one", ["T cell"], [2**63 + 1], [1]), ("more", ["T cell", "B", None, "B"], whole, [.5, np.nan, 1e9, 2]),
+		                               ("last", ["B", "B", "NK"], classes[:3], whole[:3])):
+		    obs = pd.DataFrame({"lab": lab, "donor": donor, "dose": dose}, index=[f"{name}{i}" for i in range(len(lab))])
+		    obs["half"] = np.array(dose, dtype="f8") if name == "more" else np.array(lab)
 		    ad.AnnData(np.ones((len(lab), 2), "f4"), obs=obs, var=pd.DataFrame(index=["a", "b"])).write_h5ad(name + ".h5ad")
 	P
 	for f in one more last; do h5tok -q $f.h5ad -o $f.counts; done
@@ -305,9 +308,10 @@ scstream.write("a.s", dict(s.header, columns=columns), blocks)'
 		streams=() sources=()
 		for f in $order; do streams+=("$f.counts") sources+=("$f.h5ad"); done
 		h5tok -q "${sources[@]}" -o want.counts
-		scview -q -c cell,barcode,lab,lab.missing,gene,count want.counts >want
-		scsample -q "${streams[@]}" | scview -q -c cell,barcode,lab,lab.missing,gene,count - | diff want -
-		scview -q -c cell,barcode,lab,lab.missing,gene,count "${streams[@]}" | diff want -
+		columns=cell,barcode,lab,lab.missing,donor,donor.missing,dose,half,half.missing,gene,count
+		scview -q -c $columns want.counts >want
+		scsample -q "${streams[@]}" | scview -q -c $columns - | diff want -
+		scview -q -c $columns "${streams[@]}" | diff want -
 	done
 	assert_equal "$(scsample -q --where lab=NA "${streams[@]}" | scview -q -c barcode - | tail -n +2)" more2
 	assert_equal "$(scsample -q --min-class lab:2 "${streams[@]}" | scview -q -c lab - | tail -n +2 | sort | uniq -c | xargs)" "4 B 2 T cell"

@@ -2,6 +2,7 @@
 
 #include "base/classes.h"
 #include "base/json.h"
+#include "base/texts.h"
 #include "stream/counts.h"
 #include "stream/panels.h"
 
@@ -29,9 +30,15 @@ static int same_categories(const struct column_spec *a, const struct column_spec
 	return same;
 }
 
-static int is_text(const struct column_spec *c)
+static int is_integer(const struct column_spec *c)
 {
-	return c->shape == SCALAR && !type_is_number(c->type);
+	return c->type == I64 || c->type == U64;
+}
+
+/* Can it be a column of obs that h5tok has read? */
+static int is_annotation(const struct column_spec *c)
+{
+	return c->shape == SCALAR && (c->type == STR || c->type == CATEGORICAL || c->type == F64 || is_integer(c));
 }
 
 /* NAME.missing, if the header does not have it. */
@@ -46,14 +53,15 @@ static int need_companion(struct header *all, const char *column, const char *na
 	return clash ? -1 : 0;
 }
 
-/* Column `at`, which is categorical in some streams and text in others, becomes text, as h5tok makes it. */
-static int make_text(struct header *to, int at, const char *name, struct error *e)
+/* Column `at` is of another type in s. It becomes what h5tok makes of such files: doubles, if they are all integers and doubles, else text. */
+static int make_common(struct header *to, int at, const struct column_spec *s, const char *name, struct error *e)
 {
 	struct column_spec *t = &to->col[at];
+	int numbers = (t->type == F64 && is_integer(s)) || (s->type == F64 && is_integer(t));
 	free_list(t->category, t->ncategory);
 	free(t->dtype);
-	*t = (struct column_spec){.name = t->name, .type = STR, .n = 1, .group = -1};
-	return need_companion(to, t->name, name, e);
+	*t = (struct column_spec){.name = t->name, .type = numbers ? F64 : STR, .n = 1, .group = -1};
+	return numbers ? 0 : need_companion(to, t->name, name, e);
 }
 
 static int join_column(struct header *to, const struct header *from, size_t k, const char *first, const char *name, struct error *e)
@@ -68,8 +76,8 @@ static int join_column(struct header *to, const struct header *from, size_t k, c
 		return 0;
 	}
 	struct column_spec *t = &to->col[at];
-	if (is_text(t) && is_text(s) && t->type != s->type)
-		return make_text(to, at, name, e);
+	if (is_annotation(t) && is_annotation(s) && t->type != s->type)
+		return make_common(to, at, s, name, e);
 	if (t->type != s->type || t->shape != s->shape || t->n != s->n ||
 		(s->shape == RAGGED && strcmp(to->group[t->group], from->group[s->group])))
 		return error_set(e, "%s: column '%s' is %s of %u, but %s of %u in %s", name, s->name, type_name(s->type), s->n,
@@ -276,36 +284,57 @@ void concat_release(struct concat *c)
 	*c = (struct concat){0};
 }
 
-/* The codes of the input's categorical column of this name; NULL: it has none. *s: its spec. */
-static const uint32_t *codes(const struct concat_input *p, const char *column, const struct block *in, const struct column_spec **s)
+/* Is the value in row r of column `at` of input p missing? at < 0: the input has no such column. */
+static int is_missing(const struct concat_input *p, int at, const struct block *in, size_t r)
 {
-	int k = header_find(p->header, column);
-	*s = k < 0 ? NULL : &p->header->col[k];
-	return *s && (*s)->type == CATEGORICAL ? in->col[k].data : NULL;
+	if (at < 0)
+		return 1;
+	const void *v = in->col[at].data;
+	enum column_type type = p->header->col[at].type;
+	int companion = header_missing_of(p->header, at);
+	return (type == CATEGORICAL && ((const uint32_t *)v)[r] == MISSING_CODE) || (type == F64 && isnan(((const double *)v)[r])) ||
+		(companion >= 0 && ((const uint8_t *)in->col[companion].data)[r]);
 }
 
-/* Column k, which the input lacks, gets missing values; or it is text, and categorical in the input. */
+/* The same value, which is not missing, as text: what h5tok makes of it. buf [32] */
+static const char *as_text(const struct column_spec *s, const void *v, size_t r, char *buf)
+{
+	if (s->type == CATEGORICAL)
+		return s->category[((const uint32_t *)v)[r]];
+	if (s->type == F64)
+		buf[texts_double(((const double *)v)[r], buf)] = 0;
+	else if (s->type == I64)
+		snprintf(buf, 32, "%" PRId64, ((const int64_t *)v)[r]);
+	else
+		snprintf(buf, 32, "%" PRIu64, ((const uint64_t *)v)[r]);
+	return buf;
+}
+
+/* Column k, which the input lacks, gets missing values; or the input has it in another type (make_common). */
 static void fill_missing(const struct concat *c, const struct concat_input *p, int k, const struct block *in, struct block *out)
 {
-	const struct column_spec *s = &c->header.col[k], *from;
+	const struct column_spec *s = &c->header.col[k];
+	char buf[32];
+	int at = header_find(p->header, s->name);
 	if (s->type == STR) {
-		const uint32_t *code = codes(p, s->name, in, &from);
 		for (size_t r = 0; r < out->rows; r++) {
-			const char *text = code && code[r] != MISSING_CODE ? from->category[code[r]] : "";
+			const char *text = is_missing(p, at, in, r) ? "" : as_text(&p->header->col[at], in->col[at].data, r, buf);
 			block_push_str(out, k, text, strlen(text));
 		}
 		return;
 	}
 	type_fill_missing(s->type, out->col[k].data, out->rows * s->n);
+	for (size_t r = 0; s->type == F64 && at >= 0 && r < out->rows; r++)
+		if (!is_missing(p, at, in, r))
+			((double *)out->col[k].data)[r] = p->header->col[at].type == I64 ? (double)((const int64_t *)in->col[at].data)[r]
+											 : (double)((const uint64_t *)in->col[at].data)[r];
 	size_t base = header_companion(s->name);
 	if (base) {
-		/* NAME.missing is 1 where the input has no NAME, or no category in it, else 0 */
+		/* NAME.missing is 1 where the input has no NAME, or no value in it, else 0 */
 		FREED char *column = xstrndup(s->name, base);
-		const uint32_t *code = codes(p, column, in, &from);
-		if (!from && header_find(&c->header, column) >= 0)
-			memset(out->col[k].data, 1, out->rows);
-		for (size_t r = 0; code && r < out->rows; r++)
-			((uint8_t *)out->col[k].data)[r] = code[r] == MISSING_CODE;
+		at = header_find(p->header, column);
+		for (size_t r = 0; header_find(&c->header, column) >= 0 && r < out->rows; r++)
+			((uint8_t *)out->col[k].data)[r] = (uint8_t)is_missing(p, at, in, r);
 	}
 }
 

@@ -1,8 +1,8 @@
 /*
  * Join several streams of one kind. The result has the union of their columns and categories; cells are renumbered 0, 1, ... in order.
  * Lists (ragged columns) and vectors (fixed) must be the same in all streams. If a stream lacks a scalar column, its rows get missing
- * values: missing code, NaN, empty text, or, for whole numbers, 1 in a companion column NAME.missing. A column that is categorical in some streams
- * and text in others becomes text, with such a companion. The index of obs keeps a name that is
+ * values: missing code, NaN, empty text, or, for whole numbers, 1 in a companion column NAME.missing. A column of obs that has other types in some
+ * streams gets one as h5tok gives it: doubles for 64-bit integers and doubles, else text, with such a companion. The index of obs keeps a name that is
  * the same in all streams. The panels of measured genes (panels.h) are those of all streams.
  */
 #pragma once
