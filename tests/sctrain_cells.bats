@@ -181,6 +181,12 @@ assert len(shared) > 30 and all((a[n] == b[n]).all() for n in shared if "pooler"
 	maskgen -q --keep cell_type --count-kept -o masks.masked train.tok
 	sctrain cells -q --label cell_type --init base -o nocount masks.masked
 	assert_equal "$(grep -c '"type[1-4]":' nocount/config.json)" 4
+	# a name with a tab is shown
+	scview -q -O h5ad sim.counts -o tab.h5ad
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("tab.h5ad"); a.obs["cell_type"] = a.obs["cell_type"].cat.rename_categories({"type2": "a\tb"}); a.write_h5ad("tab.h5ad")'
+	h5tok -q --rank vocab.tsv tab.h5ad | maskgen -q --strategy none --keep cell_type -o tab.masked -
+	run -1 sctrain cells --label cell_type --init base -o never tab.masked
+	names "'cell_type' 'a\tb' tab"
 }
 
 @test "sctrain cells --eval: loss, accuracy and macro-F1 of an independent reading and scikit-learn; the best weights are kept" {

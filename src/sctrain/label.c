@@ -7,6 +7,7 @@
 #include "cli_labels.h"
 
 #include "base/json.h"
+#include "base/tsv.h"
 
 const char *const class_weights[] = {"none", "balanced"};
 
@@ -33,8 +34,9 @@ static void read_classes(struct label_column *c, const struct train *t)
 	for (const cJSON *x = names->child; x; x = x->next) {
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))
 			die("%s: header: loader.classes: expected numbers of cells above 0", t->source.name);
+		FREED char *shown = tsv_escaped(x->string);
 		if (!*x->string || strpbrk(x->string, "\t\r\n"))
-			die("column '%s': the name of class %zu is empty or has a tab or line break", c->name, c->classes.n);
+			die("column '%s': the name of class '%s' is empty or has a tab or line break", c->name, shown);
 		size_t had = c->classes.n, k = labels_name(&l, x->string, strlen(x->string), (uint64_t)x->valuedouble);
 		if (k == had)
 			c->count[k] = x->valuedouble;
