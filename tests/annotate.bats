@@ -68,6 +68,10 @@ a.write_h5ad("other.h5ad")' > unlike
 	P
 	assert_output "label='cell_type': a saved reference has its own
 label= is needed: which column of the reference has its types?"
+	# donors that two files share are one each
+	for part in train test; do scsample -q --test-fraction .5 --part $part ref.counts | scview -q -O h5ad -o $part.h5ad -; done
+	run -0 pipelines reference REFERENCE="train.h5ad test.h5ad" THREADS=1 RESULTS=two
+	assert_line --regexp '^note: 7 values of donor, such as donor[0-9]+, are in several files of REFERENCE: each counts as one donor$'
 	run -2 pipelines reference THREADS=1
 	assert_output --partial "REFERENCE= which file has known cell types?"
 	run -2 pipelines reference REFERENCE=kept.ref THREADS=1

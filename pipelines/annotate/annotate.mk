@@ -92,6 +92,7 @@ $(LEARNED)/reference.counts: $(LEARNED)/known.counts
 		$(if $(annotate_genes),--hvg $(annotate_genes)) -o $@ $<
 $(LEARNED)/group: $(LEARNED)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
+	@$(script)/step.sh annotate/donors $(call text,REFERENCE) $@
 
 reference: $(LEARNED)/reference.ref ## learn the cell types of a reference once: a .ref file for make annotate (REFERENCE= LABEL= ONTOLOGY=)
 	@$(BIN)/scview -q $< | grep -v :; echo $<

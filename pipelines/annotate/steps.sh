@@ -6,6 +6,17 @@ transfer() {
 	ctaprobe transfer -v --reference "$1" ${group:+--group "$group"} --held-out "$4" -o "$5" "${@:6}" "$2"
 }
 
+# donors FILES GROUP: say which donors are in several of the files, as they count once
+donors() {
+	group=$(cat "$2")
+	files "$1"
+	[ -n "$group" ] && [ ${#files[@]} -gt 1 ] || return 0
+	for file in "${files[@]}"; do # a file may lack the column
+		{ h5tok -q -u --no-counts --obs "$group" "$file" | scview -q -c "$group" -; } 2> /dev/null | sed '1d; /^\(NA\)\?$/d' | sort -u || true
+	done | sort | uniq -d | awk -v group="$group" 'NR == 1 { first = $0 }
+		END { if (NR) print "note: " NR " values of " group ", such as " first ", are in several files of REFERENCE: each counts as one donor" }' >&2
+}
+
 # learn REFERENCE.counts GROUP OUT.ref ABOUT OPTION-OF-CTAPROBE...: ABOUT has words KEY=VALUE, in quotes if they have blanks
 learn() {
 	group=$(cat "$2") about=()
