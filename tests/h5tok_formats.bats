@@ -51,6 +51,39 @@ fails() {
 	cmp again a.counts
 }
 
+@test "a column of obs or var that lacks a part is left out with a warning; asked for by name it is an error" {
+	h5tok -q csr_gzip.h5ad -o whole.counts
+	while IFS='|' read -r what words; do
+		edit csr_gzip.h5ad odd.h5ad "n = f['obs/donor/codes'].shape[0]
+$what"
+		run -0 h5tok odd.h5ad -o a.counts
+		names "warning left out $words"
+		run -0 h5tok -q --list-obs odd.h5ad -o list.tsv
+		run -0 h5tok -q --obs cell_type odd.h5ad -o a.counts
+		refute_output
+		assert_equal "$(scview -c cell_type,gene,count a.counts)" "$(scview -c cell_type,gene,count whole.counts)"
+		[[ $what == *var* ]] || fails "obs/donor $words" h5tok --obs donor odd.h5ad
+	done <<-'END'
+		del f["obs/donor"]|missing finished
+		c = f["obs/donor/codes"][1:]; del f["obs/donor/codes"]; f["obs/donor/codes"] = c|rows expected
+		c = f["obs/donor/codes"][:] + .5; del f["obs/donor/codes"]; f["obs/donor/codes"] = c|codes integers
+		del f["obs/donor/categories"]|categories missing
+		del f["obs/donor"]; g = f.create_group("obs/donor"); g["values"] = np.zeros(n, int); g["mask"] = np.zeros(n - 1, bool)|mask boolean row
+		f["var/odd"] = np.zeros(3); f["var"].attrs["column-order"] = ["odd"]|var/odd 3 rows
+	END
+}
+
+@test "nullable booleans that are 32 bits wide, as R writes them" {
+	edit csr_gzip.h5ad wide.h5ad 'n = f["obs/donor/codes"].shape[0]
+del f["obs/donor"]
+g = f.create_group("obs/donor")
+g.attrs["encoding-type"] = "nullable-boolean"
+g["values"], g["mask"] = np.array([0, 1, -2**31] + [1] * (n - 3), "i4"), np.array([0, 0, 1] + [0] * (n - 3), "i4")'
+	run -0 h5tok wide.h5ad -o a.counts
+	refute_output --partial warning
+	assert_equal "$(scview -c donor a.counts | sed -n 2,5p | paste -sd ' ')" "False True NA True"
+}
+
 @test "obsm as a data frame or as a sparse matrix: the message says what it is" {
 	edit csr_gzip.h5ad obsm.h5ad '
 n = f["obs/donor/codes"].shape[0]
@@ -263,7 +296,7 @@ looms() {
 	edit loompy.loom bad.loom 'del f["row_attrs"]; f["row_attrs/Gene"] = np.array([b"a"] * 89)'
 	fails "bad.loom row_attrs/Gene 89 90" h5tok bad.loom
 	edit loompy.loom bad.loom 'del f["col_attrs/age"]; f["col_attrs/age"] = np.arange(149)'
-	fails "bad.loom col_attrs/age 149 150" h5tok bad.loom
+	fails "bad.loom col_attrs/age 149 150" h5tok --obs age bad.loom
 	edit loompy.loom bad.loom 'm = f["matrix"][:]; m[11, 140] = -1; f["matrix"][:] = m'
 	fails "bad.loom matrix -1" h5tok bad.loom
 	run -0 scmetric integration -q --label type --embedding X_two loompy.loom

@@ -131,7 +131,7 @@ int dataframe_strings(struct dataframe_column *c, struct store *s, const char *p
 	return r;
 }
 
-/* The categories: any column of strings, numbers or booleans, as text. */
+/* The categories: any column of strings, numbers or booleans, as text. Without them c is DATAFRAME_OTHER. */
 static int read_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
 	RELEASED(dataframe_column_release) struct dataframe_column values;
@@ -142,11 +142,11 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 	/* a group: nullable strings. No category is missing, so the mask does not matter */
 	FREED char *sub = type == STORE_GROUP ? xasprintf("%s/values", path) : xstrdup(path);
 	if (store_type(s, sub) != STORE_ARRAY)
-		return error_set(e, type == STORE_GROUP ? "%s: unreadable categories" : "%s: missing", values.where);
+		return other(c, type == STORE_GROUP ? "unreadable categories" : "its categories are missing");
 	if (open_values(&values, s, sub, &n, e))
 		return -1;
 	if (values.kind == DATAFRAME_OTHER || (uint64_t)n > CATEGORIES_MAX)
-		return error_set(e, "%s: %s", values.where, values.why ? values.why : "too many categories");
+		return other(c, values.why ? "categories that are neither numbers nor strings in one dimension" : "too many categories");
 	struct zarr_array *z = values.zarr ? values.zarr : values.values.zarr;
 	if (z)
 		z->fill_rows = 1; /* categories differ, so one at most is the fill value */
@@ -219,8 +219,14 @@ static void note_lost_categories(struct dataframe_column *c, struct store *s, co
 			"%s: whole numbers, perhaps the codes of %s, to which nothing refers: the names are lost", c->where, categories);
 }
 
+static int is_integer(const struct dataframe_column *c)
+{
+	return c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
+}
+
 static int open_member(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
 {
+	RELEASED(texts_release) struct texts type_name = {0};
 	enum store_type type = store_type(s, path);
 	if (type == STORE_ARRAY) {
 		if (open_values(c, s, path, n, e))
@@ -231,16 +237,14 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 		return referred < 0 ? -1 : 0;
 	}
 	if (type != STORE_GROUP)
-		return error_set(
-			e, "%s: missing, though its table names it: the program that wrote the file may not have finished", c->where);
+		return other(c, "missing, though its table names it: the program that wrote the file may not have finished");
 	FREED char *codes = xasprintf("%s/codes", path), *categories = xasprintf("%s/categories", path),
 		   *values = xasprintf("%s/values", path), *mask = xasprintf("%s/mask", path);
 	if (store_type(s, codes) == STORE_ARRAY) {
-		if (h5array_open(&c->values, s, codes, e))
+		if (open_values(c, s, codes, n, e))
 			return -1;
-		if (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64)
-			return error_set(e, "%s: expected integers in one dimension", c->values.where);
-		*n = (int64_t)c->values.dim[0];
+		if (!is_integer(c))
+			return other(c, "codes that are not integers in one dimension");
 		if (read_categories(c, s, categories, e))
 			return -1;
 		c->ordered = is_ordered(s, path);
@@ -250,10 +254,13 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 		return other(c, "a group of an unknown kind");
 	if (open_values(c, s, values, n, e) || h5array_open(&c->mask, s, mask, e))
 		return -1;
-	if (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1)
-		return error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
+	if (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || number_is_float(c->mask.type))
+		return other(c, "a mask that is not a boolean for each row");
+	if (is_integer(c) && store_attribute_texts(s, path, "encoding-type", &type_name) == 0 &&
+		texts_is(&type_name, 0, "nullable-boolean"))
+		boolean_kind(c); /* R writes 0 and 1 as 32 bits */
 	c->has_mask = 1;
-	c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
+	c->nullable = c->kind == DATAFRAME_STR || is_integer(c);
 	if (c->kind == DATAFRAME_STR)
 		c->dtype = "string";
 	else if (c->kind == DATAFRAME_CATEGORICAL)
@@ -295,8 +302,10 @@ static int open_columns(struct dataframe *f, struct store *s, const char *path, 
 		int64_t rows = (int64_t)f->nrow;
 		if (open_column(c, s, path, name, &rows, e))
 			return -1;
-		if (c->kind != DATAFRAME_OTHER && rows != (int64_t)f->nrow)
-			return error_set(e, "%s: %" PRId64 " rows, expected %" PRIu64 " as in %s", c->where, rows, f->nrow, f->index.where);
+		if (c->kind != DATAFRAME_OTHER && rows != (int64_t)f->nrow) {
+			FREED char *why = xasprintf("%" PRId64 " rows, expected %" PRIu64 " as in the index", rows, f->nrow);
+			other(c, why);
+		}
 	}
 	return 0;
 }

@@ -57,7 +57,8 @@ struct dataframe_values {
 };
 void dataframe_values_release(struct dataframe_values *v);
 
-/* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
+/* Open the frame at `path`. A column of an unknown kind, or one that is missing or lacks a part, becomes DATAFRAME_OTHER.
+ * One that cannot be read is an error: -1 with e set. */
 int dataframe_open(struct dataframe *f, struct store *s, const char *path, struct error *e);
 
 /* Open the arrays of the group at `path`, of nrow rows, as a frame. Its index is the first of the names `index`, ended by NULL, that is there, or

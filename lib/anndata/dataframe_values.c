@@ -119,8 +119,11 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 		c->read(c, row, n, v);
 		return 0;
 	}
-	if (c->has_mask && h5array_read(&c->mask, row, n, v->missing, threads, e))
+	grow(v->i64, v->i64_cap, n);
+	if (c->has_mask && h5array_i64(&c->mask, row, n, v->i64, threads, e))
 		return -1;
+	for (size_t i = 0; i < n && c->has_mask; i++)
+		v->missing[i] = v->i64[i] != 0;
 	if (c->kind == DATAFRAME_STR)
 		return read_texts(c, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_F64) {
@@ -135,14 +138,13 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 	}
 	if (c->kind == DATAFRAME_OTHER)
 		return error_set(e, "%s: %s", c->where, c->why);
-	grow(v->i64, v->i64_cap, n);
 	if (read_integers(c, row, n, v->i64, threads, e))
 		return -1;
 	if (c->kind == DATAFRAME_CATEGORICAL) {
 		grow(v->code, v->code_cap, n);
 		for (size_t i = 0; i < n; i++) {
 			int64_t k = v->i64[i];
-			if (k < -1 || k >= (int64_t)c->ncategory)
+			if (!v->missing[i] && (k < -1 || k >= (int64_t)c->ncategory))
 				return error_set(e,
 					"%s: row %" PRIu64 " has code %" PRId64 ", expected -1 (missing) or one of %zu categories",
 					c->where, row + i, k, c->ncategory);

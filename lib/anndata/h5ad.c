@@ -218,6 +218,9 @@ static int choose_gene_columns(struct h5ad *h, struct dataframe *var, struct err
 
 int h5ad_features(struct h5ad *h, struct dataframe *var, const struct h5ad_options *opt, struct error *e)
 {
+	for (size_t i = 0; i < var->ncol; i++)
+		if (var->col[i].kind == DATAFRAME_OTHER)
+			h5ad_note(h, "column left out: %s: %s", var->col[i].where, var->col[i].why);
 	if (!opt->all_features && choose_gene_columns(h, var, e))
 		return -1;
 	FREED char *index = xasprintf("%s index", h->var);

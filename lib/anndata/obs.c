@@ -100,8 +100,8 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 		if (f->kind == DATAFRAME_OTHER && !all)
 			return error_set(e, "%s: %s, so it cannot be carried along", f->where, f->why);
 		if (f->kind == DATAFRAME_OTHER || odd) {
-			free(o->skipped);
-			o->skipped = xasprintf("%s: %s", f->where, odd ? "a name with a tab or line break, or not in UTF-8" : f->why);
+			xappend(&o->skipped, "%s%s: %s", o->skipped ? "; " : "", f->where,
+				odd ? "a name with a tab or line break, or not in UTF-8" : f->why);
 			continue;
 		}
 		struct obs_column *c = column(o, f->name);

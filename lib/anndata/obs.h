@@ -30,7 +30,7 @@ struct obs {
 	char *index; /* name of the index of obs, if it is the same in all files; else NULL */
 	char *names; /* of all columns of the first file, for messages */
 	char *elsewhere; /* where a wanted column is that a file has not in obs; NULL: nowhere */
-	char *skipped; /* last column that was left out, and why; NULL: none */
+	char *skipped; /* columns that were left out, and why; NULL: none */
 };
 
 void obs_release(struct obs *o); /* accepts a zeroed struct */
