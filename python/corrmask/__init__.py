@@ -94,7 +94,8 @@ def _check_backed(adata: anndata.AnnData, columns: List[str]) -> str:
 
 
 def _matrix(x: Any) -> Any:
-    """What a file can have: sparse matrices of other formats than CSR and CSC become CSR."""
+    """What a file can have: sparse matrices of other formats than CSR and CSC become CSR; dask's are computed."""
+    x = x.compute() if hasattr(x, "compute") else x
     return x.tocsr() if hasattr(x, "tocsr") and getattr(x, "format", "csr") not in ("csr", "csc") else x
 
 
@@ -117,8 +118,9 @@ def _file(cells: Cells, folder: str, name: str, columns: List[str], layer: Optio
     if counts:
         obs = obs.assign(**{c: cells.obs[c].to_numpy() for c in SUMS if c in cells.obs and c not in obs})
         var = cells.var.select_dtypes(NAMES).copy()
-        empty = layer is None and cells.X is not None and not (cells.X != 0).sum()       # then h5tok says which layers hold values
-        small = anndata.AnnData(X=_matrix(cells.X) if layer is None else None, obs=obs, var=var,
+        x = _matrix(cells.X) if layer is None else None
+        empty = x is not None and not (x != 0).sum()       # then h5tok says which layers hold values
+        small = anndata.AnnData(X=x, obs=obs, var=var,
                                 layers={k: _matrix(cells.layers[k]) for k in ([layer] if layer else cells.layers if empty else RAW) if k in cells.layers})
         if cells.raw is not None and layer is None:
             small.raw = anndata.AnnData(X=_matrix(cells.raw.X), obs=obs, var=cells.raw.var.select_dtypes(NAMES).copy())

@@ -78,6 +78,15 @@ for form in ("coo", "lil", "bsr"):
         continue
     assert corrmask.annotate(other, atlas, label="cell_type", **quiet) is None
     assert list(other.obs["transfer_predicted"]) == list(cells.obs["transfer_predicted"]), form
+try:
+    import dask.array
+    late = new.copy()
+    late.X = dask.array.from_array(new.X.toarray(), chunks=(9, new.n_vars)).map_blocks(scipy.sparse.csr_matrix)
+    late.layers["counts"] = late.X
+    assert corrmask.annotate(late, atlas, label="cell_type", **quiet) is None
+    assert list(late.obs["transfer_predicted"]) == list(cells.obs["transfer_predicted"])
+except ImportError:
+    pass
 copied = corrmask.annotate(new, atlas, label="cell_type", group=None, key_added="other", copy=True, **quiet)
 assert list(new.obs) == before and not new.uns.get("other") and "other_assigned" in copied.obs
 assert (copied.obs["other_predicted"].astype(str) == new.obs["cell_type"].astype(str)).mean() > .9
