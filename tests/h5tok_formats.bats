@@ -84,6 +84,17 @@ g["values"], g["mask"] = np.array([0, 1, -2**31] + [1] * (n - 3), "i4"), np.arra
 	assert_equal "$(scview -c donor a.counts | sed -n 2,5p | paste -sd ' ')" "False True NA True"
 }
 
+@test "a cell with more entries than genes: duplicates are added up" {
+	edit csr_gzip.h5ad twice.h5ad 'for name in "data", "indices", "indptr":
+    x = f["X/" + name][:]
+    del f["X/" + name]
+    f["X/" + name] = 5 * x if name == "indptr" else np.repeat(x, 5)'
+	run -0 h5tok twice.h5ad -o a.counts
+	names "note twice.h5ad entries added"
+	h5tok -q csr_gzip.h5ad -o b.counts
+	assert_equal "$(scview -c n_counts a.counts | tail -n +2)" "$(scview -c n_counts b.counts | awk "NR > 1 { print 5 * \$1 }")"
+}
+
 @test "obsm as a data frame or as a sparse matrix: the message says what it is" {
 	edit csr_gzip.h5ad obsm.h5ad '
 n = f["obs/donor/codes"].shape[0]

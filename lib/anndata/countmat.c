@@ -165,7 +165,7 @@ static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, co
 		if (b < a || (uint64_t)b > m->nnz)
 			return error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
 				m->indptr.where, m->row + i + 1, b, a, m->nnz);
-		if ((uint64_t)(b - a) > m->ncol)
+		if ((uint64_t)(b - a) > countmat_row_max(m))
 			return error_set(e, "%s: cell %" PRIu64 " has %" PRId64 " entries, but there are %" PRIu64 " genes", m->where,
 				m->row + i, b - a, m->ncol);
 		if (i && (uint64_t)(b - p[0]) > entries)

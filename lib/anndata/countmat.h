@@ -71,6 +71,11 @@ void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint
  * n. */
 size_t countmat_spill_values(struct countmat *m, enum number_type type, const void *in, size_t n, uint32_t *out);
 
+/* The most entries of a cell: more than its genes only where some are duplicates, which are added up, and then few enough for memory. */
+static inline uint64_t countmat_row_max(const struct countmat *m)
+{
+	return m->ncol > 1u << 20 ? m->ncol : 1u << 20;
+}
 void countmat_release(struct countmat *m); /* accepts a zeroed struct */
 
 /* Cells [row, row + n) of dense data, by cells: out [n x ncol], elements of m->data.type. */

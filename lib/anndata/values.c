@@ -385,7 +385,7 @@ static int from_rows(struct sample *s, struct countmat *m, size_t cells, struct 
 	if (h5array_i64(&m->indptr, 0, cells + 1, start, 1, e))
 		return -1;
 	for (size_t c = 0; c < cells; c++) {
-		if (start[c + 1] < start[c] || (uint64_t)start[c + 1] > m->nnz || (uint64_t)(start[c + 1] - start[c]) > m->ncol)
+		if (start[c + 1] < start[c] || (uint64_t)start[c + 1] > m->nnz || (uint64_t)(start[c + 1] - start[c]) > countmat_row_max(m))
 			return 0; /* damaged: the reader says how */
 		size_t n = (size_t)(start[c + 1] - start[c]);
 		void *data = xmalloc(n * m->data.size + 1);
