@@ -68,13 +68,16 @@ setup_file() {
 		twice.txt few.tok\nsim.tok\nfew.tok\n
 		comments.txt #\n\n
 		nul.txt sim.tok\0000\n
+		lfs.h5ad version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n
+		table.h5ad PAR1\0025\0004
 	END
 	cp sim.tok copy.tok
 	ln -s sim.counts link
 	ln -s never dangling
 	# files of others
 	$PYTHON - <<-'END'
-		import h5py, os
+		import h5py, json, os, shutil, struct
+		import numpy as np
 		for name, group in ("m.h5mu", "mod/rna"), ("s.h5seurat", "assays/RNA"):
 		    with h5py.File(name, "w") as f:
 		        f.create_group(group)
@@ -83,6 +86,32 @@ setup_file() {
 		for folder, file in ("two.zarr", ".zgroup"), ("three.zarr", "zarr.json"):
 		    os.mkdir(folder)
 		    open(os.path.join(folder, file), "w").write("{}")
+		for folder in ("spatial.zarr", "spatial.zarr/tables", "spatial.zarr/tables/table"):
+		    os.mkdir(folder)
+		    open(folder + "/zarr.json", "w").write('{"zarr_format": 3, "node_type": "group"}')
+		def put(f, path, value):
+		    if path in f:
+		        del f[path]
+		    f[path] = value
+		n, genes = (len(h5py.File("sim.h5ad")[x]) for x in ("obs/_index", "var/_index"))
+		for name, path, value in (("one", "obsm/one", np.zeros(n)), ("fields", "obsm", np.zeros(n, [("a", "f4", 3)])), ("ids", "obs/ids", np.arange(n) / 2),
+		                          ("more", "raw/X", np.random.default_rng(1).poisson(2, (n + 5, genes))), ("leads", "X", h5py.SoftLink("/nowhere"))):
+		    shutil.copy("sim.h5ad", name + ".h5ad")
+		    with h5py.File(name + ".h5ad", "a") as f:
+		        put(f, path, value)
+		        if name == "more":
+		            f.copy("var", "raw/var")
+		            put(f, "X/data", np.log1p(f["X/data"][:]))
+		        if name == "ids":
+		            f["obs"].attrs["column-order"] = [*f["obs"].attrs["column-order"], "ids"]
+		raw = open("sim.model/model.safetensors", "rb").read()
+		size = struct.unpack("<Q", raw[:8])[0]
+		for name, old, new in (("wrapped", "bert.", "module.bert."), ("compiled", "bert.", "_orig_mod.bert."), ("gamma", "LayerNorm.weight", "LayerNorm.gamma"),
+		                       ("decoder", "bert.embeddings.word_embeddings", "cls.predictions.decoder"), ("pointer", None, None)):
+		    shutil.copytree("sim.model", name)
+		    head = json.dumps({k.replace(old, new): v for k, v in json.loads(raw[8:8 + size]).items()}).encode() if old else b""
+		    with open(name + "/model.safetensors", "wb") as f:
+		        f.write(struct.pack("<Q", len(head)) + head + raw[8 + size:] if old else open("lfs.h5ad", "rb").read())
 	END
 	cp sim.h5ad mouse.h5ad
 	$PYTHON -c 'import h5py

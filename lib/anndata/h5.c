@@ -63,6 +63,7 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 }
 
 static char failure[H5_WHY]; /* of the first call that failed; HDF5's state is the process's too */
+static char dangling[H5_WHY]; /* the first path that is a link which leads nowhere */
 static int refused_link; /* to another file: h5_setup takes away HDF5's code for such links */
 
 static herr_t of_link(unsigned n, const H5E_error2_t *err, void *unused)
@@ -113,10 +114,23 @@ void h5_close(hid_t *id)
 		H5Idec_ref(*id);
 }
 
+const char *h5_dangling_link(void)
+{
+	return dangling;
+}
+
 int h5_object_type(hid_t loc, const char *path)
 {
 	H5O_info_t info;
-	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+	H5L_info_t link;
+	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0)
+		return -1;
+	if (H5Lget_info(loc, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_SOFT && !H5Oexists_by_name(loc, path, H5P_DEFAULT)) {
+		if (!*dangling)
+			snprintf(dangling, sizeof dangling, "%s", path);
+		return -1;
+	}
+	if (H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
 		return -1;
 	return info.type;
 }
@@ -129,7 +143,7 @@ void h5_setup(void)
 	 * closed by those who opened them. */
 	H5dont_atexit();
 	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
-	*failure = 0;
+	*failure = *dangling = 0;
 	refused_link = 0;
 	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
 		H5Zregister(&lzf);

@@ -26,6 +26,7 @@ void h5_setup(void);
  */
 int h5_check(const char *where, struct error *e);
 int h5_refused_link(void); /* has such a link been met since h5_setup? */
+const char *h5_dangling_link(void); /* the first link met since then that leads nowhere, which counts as absent; "": none */
 
 /* What HDF5 says of the innermost call that failed, on one line; of a failing system call only the system's own message. */
 enum { H5_WHY = 200 };

@@ -50,6 +50,9 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 		return error_set(e, "%s: %s, which holds no embeddings", h->path, h->reader->name);
 	FREED char *path = xasprintf("%s/%s", group, key);
 	if (!*key || strchr(key, '/') || store_type(&h->store, group) != STORE_GROUP || !store_has(&h->store, path)) {
+		if (store_type(&h->store, group) == STORE_ARRAY)
+			return error_set(
+				e, "%s: %s is as anndata before 0.7 wrote it: read and write the file once with anndata", h->path, group);
 		FREED char *there = store_type(&h->store, group) == STORE_GROUP ? reader_names(h, group, "") : xstrdup("");
 		return store_check(&h->store, 0, e) ? -1
 			: *there                    ? error_set(e, "%s: %s has no '%s': it has %s", h->path, group, key, there)
@@ -59,7 +62,9 @@ int h5ad_obsm(struct h5ad *h, const char *key, float **x, size_t *d, int threads
 		return no_array(h, path, e);
 	if (h5array_open(&a, &h->store, path, e))
 		return -1;
-	if (a.ndim != 2 || !a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX)
+	if (a.ndim != 2)
+		return error_set(e, "%s: one dimension, expected two: %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);
+	if (!a.dim[1] || a.dim[0] != h->ncell || a.dim[1] > UINT32_MAX)
 		return error_set(e, "%s: expected %" PRIu64 " rows of numbers, one for each cell", a.where, h->ncell);
 	*d = a.dim[1];
 	*x = xlarge(h->ncell * *d + 1, sizeof **x);

@@ -84,9 +84,12 @@ static int has_sign(struct store *s, const char *sign)
 	return there;
 }
 
-static int no_reader(const struct h5ad *h, enum reader_container in, struct error *e)
+static int no_reader(struct h5ad *h, enum reader_container in, struct error *e)
 {
 	char signs[512] = "";
+	FREED char *tables = reader_names(h, "tables", "");
+	if (*tables)
+		return error_set(e, "%s: SpatialData, expected AnnData: name one of its folders %s/tables/ (%s)", h->path, h->path, tables);
 	for (const struct reader *const *r = readers; *r; r++)
 		if ((*r)->in & in && (*r)->obs)
 			snprintf(signs + strlen(signs), sizeof signs - strlen(signs), "%s%s (%s)", *signs ? ", " : "", (*r)->sign,
@@ -95,10 +98,11 @@ static int no_reader(const struct h5ad *h, enum reader_container in, struct erro
 		e, "%s: %s of an unknown format: it has none of %s", h->path, in == IN_ZARR ? "a zarr store" : "an HDF5 file", signs);
 }
 
-static int check_shape(const struct h5ad *h, struct error *e)
+static int check_shape(struct h5ad *h, struct error *e)
 {
 	if (h->mat.nrow != h->ncell)
-		return error_set(e, "%s: %" PRIu64 " cells, but %s has %" PRIu64, h->mat.where, h->mat.nrow, h->obs.where, h->ncell);
+		return error_set(e, "%s: %" PRIu64 " cells, but %s has %" PRIu64 "%s", h->mat.where, h->mat.nrow, h->obs.where, h->ncell,
+			h->matrix && !strncmp(h->matrix, "raw", 3) && store_has_matrix(&h->store, "X") ? "; --layer X takes X" : "");
 	if (!h->mat.ncol)
 		return error_set(e, "%s: %" PRIu64 " cells x 0 genes: there are no genes", h->mat.where, h->mat.nrow);
 	if (h->mat.ncol != h->genes.id.n)

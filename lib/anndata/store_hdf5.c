@@ -14,7 +14,9 @@ void store_release(struct store *s)
 
 static int hdf5_check(const struct store *s, int r, struct error *e)
 {
-	return r && !h5_refused_link() ? r : h5_check(s->name, e);
+	if (r && !h5_refused_link())
+		return *h5_dangling_link() ? error_prefix(e, "%s is a link that leads nowhere", h5_dangling_link()) : r;
+	return h5_check(s->name, e);
 }
 
 static int enter(struct store *s, const char *path, struct error *e)

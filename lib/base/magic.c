@@ -16,6 +16,8 @@ const struct magic *magic_find(const void *p, size_t n)
 		{{"a zstd file or a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
 		{{"a stream of corrmask, which rankenc, scsample and scview read", NULL, 0}, "\x5d\x2a\x4d\x18", 4},
 		{{"a NumPy array", NULL, 0}, "\x93NUMPY", 6},
+		{{"a Parquet file", NULL, 0}, "PAR1", 4},
+		{{"a pointer of git-lfs in place of the file (git lfs pull brings it)", NULL, 0}, "version https://git-lfs", 23},
 		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x04\x95", 3},
 		{{"a Python pickle (scstream from-geneformer converts Geneformer's two)", NULL, 0}, "\x80\x03}", 3},
 	};

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/magic.h"
 #include "base/sort.h"
 
 #include <errno.h>
@@ -173,8 +174,14 @@ int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 	} else if (read_at(fd, head, sizeof head, 0, path, e) == 0) {
 		uint64_t n = get_le64(head), size = (uint64_t)st.st_size;
 		if (n > SAFETENSORS_HEADER_MAX || n > size - 8) {
-			error_set(e, "%s: not a safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
-				(unsigned long long)n, (unsigned long long)size);
+			char start[32];
+			size_t k = size < sizeof start ? (size_t)size : sizeof start;
+			const struct magic *is = read_at(fd, start, k, 0, path, e) ? NULL : magic_find(start, k);
+			if (is)
+				error_set(e, "%s: this is %s, expected safetensors", path, is->name);
+			else
+				error_set(e, "%s: not a safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
+					(unsigned long long)n, (unsigned long long)size);
 		} else {
 			FREED char *json = xmalloc((size_t)n);
 			bad = read_at(fd, json, (size_t)n, 8, path, e) || parse(s, head, json, (size_t)n, size, path, e) ? -1 : 0;

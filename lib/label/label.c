@@ -67,8 +67,8 @@ int labels_init(struct labels *l, const struct header *h, const char *name, stru
 		return -1;
 	l->spec = &h->col[l->col];
 	if (type_is_real(l->spec->type))
-		return error_set(e, "%s: column '%s' is %s; classes come from categorical, text or whole-number columns", file, name,
-			type_name(l->spec->type));
+		return error_set(e, "%s: column '%s' is %s; classes come from categorical, text or whole-number columns; " LABEL_IDS, file,
+			name, type_name(l->spec->type));
 	l->missing = header_missing(h, name);
 	if (l->spec->type == CATEGORICAL) {
 		l->known = xmalloc(l->spec->ncategory * sizeof *l->known);

@@ -10,6 +10,8 @@
 #include "stream/block.h"
 #include "base/classes.h"
 
+#define LABEL_IDS "in pandas, .astype(\"Int64\").astype(str) makes such a column of ids" /* floats, where an id is missing */
+
 enum label_rule {
 	LABEL_WORDS_ASIDE, /* "unknown", "nan" ... are no label */
 	LABEL_WORDS_KEPT, /* they are labels as any other (--keep-unknown-labels) */

@@ -106,7 +106,8 @@ static uint32_t *read_classes(struct h5ad *h, const char *name, struct labels *l
 	if (c->note)
 		warn("%s", c->note);
 	if (c->kind == DATAFRAME_F64 || c->kind == DATAFRAME_OTHER)
-		die("%s: obs/%s is %s, expected names of classes", h->path, name, c->kind == DATAFRAME_F64 ? "of real numbers" : c->why);
+		die("%s: obs/%s is %s, expected names of classes%s", h->path, name, c->kind == DATAFRAME_F64 ? "of real numbers" : c->why,
+			c->kind == DATAFRAME_F64 ? "; " LABEL_IDS : "");
 	must(dataframe_read(c, 0, h->ncell, &v, 1, &failure));
 	for (size_t i = 0; i < h->ncell; i++) {
 		char buf[32];
