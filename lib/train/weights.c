@@ -181,6 +181,29 @@ static int check_copies(struct model *m, struct safetensors_set *set, struct err
 	return 0;
 }
 
+#define BY_TRANSFORMERS "; load and save it once with transformers"
+
+/* What to do about a tensor without a place, if its name says who gave it. */
+static const char *renamed(const char *name)
+{
+	const char *end = strrchr(name, '.');
+	return has_prefix(name, "module.") || has_prefix(name, "_orig_mod.")
+		? "; it was saved in a wrapper of PyTorch: save model.module or model._orig_mod"
+		: end && (!strcmp(end, ".gamma") || !strcmp(end, ".beta")) ? BY_TRANSFORMERS
+									   : "";
+}
+
+/* The same about a tensor that is missing: a file can have the embedding as the decoder that shares it. */
+static const char *shared(const struct source *o, const struct tensor *t)
+{
+	for (size_t i = 0; head_at(i) && t == model_tied(o->m); i++)
+		for (const char *const(*copy)[2] = head_at(i)->copy; copy && (*copy)[0]; copy++)
+			for (size_t k = 0; k < o->set->n; k++)
+				if (!*(*copy)[1] && safetensors_find(&o->set->file[k], (*copy)[0]))
+					return BY_TRANSFORMERS;
+	return "";
+}
+
 static int load_file(const struct source *o, struct safetensors *s, struct weights_report *r, struct error *e)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -190,8 +213,8 @@ static int load_file(const struct source *o, struct safetensors *s, struct weigh
 			continue;
 		}
 		if (!t)
-			return error_set(e, "%s: tensor '%.80s' has no place in a model of this configuration (%u layers)", s->path,
-				s->tensor[i].name, model_config(o->m)->num_hidden_layers);
+			return error_set(e, "%s: tensor '%.80s' has no place in a model of this configuration (%u layers)%s", s->path,
+				s->tensor[i].name, model_config(o->m)->num_hidden_layers, renamed(s->tensor[i].name));
 		if (o->seen[t - model_tensor(o->m, 0)]++)
 			return error_set(e, "%s: tensor '%s' occurs twice, with and without the prefix '%s'", s->path, t->name,
 				model_config(o->m)->arch->prefix);
@@ -213,8 +236,8 @@ static int load_all(const struct source *o, struct weights_report *r, struct err
 		if (o->seen[i])
 			continue;
 		if (t->layer < (int)model_config(o->m)->num_hidden_layers)
-			return error_set(e, "%s: no tensor '%s' (expected shape %s)", o->set->file->path, t->name,
-				safetensors_shape(want, sizeof want, shape, t->ndim));
+			return error_set(e, "%s: no tensor '%s' (expected shape %s)%s", o->set->file->path, t->name,
+				safetensors_shape(want, sizeof want, shape, t->ndim), shared(o, t));
 		model_draw(o->m, t);
 		if (!r->fresh++)
 			snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
