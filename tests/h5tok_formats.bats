@@ -84,6 +84,14 @@ g["values"], g["mask"] = np.array([0, 1, -2**31] + [1] * (n - 3), "i4"), np.arra
 	assert_equal "$(scview -c donor a.counts | sed -n 2,5p | paste -sd ' ')" "False True NA True"
 }
 
+@test "genes whose counts alevin-fry has split are noted" {
+	edit csr_gzip.h5ad split.h5ad 'g = f["var/" + f["var"].attrs["_index"]]
+names = g[:]
+g[:] = [names[i // 3] + [b"", b"-U", b"-A"][i % 3] for i in range(len(names))]'
+	run -0 h5tok --gene-column index split.h5ad -o a.counts
+	names "warning split.h5ad 13 genes unspliced alevin-fry"
+}
+
 @test "a cell with more entries than genes: duplicates are added up" {
 	edit csr_gzip.h5ad twice.h5ad 'for name in "data", "indices", "indptr":
     x = f["X/" + name][:]

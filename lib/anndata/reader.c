@@ -170,6 +170,20 @@ static int refuse_turned(struct h5ad *h, const struct h5ad_options *opt, struct 
 	return 0;
 }
 
+/* Has each gene G two more rows, G-U and G-A? */
+static void note_split(struct h5ad *h)
+{
+	const struct texts *id = &h->genes.id;
+	size_t ends[2] = {0};
+	for (size_t i = 0; i < id->n; i++)
+		for (int k = 0; k < 2; k++)
+			ends[k] += id->offset[i + 1] - id->offset[i] > 2 && !memcmp(id->bytes + id->offset[i + 1] - 2, k ? "-A" : "-U", 2);
+	if (ends[0] == ends[1] && 4 * ends[0] > id->n)
+		h5ad_note(h,
+			"%s: counts of %zu genes are split into spliced, unspliced (-U) and ambiguous (-A), as alevin-fry does: add them up",
+			h->path, ends[0]);
+}
+
 /* Find the reader of an open file, and read with it everything but the entries of the matrix. */
 static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad_options *opt, struct error *e)
 {
@@ -198,6 +212,7 @@ static int read_with(struct h5ad *h, enum reader_container in, const struct h5ad
 	if (refuse_turned(h, opt, e) || failed || check_shape(h, e) || refuse_options(h, opt, 1, e))
 		return -1;
 	drop_other_genomes(h);
+	note_split(h);
 	return 0;
 }
 
