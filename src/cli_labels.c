@@ -50,7 +50,7 @@ static void say_alike(const struct labels *l, const char *kind, const char *colu
 				word[n++] = (char)tolower((unsigned char)*c);
 		uint32_t k = classes_add(&name, word, n);
 		if (name.n == had)
-			return warn("%s: column '%s': '%s' and '%s' are two %ss, though they differ in case or blanks alone", file, column,
+			return warn("%s: column '%s': '%s' and '%s' differ in case or blanks alone: are they one %s?", file, column,
 				l->classes->name[first[k]], l->classes->name[y], kind);
 		first[k] = y;
 	}
@@ -88,6 +88,31 @@ void groups_read(const struct labels *l, const char *column, const char *file, c
 	say_alike(l, "group", column, file);
 	found.groups = 1;
 	found.groupless += l->empty + l->aside;
+}
+
+void groups_join(struct classes *c, uint32_t **of, const size_t *n, int lists, const char *column, const char *file)
+{
+	RELEASED(classes_release) struct classes plain = {0};
+	struct classes joined = {0};
+	FREED uint32_t *to = xmalloc((c->n + 1) * sizeof *to);
+	for (uint32_t g = 0; g < c->n; g++) {
+		FREED char *name = xstrdup(c->name[g]);
+		char *from = name + strspn(name, " "), *end = from + strlen(from);
+		while (end > from && end[-1] == ' ')
+			end--;
+		for (char *s = from; s < end; s++)
+			*s = (char)tolower((unsigned char)*s);
+		to[g] = classes_add(&plain, from, (size_t)(end - from));
+		if (to[g] == joined.n)
+			classes_add(&joined, c->name[g], strlen(c->name[g]));
+		else
+			info("%s: column '%s': '%s' counts as '%s'", file, column, c->name[g], joined.name[to[g]]);
+	}
+	for (int t = 0; t < lists; t++)
+		for (size_t i = 0; i < n[t]; i++)
+			of[t][i] = to[of[t][i]];
+	classes_release(c);
+	*c = joined;
 }
 
 void labels_report(void)

@@ -24,5 +24,7 @@ void labels_read(const struct labels *l, const char *column, const char *file, c
 void labels_say(const struct labels *l, const char *column, const char *file, const char *what);
 /* The same of groups: row set_aside:no_group. */
 void groups_read(const struct labels *l, const char *column, const char *file, const char *what);
+/* Groups whose names differ in case, or in blanks around them, become one, under the first name. of [lists][n]: the groups of cells. */
+void groups_join(struct classes *c, uint32_t **of, const size_t *n, int lists, const char *column, const char *file);
 /* The rows, at the end (cli_report). */
 void labels_report(void);

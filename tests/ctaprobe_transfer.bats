@@ -700,3 +700,23 @@ assert set(o.transfer_cell_type_ontology_term_id) == {"CL:0000236", "CL:0000084"
 	assert_equal "$(value promise:coverage report) $(value promise:accuracy report)" "0 0"
 	assert_regex "$(value why:coverage report)" "lack genes"
 }
+
+@test "transfer: one donor in two spellings is one, and cells of several people (pooled) are of no donor" {
+	scsim --cells 400 --genes 100 --types 3 --donors 6 --depth 500 --seed 5 | scview -q -O h5ad -o one.h5ad -
+	$PYTHON -W ignore - <<-'END'
+	import anndata
+	a = anndata.read_h5ad("one.h5ad")
+	name = [str(d) for d in a.obs.donor]
+	a.obs["spelt"] = [[d, d + " ", d.upper()][i % 3] for i, d in enumerate(name)]
+	a.obs["pool"] = ["pooled" if d == "donor1" else d for d in name]
+	a.write_h5ad("two.h5ad")
+	END
+	h5tok -q two.h5ad -o two.counts
+	for group in donor spelt pool; do
+		ctaprobe transfer --reference two.counts -l cell_type --group "$group" --report "$group.report" two.counts -o "$group.s" 2>"$group.said"
+	done
+	cmp <(scview donor.s) <(scview spelt.s)
+	grep "column 'spelt': .* counts as" spelt.said
+	grep "^nothing\|^why:nothing" spelt.report | diff - <(grep "^nothing\|^why:nothing" donor.report | sed 's/donor/spelt/')
+	grep "cells have no group in column 'pool' and are left out: pooled" pool.said
+}

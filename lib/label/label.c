@@ -16,7 +16,8 @@ enum {
 static const char *const none[] = {"na", "nan", "none", "null", "missing", "unknown", "notknown", "unassigned", "notassigned",
 	"unannotated", "notannotated", "unlabelled", "unlabeled", "notlabelled", "notlabeled", "nolabel", "unclassified", "notclassified",
 	"unidentified", "notidentified", "undefined", "notdefined", "undetermined", "notdetermined", "unspecified", "notspecified",
-	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear", NULL};
+	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear", "pooled",
+	NULL}; /* CELLxGENE: a pool of donors */
 /* "Unknown cell type" is no label either; "null cell" is one. */
 static const char *const nouns[] = {"celltype", "cells", "cell"};
 

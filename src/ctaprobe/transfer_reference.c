@@ -1,6 +1,7 @@
 /* ctaprobe transfer: the cells with known classes, what is learned from them, and the ones that are held out. */
 #include "cells.h"
 #include "cli.h"
+#include "cli_labels.h"
 #include "transfer.h"
 
 enum { FEW_CELLS = 3 }; /* from fewer, mean and variance tell each cell */
@@ -97,7 +98,10 @@ static void read_groups(struct reference *r)
 {
 	struct embeddings *d[] = {&r->d, &r->other};
 	const char *group = transfer_set.group;
-	classes_settle(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
+	uint32_t *of[] = {r->d.group, r->other.group};
+	size_t n[] = {r->d.n, r->other.n};
+	groups_join(&r->groups, of, n, 2, group, transfer_set.reference);
+	classes_settle(&r->groups, of, n, 2);
 	if (transfer_set.calibration)
 		warn_shared(&r->d, &r->other, &r->groups, group);
 	if (r->groups.n >= 2) {
