@@ -28,7 +28,7 @@ for setting in "LABEL=$label" "${settings[@]}"; do
 		exit 1
 		;;
 	f32 | f64)
-		echo "$setting: this column of obs holds $type numbers, expected classes" >&2
+		echo "$setting: this column of obs holds $type numbers, expected classes (ids: .astype(\"Int64\").astype(str))" >&2
 		exit 1
 		;;
 	esac
