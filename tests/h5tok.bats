@@ -925,11 +925,13 @@ same_tokens() {
 		    f["obs"][b"caf\xe9"] = np.arange(20)
 		    f["obs"].attrs["column-order"] = np.array(["cell_type", b"caf\xe9"], dtype=h5py.string_dtype("ascii"))
 	P
-	fails "types.h5ad: obs/cell_type/categories: text 1 (na?ve B) is not UTF-8" h5tok types.h5ad
+	fails "types.h5ad: obs/cell_type: a category is not UTF-8 (Latin-1?): decode it" h5tok --obs cell_type types.h5ad
+	run -0 h5tok types.h5ad -o types.counts
+	assert_output --partial "column left out: types.h5ad: obs/cell_type: a category is not UTF-8"
 	fails "cells.h5ad: obs/_index: text 1 (na?ve B) is not UTF-8" h5tok cells.h5ad
 	fails "genes.h5ad: var/_index: text 1 (na?ve B) is not UTF-8" h5tok genes.h5ad
-	run -1 h5tok --explain types.h5ad
-	assert_line --partial $'error\tobs/cell_type/categories: text 1 (na?ve B) is not UTF-8'
+	run -1 h5tok --explain genes.h5ad
+	assert_line --partial $'error\tvar/_index: text 1 (na?ve B) is not UTF-8'
 	run -0 --separate-stderr h5tok text.h5ad -o names.counts
 	assert_equal "$(scview -H names.counts | grep -c caf)" 0
 	printf 'cell\tlab\n0\tna\xefve\n' >latin.tsv

@@ -26,6 +26,7 @@ struct dataframe_column {
 	const char *dtype; /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
+	int not_utf8; /* a text that was read */
 	hid_t dataset; /* strings, or the compound dataset; -1 when values or zarr is used */
 	struct zarr_array *zarr; /* strings of a zarr store, else NULL */
 	hid_t field; /* compound dataset: memory type that holds this field alone; else -1 */

@@ -100,7 +100,8 @@ static int read_texts(struct dataframe_column *c, uint64_t row, size_t n, struct
 		return -1;
 	for (size_t i = 0; i < t->n; i++) {
 		const char *text = texts_at(t, i, &len);
-		if (!text_is_utf8(text, len))
+		c->not_utf8 = !text_is_utf8(text, len);
+		if (c->not_utf8)
 			return error_set(e, "%s: text %" PRIu64 " (%.*s) is not UTF-8 (Latin-1?): decode it and write the file again",
 				c->where, row + i, len < 40 ? (int)len : 40, text);
 	}
