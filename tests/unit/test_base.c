@@ -5,6 +5,7 @@
 #include "base/option.h"
 #include "base/rng.h"
 #include "base/softmax.h"
+#include "base/texts.h"
 #include "base/threads.h"
 #include "base/tsv.h"
 
@@ -131,6 +132,19 @@ static void bad_tables(void **state)
 }
 
 /* XXH3-128 of no bytes, as its specification gives it. */
+/* What Python decodes as UTF-8, and what it does not: too long a form, a half of UTF-16, above U+10FFFF, cut short, Latin-1. */
+static void utf8(void **state)
+{
+	static const char *const good[] = {
+		"", "T cell", "na\xc3\xafve", "\xe2\x82\xac", "\xed\x9f\xbf\xee\x80\x80", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"};
+	static const char *const bad[] = {"na\xefve", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\x80", "\xff", "\xc3", "\xe2\x82", "\xe2\x82 ", "x\xf0\x90\x80"};
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		assert_true(text_is_utf8(good[i], strlen(good[i])));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(text_is_utf8(bad[i], strlen(bad[i])));
+}
+
 static void digest_of_nothing(void **state)
 {
 	char hex[DIGEST_SIZE];
@@ -442,6 +456,7 @@ int main(void)
 		cmocka_unit_test(table_of_fields),
 		cmocka_unit_test(whole_lines),
 		cmocka_unit_test(bad_tables),
+		cmocka_unit_test(utf8),
 		cmocka_unit_test(digest_of_nothing),
 		cmocka_unit_test(softmax_of_logits),
 		cmocka_unit_test(philox_known),
