@@ -136,7 +136,7 @@ def wrong_with(kind, words):
 	elif not reason and (status or not there or not left < aside or (kind != "GROUP" and left)):
 		yield f"{column} --keep-unknown-labels: status {status}, set aside {kept.get('set_aside:' + row)}: {said.strip()}"
 	said = "" if kind == "CLASS" else run(words, "spelt")[1]
-	if kind != "CLASS" and not re.search(r": warning: .*'spelt': '(type\d)' and '\1 ' are two|: warning: .*'spelt': '(type\d) ' and '\2' are two", said, re.I):
+	if kind != "CLASS" and not re.search(r": warning: .*'spelt': '(type\d)' and '\1 ' differ in case|: warning: .*'spelt': '(type\d) ' and '\2' differ in case", said, re.I):
 		yield f"spelt: types that are spelt in two ways are not named: {said.strip()}"
 	yield from refused(words, "n_counts", "obs_n_counts")
 	if kind == "LABEL":
