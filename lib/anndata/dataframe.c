@@ -32,6 +32,7 @@ static void column_init(struct dataframe_column *c, const char *name, const stru
 static int other(struct dataframe_column *c, const char *why)
 {
 	c->kind = DATAFRAME_OTHER;
+	free(c->why); /* of a part of it */
 	c->why = xstrdup(why);
 	return 0;
 }
