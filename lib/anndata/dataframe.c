@@ -257,7 +257,7 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 		return -1;
 	if (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || number_is_float(c->mask.type))
 		return other(c, "a mask that is not a boolean for each row");
-	if (is_integer(c) && store_attribute_texts(s, path, "encoding-type", &type_name) == 0 &&
+	if (is_integer(c) && store_attribute_texts(s, path, "encoding-type", &type_name) == 0 && type_name.n == 1 &&
 		texts_is(&type_name, 0, "nullable-boolean"))
 		boolean_kind(c); /* R writes 0 and 1 as 32 bits */
 	c->has_mask = 1;
