@@ -90,6 +90,7 @@ void groups_read(const struct labels *l, const char *column, const char *file, c
 	found.groupless += l->empty + l->aside;
 }
 
+/* Less is taken for one than say_alike asks about: P1_1 and P_11 may be two. */
 void groups_join(struct classes *c, uint32_t **of, const size_t *n, int lists, const char *column, const char *file)
 {
 	RELEASED(classes_release) struct classes plain = {0};

@@ -87,8 +87,8 @@ static int score_part(double *score, struct part *p, size_t k, size_t components
 	return bad;
 }
 
-struct class
-{
+/* What is scored of a class. */
+struct class_part {
 	size_t cells, kept; /* of components of its graph that are large enough */
 	size_t components, near; /* of diffusion, 0: it has its score; neighbours */
 	int whole; /* its graph is one component */
@@ -96,18 +96,19 @@ struct class
 	struct error e;
 };
 
-struct classes {
+struct parts {
 	const struct network *g;
 	const double *weight;
 	const uint32_t *label, *batch;
 	size_t batches;
 	uint32_t *member; /* [n] component of the graph without pairs of two classes: one of its vertices */
 	uint32_t *size; /* [n] of the component that is called so */
-	struct class *class; /* [labels] */
+	struct class_part *class; /* [labels] */
 	double *score; /* [labels] */
 	struct search_settings search;
 };
 
+/* Here, as network_members would need a copy of the pairs, of 48 bytes each with igraph's. */
 static uint32_t component_of(uint32_t *member, uint32_t i)
 {
 	while (member[i] != i)
@@ -115,7 +116,7 @@ static uint32_t component_of(uint32_t *member, uint32_t i)
 	return i;
 }
 
-static void find_components(struct classes *s)
+static void find_components(struct parts *s)
 {
 	for (uint32_t i = 0; i < s->g->n; i++)
 		s->member[i] = i;
@@ -129,16 +130,16 @@ static void find_components(struct classes *s)
 }
 
 /* Is cell i in a component that is large enough? */
-static int is_kept(const struct classes *s, size_t i)
+static int is_kept(const struct parts *s, size_t i)
 {
-	const struct class *c = &s->class[s->label[i]];
+	const struct class_part *c = &s->class[s->label[i]];
 	return c->whole || s->size[s->member[i]] >= 3 * c->near;
 }
 
 /* Count the cells of class number l; score it if it needs no diffusion. most: components, of which it may leave fewer to later classes. */
-static void plan_class(struct classes *s, uint32_t l, size_t *most)
+static void plan_class(struct parts *s, uint32_t l, size_t *most)
 {
-	struct class *c = &s->class[l];
+	struct class_part *c = &s->class[l];
 	FREED uint8_t *seen = xcalloc(s->batches, 1);
 	size_t batches = 0, component = 0;
 	for (uint32_t i = 0; i < s->g->n; i++)
@@ -163,8 +164,8 @@ static void plan_class(struct classes *s, uint32_t l, size_t *most)
 
 static void score_class(void *arg, size_t l, int thread)
 {
-	struct classes *s = arg;
-	struct class *c = &s->class[l];
+	struct parts *s = arg;
+	struct class_part *c = &s->class[l];
 	struct part p;
 	(void)thread;
 	if (!c->components)
@@ -182,8 +183,8 @@ int kbet_label(double *score, const struct network *g, const double *weight, con
 	size_t batches, const struct search_settings *search, struct error *e)
 {
 	FREED uint32_t *member = xmalloc(g->n * sizeof *member), *size = xcalloc(g->n, sizeof *size);
-	FREED struct class *class = xcalloc(labels, sizeof *class);
-	struct classes s = {g, weight, label, batch, batches, member, size, class, score, *search};
+	FREED struct class_part *class = xcalloc(labels, sizeof *class);
+	struct parts s = {g, weight, label, batch, batches, member, size, class, score, *search};
 	size_t most = COMPONENTS;
 	s.search.threads = 1;
 	find_components(&s);

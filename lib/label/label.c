@@ -12,12 +12,12 @@ enum {
 
 /* ---- which values are no label ---- */
 
-/* In lower case, without anything but letters and digits. CELLxGENE, scanpy and pandas, R, SingleR, scmap, CHETAH, Garnett, scArches, GEO have these. */
+/* In lower case, without anything but letters and digits. CELLxGENE (pooled: cells of several donors), scanpy and pandas, R, SingleR, scmap,
+ * CHETAH, Garnett, scArches, GEO have these. */
 static const char *const none[] = {"na", "nan", "none", "null", "missing", "unknown", "notknown", "unassigned", "notassigned",
 	"unannotated", "notannotated", "unlabelled", "unlabeled", "notlabelled", "notlabeled", "nolabel", "unclassified", "notclassified",
 	"unidentified", "notidentified", "undefined", "notdefined", "undetermined", "notdetermined", "unspecified", "notspecified",
-	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear", "pooled",
-	NULL}; /* CELLxGENE: a pool of donors */
+	"notavailable", "notapplicable", "notprovided", "notreported", "notcollected", "uncertain", "unclear", "pooled", NULL};
 /* "Unknown cell type" is no label either; "null cell" is one. */
 static const char *const nouns[] = {"celltype", "cells", "cell"};
 
