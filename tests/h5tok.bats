@@ -925,7 +925,7 @@ same_tokens() {
 		    f["obs"][b"caf\xe9"] = np.arange(20)
 		    f["obs"].attrs["column-order"] = np.array(["cell_type", b"caf\xe9"], dtype=h5py.string_dtype("ascii"))
 	P
-	fails "types.h5ad: obs/cell_type: a category is not UTF-8 (Latin-1?): decode it" h5tok --obs cell_type types.h5ad
+	fails "types.h5ad: obs/cell_type: a category is not UTF-8 (Latin-1?), so it cannot be carried along" h5tok --obs cell_type types.h5ad
 	run -0 h5tok types.h5ad -o types.counts
 	assert_output --partial "column left out: types.h5ad: obs/cell_type: a category is not UTF-8"
 	fails "cells.h5ad: obs/_index: text 1 (na?ve B) is not UTF-8" h5tok cells.h5ad

@@ -152,7 +152,7 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 	if (z)
 		z->fill_rows = 1; /* categories differ, so one at most is the fill value */
 	if (dataframe_texts(&values, 0, (uint64_t)n, &t, e))
-		return values.not_utf8 ? other(c, "a category is not UTF-8 (Latin-1?): decode it and write the file again") : -1;
+		return values.not_utf8 ? other(c, "a category is not UTF-8 (Latin-1?)") : -1;
 	c->category = xmalloc(t.n * sizeof *c->category);
 	for (size_t i = 0; i < t.n; i++)
 		c->category[c->ncategory++] = texts_dup(&t, i);
